@@ -1,0 +1,217 @@
+"""The table of interactions as a frozen object that checks itself; how it is read lives elsewhere."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from erasable import fingerprint
+from erasable.data.encoding import encode_ids, latest_of_each_pair
+from erasable.data.ids import ArrowColumn, Ids
+from erasable.errors import DataRefused, WrongUse
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Rows (user, item, rating, time), one for each pair, in (user, item) order.
+
+    `users` holds those with a row, by UTF-8 bytes; `items` is what the item numbers refer to and may hold
+    items without a row, so removing someone never shifts an item's number. An unknown time is NaN.
+    """
+
+    users: Ids
+    items: Ids
+    user_index: NDArray[np.int32]
+    item_index: NDArray[np.int32]
+    rating: NDArray[np.float32]
+    time: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        self._freeze("user_index", np.int32)
+        self._freeze("item_index", np.int32)
+        self._freeze("rating", np.float32)
+        if self.time is not None:
+            self._freeze("time", np.float64)
+        self._check()
+
+    @classmethod
+    def from_columns(
+        cls,
+        users: ArrowColumn,
+        items: ArrowColumn,
+        rating: ArrayLike | None = None,
+        time: ArrayLike | None = None,
+    ) -> tuple["Interactions", int]:
+        """Build from text columns and say how many repeated pairs were dropped, the latest being kept.
+
+        An unknown time counts as the oldest; at equal times the last row stays. No rating means 1.
+        """
+        user_ids, user_index = encode_ids(users)
+        item_ids, item_index = encode_ids(items)
+        times = None if time is None else np.asarray(time, dtype=np.float64)
+        keys = user_index.astype(np.int64) * max(len(item_ids), 1) + item_index
+        rows = latest_of_each_pair(keys, times)
+        ratings = np.ones(len(keys), np.float32) if rating is None else np.asarray(rating, dtype=np.float32)
+        kept_times = None if times is None else times[rows]
+        built = cls(user_ids, item_ids, user_index[rows], item_index[rows], ratings[rows], kept_times)
+        return built, len(keys) - len(rows)
+
+    @staticmethod
+    def merge(parts: Sequence["Interactions"]) -> "Interactions":
+        """Return the rows of all parts, which share their items and no (user, item) pair."""
+        if not parts:
+            raise WrongUse("nothing to merge: give at least one part")
+        items = parts[0].items
+        if any(part.items != items for part in parts):
+            raise WrongUse("the parts have different item lists: use with_items to give them one")
+        users, place = encode_ids(pa.concat_arrays([part.users.array for part in parts]))
+        starts = np.cumsum([0, *(len(part.users) for part in parts)])
+        shifted = [part.user_index + start for part, start in zip(parts, starts, strict=False)]
+        user_index = place[np.concatenate(shifted)]
+        item_index = np.concatenate([part.item_index for part in parts])
+        rating = np.concatenate([part.rating for part in parts])
+        time = _merged_times(parts)
+        order = np.argsort(user_index.astype(np.int64) * len(items) + item_index, kind="stable")
+        return Interactions(
+            users, items, user_index[order], item_index[order], rating[order], None if time is None else time[order]
+        )
+
+    def without(self, users: Collection[str] = (), pairs: Collection[tuple[str, str]] = ()) -> "Interactions":
+        """Return the interactions without some users and (user, item) pairs; unknown ones are ignored."""
+        keep = ~self._rows_of(users)
+        keep[self._rows_of_pairs(pairs)] = False
+        return self.select(keep)
+
+    def of_users(self, users: Collection[str]) -> "Interactions":
+        """Return the interactions of some users only; unknown ones are ignored."""
+        return self.select(self._rows_of(users))
+
+    def select(self, mask: NDArray[np.bool_]) -> "Interactions":
+        """Return the rows where the mask is true; users without a row vanish, items keep their numbers."""
+        if mask.shape != (len(self),) or mask.dtype != np.bool_:
+            raise WrongUse("the mask must hold one boolean for each interaction")
+        kept_users = self.user_index[mask]
+        present = np.zeros(len(self.users), dtype=bool)
+        present[kept_users] = True
+        renumbered = (np.cumsum(present) - 1).astype(np.int32)
+        return Interactions(
+            users=self.users if present.all() else self.users.take(np.flatnonzero(present)),
+            items=self.items,
+            user_index=renumbered[kept_users],
+            item_index=self.item_index[mask],
+            rating=self.rating[mask],
+            time=None if self.time is None else self.time[mask],
+        )
+
+    def with_items(self, items: Ids) -> "Interactions":
+        """Express the same rows against another item list, such as a catalogue."""
+        if items == self.items:
+            return replace(self, items=items)
+        place = items.positions_of(self.items.array)
+        item_index = place[self.item_index].astype(np.int32)
+        if len(item_index) and item_index.min() < 0:
+            missing = self.items[int(self.item_index[np.argmax(item_index < 0)])]
+            raise DataRefused(
+                f"item {missing!r} is not in the catalogue: add it there, or drop its interactions"
+            )
+        order = np.argsort(self.user_index.astype(np.int64) * len(items) + item_index, kind="stable")
+        time = None if self.time is None else self.time[order]
+        return Interactions(self.users, items, self.user_index, item_index[order], self.rating[order], time)
+
+    @cached_property
+    def user_starts(self) -> NDArray[np.int64]:
+        """Where each user's rows begin, then the number of rows (the row pointer of a CSR matrix)."""
+        starts = np.searchsorted(self.user_index, np.arange(len(self.users) + 1)).astype(np.int64)
+        starts.setflags(write=False)
+        return starts
+
+    def csr(self) -> sparse.csr_array[np.float32, tuple[int, int]]:
+        """Return the ratings as a sparse matrix, users by items."""
+        shape = (len(self.users), len(self.items))
+        # Copies, because SciPy may sort or sum in place and these arrays are read-only.
+        return sparse.csr_array(
+            (self.rating.copy(), self.item_index.copy(), self.user_starts.copy()), shape=shape
+        )
+
+    def digest(self) -> str:
+        """Return the fingerprint of user ids, row pointer, item numbers and ratings; not of time or items."""
+        arrays: dict[str, NDArray[Any]] = {
+            "starts": self.user_starts,
+            "items": self.item_index,
+            "ratings": self.rating,
+        }
+        return fingerprint.of_value([self.users.digest(), fingerprint.of_arrays(arrays)])
+
+    def __len__(self) -> int:
+        return len(self.user_index)
+
+    def _rows_of(self, users: Collection[str]) -> NDArray[np.bool_]:
+        if isinstance(users, str):
+            raise WrongUse("give a list of users: one text would be read letter by letter")
+        wanted = np.zeros(len(self.users), dtype=bool)
+        found = self.users.positions(list(users))
+        wanted[found[found >= 0]] = True
+        return wanted[self.user_index]
+
+    def _rows_of_pairs(self, pairs: Collection[tuple[str, str]]) -> NDArray[np.int64]:
+        if not pairs or not len(self):
+            return np.empty(0, dtype=np.int64)
+        users = self.users.positions([user for user, _ in pairs])
+        items = self.items.positions([item for _, item in pairs])
+        known = (users >= 0) & (items >= 0)
+        wanted = users[known] * len(self.items) + items[known]
+        keys = self._keys()
+        rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return rows[keys[rows] == wanted]
+
+    def _keys(self) -> NDArray[np.int64]:
+        return self.user_index.astype(np.int64) * len(self.items) + self.item_index
+
+    def _freeze(self, name: str, dtype: type[np.generic]) -> None:
+        given = np.asarray(getattr(self, name))
+        # A view, so that the caller's own array stays writable.
+        frozen = np.ascontiguousarray(given, dtype=dtype).view()
+        frozen.setflags(write=False)
+        object.__setattr__(self, name, frozen)
+
+    def _check(self) -> None:
+        columns: list[NDArray[Any]] = [self.user_index, self.item_index, self.rating]
+        columns += [] if self.time is None else [self.time]
+        if any(column.shape != (len(self.user_index),) for column in columns):
+            raise DataRefused("the columns differ in length: give one value for each interaction")
+        if not np.all(np.isfinite(self.rating)):
+            raise DataRefused("a rating is not a finite number: correct or drop that row")
+        if self.time is not None and np.any(np.isinf(self.time)):
+            raise DataRefused("a time is infinite: correct it, or leave it unknown")
+        fault = self._order_fault()
+        if fault:
+            raise DataRefused(f"{fault}: build with Interactions.from_columns")
+
+    def _order_fault(self) -> str | None:
+        if not self.users.is_sorted:
+            return "users must ascend by their UTF-8 bytes"
+        if not _numbered_without_gaps(self.user_index, len(self.users)):
+            return "each user needs a row, in order"
+        if len(self) and not (self.item_index.min() >= 0 and self.item_index.max() < len(self.items)):
+            return "an item number lies outside the item list"
+        if not np.all(np.diff(self._keys()) > 0):
+            return "rows must ascend by (user, item)"
+        return None
+
+
+def _numbered_without_gaps(index: NDArray[np.int32], count: int) -> bool:
+    if not len(index):
+        return count == 0
+    steps = np.diff(index)
+    return bool(index[0] == 0 and index[-1] == count - 1 and np.all((steps == 0) | (steps == 1)))
+
+
+def _merged_times(parts: Sequence[Interactions]) -> NDArray[np.float64] | None:
+    if all(part.time is None for part in parts):
+        return None
+    return np.concatenate([np.full(len(part), np.nan) if part.time is None else part.time for part in parts])

@@ -1,0 +1,71 @@
+"""The declared rating scale: recognised once or given, then frozen; no maximum over all users."""
+
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from erasable.data.interactions import Interactions
+from erasable.errors import DataRefused, WrongUse
+
+_REMEDY = "give the scale with --rating-scale LOW HIGH"
+
+
+@dataclass(frozen=True)
+class RatingScale:
+    """The lowest and the highest rating that may be given; 1 and 1 where a row says only that it happened.
+
+    >>> str(RatingScale(0.5, 5))
+    '0.5–5'
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.low) and isfinite(self.high)):
+            raise WrongUse("--rating-scale needs two finite numbers, such as 1 5")
+        if self.high <= 0 or self.high < self.low:
+            raise WrongUse("--rating-scale needs LOW HIGH with HIGH above 0 and not below LOW, such as 1 5")
+
+    def contains(self, rating: ArrayLike) -> bool:
+        """Say whether every rating lies on the scale."""
+        return not np.any(self._outside(np.asarray(rating)))
+
+    def check(self, interactions: Interactions) -> None:
+        """Refuse interactions with a rating outside the scale."""
+        outside = self._outside(interactions.rating)
+        if np.any(outside):
+            value = interactions.rating[int(np.argmax(outside))]
+            raise DataRefused(f"rating {value:g} lies outside the scale {self}: correct it, or {_REMEDY}")
+
+    def _outside(self, rating: np.ndarray) -> np.ndarray:
+        # Ratings are float32: 0.7 must not fall below a lowest rating of 0.7.
+        return ~((rating >= np.float32(self.low)) & (rating <= np.float32(self.high)))
+
+    def __str__(self) -> str:
+        return f"{self.low:g}" if self.low == self.high else f"{self.low:g}–{self.high:g}"
+
+
+KNOWN_SCALES = (
+    RatingScale(1, 1),
+    RatingScale(0, 1),
+    RatingScale(1, 5),
+    RatingScale(0.5, 5),
+    RatingScale(0, 5),
+    RatingScale(1, 10),
+    RatingScale(0, 10),
+)
+
+
+def recognise_scale(rating: ArrayLike) -> RatingScale:
+    """Return the first known scale that contains the ratings."""
+    ratings = np.asarray(rating, dtype=np.float32)
+    if not ratings.size:
+        raise DataRefused(f"there is no rating to recognise a scale from: {_REMEDY}")
+    ends = np.array([ratings.min(), ratings.max()])
+    found = next((scale for scale in KNOWN_SCALES if scale.contains(ends)), None)
+    if found is None:
+        raise DataRefused(f"ratings from {ends[0]:g} to {ends[1]:g} fit no known scale: {_REMEDY}")
+    return found

@@ -1,0 +1,66 @@
+"""The one door for interactions from outside: it tells the kind of source and hands it to its reader."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scipy import sparse
+
+from erasable.data.column_values import ColumnValues
+from erasable.data.columns import ColumnNames
+from erasable.data.delimited import read_delimited
+from erasable.data.interactions import Interactions
+from erasable.data.source_file import require_file
+from erasable.data.tables import PARQUET_MAGIC, is_table, read_parquet, read_sparse, read_table, refuse_source
+from erasable.errors import DataRefused
+
+_PARQUET_ENDINGS = (".parquet", ".pq")
+_RECOGNISE_ALL = ColumnNames()
+
+
+@dataclass(frozen=True)
+class ReadResult:
+    """What was read, and notes in plain words on how it was understood."""
+
+    interactions: Interactions
+    notes: tuple[str, ...]
+
+
+def read_interactions(source: Any, columns: ColumnNames = _RECOGNISE_ALL) -> ReadResult:  # noqa: ANN401
+    """Read interactions from a file, a table in memory or a sparse matrix; anything doubtful is refused."""
+    values = _read(source, columns)
+    interactions, dropped = Interactions.from_columns(values.users, values.items, values.rating, values.time)
+    name = str(source) if isinstance(source, str | Path) else "the table"
+    if not len(interactions):
+        raise DataRefused(f"{name} holds no interaction, only a header: give one interaction a line")
+    if len(interactions.users) < 2:
+        raise DataRefused(f"{name} holds one user only: give the interactions of two users at least")
+    return ReadResult(interactions, _notes(values, dropped))
+
+
+def _read(source: Any, columns: ColumnNames) -> ColumnValues:  # noqa: ANN401 - told apart here
+    if isinstance(source, str | Path):
+        path = Path(source)
+        return read_parquet(path, columns) if _is_parquet(path) else read_delimited(path, columns)
+    if sparse.issparse(source):
+        return read_sparse(source)
+    if is_table(source):
+        return read_table(source, columns)
+    raise refuse_source(source)
+
+
+def _is_parquet(path: Path) -> bool:
+    if path.suffix.lower() in _PARQUET_ENDINGS:
+        return True
+    require_file(path)
+    with path.open("rb") as stream:
+        return stream.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+
+
+def _notes(values: ColumnValues, dropped: int) -> tuple[str, ...]:
+    notes = [values.recognised]
+    if values.rating is None:
+        notes.append("no rating column: every rating is 1")
+    if dropped:
+        notes.append(f"{dropped} repeated (user, item) pairs dropped; the latest of each stays")
+    return tuple(notes)

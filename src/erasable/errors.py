@@ -1,0 +1,85 @@
+"""The one tree of errors; each message says what to do next.
+
+    ErasableError
+    ├── WrongUse                 an option or an argument makes no sense
+    │   └── NotYet               asked for something that a later version brings
+    ├── DataRefused              the input can't be read as interactions
+    ├── Refused                  the request can't be carried out; nothing was changed
+    │   ├── UnknownUser          the workspace holds nothing about that user
+    │   └── UnknownInteraction   the user has no such interaction
+    ├── WorkspaceError           the folder is no workspace, or can't be used as it is
+    │   ├── WorkspaceDamaged     a file is missing or is not what the manifest says
+    │   └── WorkspaceBusy        another command is writing
+    └── NotReproducible          the numeric environment differs from the one that learned
+"""
+
+
+class ErasableError(Exception):
+    """Anything that erasable refuses or can't do."""
+
+
+class WrongUse(ErasableError):
+    """An option or an argument makes no sense."""
+
+
+class NotYet(WrongUse):
+    """Asked for something that a later version brings."""
+
+
+class DataRefused(ErasableError):
+    """The input can't be read as interactions."""
+
+
+class Refused(ErasableError):
+    """The request can't be carried out; nothing was changed."""
+
+
+class UnknownUser(Refused):
+    """The workspace holds nothing about that user."""
+
+
+class UnknownInteraction(Refused):
+    """The user has no such interaction."""
+
+
+class WorkspaceError(ErasableError):
+    """The folder is no workspace, or can't be used as it is."""
+
+
+class WorkspaceDamaged(WorkspaceError):
+    """A file is missing or is not what the manifest says."""
+
+
+class WorkspaceBusy(WorkspaceError):
+    """Another command is writing."""
+
+
+class NotReproducible(ErasableError):
+    """The numeric environment differs from the one that learned."""
+
+
+_OUTCOMES: dict[type[ErasableError], tuple[int, int]] = {
+    WrongUse: (2, 422),
+    DataRefused: (1, 422),
+    UnknownUser: (1, 404),
+    UnknownInteraction: (1, 404),
+    Refused: (1, 409),
+    WorkspaceBusy: (1, 503),
+    WorkspaceError: (1, 500),
+    NotReproducible: (3, 500),
+    ErasableError: (1, 500),
+}
+
+
+def exit_code(error: ErasableError) -> int:
+    """Return the exit code of a command that ends with this error."""
+    return _outcome(error)[0]
+
+
+def http_status(error: ErasableError) -> int:
+    """Return the HTTP status of an answer that reports this error."""
+    return _outcome(error)[1]
+
+
+def _outcome(error: ErasableError) -> tuple[int, int]:
+    return next(_OUTCOMES[kind] for kind in type(error).__mro__ if kind in _OUTCOMES)

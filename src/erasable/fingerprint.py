@@ -1,0 +1,41 @@
+"""Fingerprints: what a value is, as 32 bytes in hexadecimal; equal values have equal fingerprints anywhere."""
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+DIGEST_BYTES = 32
+
+
+def canonical_json(value: Any) -> bytes:  # noqa: ANN401 - anything that JSON can say
+    """Return the one way to write a value as JSON: sorted keys, no spaces, UTF-8, no NaN.
+
+    >>> canonical_json({"b": 1, "a": [True, None]})
+    b'{"a":[true,null],"b":1}'
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.encode()
+
+
+def of_bytes(content: bytes) -> str:
+    """Return the fingerprint of some bytes."""
+    return blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
+
+
+def of_value(value: Any) -> str:  # noqa: ANN401 - anything that JSON can say
+    """Return the fingerprint of anything JSON can say."""
+    return of_bytes(canonical_json(value))
+
+
+def of_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Return the fingerprint of named arrays: names, types, shapes and bytes."""
+    hasher = blake2b(digest_size=DIGEST_BYTES)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        hasher.update(canonical_json([name, array.dtype.str, list(array.shape)]))
+        hasher.update(array.data)
+    return hasher.hexdigest()

@@ -1,0 +1,224 @@
+"""Compiled parts that every model trained by gradient steps shares: batches, their samples, and Adam.
+
+A unit is one positive with its negatives; a tile is a run of units of one batch. Rows are updated in lanes: a lane owns
+the rows whose number ends in its bits, and adds their slopes in the order of the batch, whoever computed them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erasable.models.sampling import missing_item
+from erasable.seeding.compiled import below, compiled, draw
+
+ROW_LANES = 8
+UPDATE_LANES = ROW_LANES + 1  # the last one updates the network
+FIRST_DECAY = 0.9
+SECOND_DECAY = 0.999
+EPSILON = 1e-8
+TINY = np.float32(1e-30)  # a moment that has faded below this is 0: arithmetic on denormal numbers is very slow
+
+Floats = NDArray[np.float32]
+
+
+class Positives(NamedTuple):
+    """The interactions of a stage as arrays: row pointer by user, and user, item and target of each."""
+
+    starts: NDArray[np.int64]
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    targets: Floats
+
+
+class Sizes(NamedTuple):
+    """The numbers that shape the batches of an epoch."""
+
+    catalogue: int
+    negatives: int
+    batch_units: int
+    tile_units: int
+
+
+class Table(NamedTuple):
+    """Rows of parameters with Adam's two moments, and room to add up the slopes of a batch."""
+
+    rows: Floats
+    first: Floats
+    second: Floats
+    slopes: Floats
+    touched: NDArray[np.int8]
+
+
+class Batch(NamedTuple):
+    """Room for one batch: its samples, and the slopes that the tiles leave for the lanes."""
+
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    targets: Floats
+    weights: Floats
+    user_slopes: Floats
+    item_slopes: Floats
+    network_slopes: Floats
+    lane_rows: NDArray[np.int32]
+
+
+class Tile(NamedTuple):
+    """The part of a batch that one gradient task works on: its samples, and where its slopes go."""
+
+    users: NDArray[np.int32]
+    items: NDArray[np.int32]
+    targets: Floats
+    weights: Floats
+    user_slopes: Floats
+    item_slopes: Floats
+    network_slopes: Floats
+
+
+class Rates(NamedTuple):
+    """The step size and Adam's two bias corrections of each batch."""
+
+    step: Floats
+    root: Floats
+
+
+def make_table(rows: Floats) -> Table:
+    """Return a table with fresh moments around a copy of these rows."""
+    return Table(
+        rows.copy(), np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows), np.zeros(len(rows), np.int8)
+    )
+
+
+def make_batch(sizes: Sizes, width: int, network: int) -> Batch:
+    """Return room for one batch."""
+    samples = sizes.batch_units * (1 + sizes.negatives)
+    tiles = -(-sizes.batch_units // sizes.tile_units)
+    return Batch(
+        users=np.empty(sizes.batch_units, np.int32),
+        items=np.empty(samples, np.int32),
+        targets=np.empty(samples, np.float32),
+        weights=np.empty(samples, np.float32),
+        user_slopes=np.empty((sizes.batch_units, width), np.float32),
+        item_slopes=np.empty((samples, width), np.float32),
+        network_slopes=np.empty((tiles, network), np.float32),
+        lane_rows=np.empty((ROW_LANES, samples), np.int32),
+    )
+
+
+def rates_of(learning_rate: float, first_step: int, batches: int) -> Rates:
+    """Return Adam's step sizes for batches number `first_step` and on (Kingma and Ba, 2015, bias corrected)."""
+    steps = np.arange(first_step + 1, first_step + 1 + batches, dtype=np.float64)
+    step = learning_rate / (1 - FIRST_DECAY**steps)
+    root = 1 / np.sqrt(1 - SECOND_DECAY**steps)
+    return Rates(step.astype(np.float32), root.astype(np.float32))
+
+
+@compiled
+def units_in_batch(order: NDArray[np.int32], sizes: Sizes, batch: int) -> int:
+    """Return how many units a batch holds; the last one may be smaller."""
+    return min(sizes.batch_units, len(order) - batch * sizes.batch_units)
+
+
+@compiled
+def sample_units(
+    out: Batch, order: NDArray[np.int32], positives: Positives, sizes: Sizes, key: np.uint64, place: tuple[int, int, int]
+) -> None:
+    """Write the samples of the units `place` = (batch, low, high): each positive, then items the user has not.
+
+    A user who has every item gets no negatives: their samples repeat the positive with weight 0.
+    """
+    batch, low, high = place
+    each = 1 + sizes.negatives
+    for unit in range(low, high):
+        positive = order[batch * sizes.batch_units + unit]
+        user = positives.users[positive]
+        owned = positives.items[positives.starts[user] : positives.starts[user + 1]]
+        out.users[unit] = user
+        at = unit * each
+        out.items[at : at + each] = positives.items[positive]
+        out.targets[at] = positives.targets[positive]
+        out.weights[at] = 1
+        missing = sizes.catalogue - len(owned)
+        for sample in range(at + 1, at + each):
+            out.targets[sample] = 0
+            out.weights[sample] = 1 if missing > 0 else 0
+            if missing > 0:
+                number = np.uint64(positive) * np.uint64(each) + np.uint64(sample - at)
+                out.items[sample] = missing_item(owned, below(draw(key, number), missing))
+
+
+@compiled
+def tile_of(batch: Batch, task: int, low: int, high: int) -> Tile:
+    """Return the part of a batch that holds the units from low up to high."""
+    each = len(batch.items) // len(batch.users)
+    samples = slice(low * each, high * each)
+    return Tile(
+        batch.users[low:high],
+        batch.items[samples],
+        batch.targets[samples],
+        batch.weights[samples],
+        batch.user_slopes[low:high],
+        batch.item_slopes[samples],
+        batch.network_slopes[task],
+    )
+
+
+@compiled
+def adam_row(table: Table, row: int, slopes: Floats, scale: float, step: float, root: float) -> None:
+    """Take one Adam step on one row, its slopes scaled to a mean."""
+    values, first, second = table.rows[row], table.first[row], table.second[row]
+    for place in range(len(values)):
+        slope = slopes[place] * scale
+        moment = first[place] + np.float32(1 - FIRST_DECAY) * (slope - first[place])
+        first[place] = moment if abs(moment) > TINY else np.float32(0)
+        second[place] += np.float32(1 - SECOND_DECAY) * (slope * slope - second[place])
+        values[place] -= step * first[place] / (np.sqrt(second[place]) * root + np.float32(EPSILON))
+
+
+@compiled
+def update_rows(
+    table: Table, index: NDArray[np.int32], slopes: Floats, lane: tuple[int, NDArray[np.int32]], rate: tuple[float, float, float]
+) -> None:
+    """Add up the slopes of the rows that belong to a lane, and step each of those rows once."""
+    own, rows = lane
+    scale, step, root = rate
+    found = 0
+    for sample in range(len(index)):
+        row = index[sample]
+        if row & (ROW_LANES - 1) == own:
+            if not table.touched[row]:
+                table.touched[row] = 1
+                rows[found] = row
+                found += 1
+            for place in range(slopes.shape[1]):
+                table.slopes[row, place] += slopes[sample, place]
+    for number in range(found):
+        row = rows[number]
+        adam_row(table, row, table.slopes[row], scale, step, root)
+        table.touched[row] = 0
+        for place in range(slopes.shape[1]):
+            table.slopes[row, place] = 0
+
+
+@compiled
+def update_lane(
+    lane: int, tables: tuple[Table, Table, Table], batch: Batch, units: int, sizes: Sizes, rate: tuple[float, float]
+) -> None:
+    """Do one update task of a batch: the rows of a lane, or the network from the tiles' slopes in their order."""
+    users, items, network = tables
+    samples = units * (1 + sizes.negatives)
+    counted = np.float32(0)
+    for sample in range(samples):
+        counted += batch.weights[sample]
+    scale = np.float32(1) / counted
+    if lane < ROW_LANES:
+        own = (lane, batch.lane_rows[lane])
+        update_rows(users, batch.users[:units], batch.user_slopes, own, (scale, rate[0], rate[1]))
+        update_rows(items, batch.items[:samples], batch.item_slopes, own, (scale, rate[0], rate[1]))
+    else:
+        total = network.slopes[0]
+        total[:] = batch.network_slopes[0]
+        for tile in range(1, -(-units // sizes.tile_units)):
+            for place in range(len(total)):
+                total[place] += batch.network_slopes[tile, place]
+        adam_row(network, 0, total, scale, rate[0], rate[1])

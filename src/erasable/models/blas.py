@@ -1,0 +1,44 @@
+"""One BLAS thread wherever bytes matter: with two, products and inverses change their last bits (measured)."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import scipy.linalg.cython_blas  # noqa: F401 - loads scipy's BLAS, which compiled code calls, before it is counted
+from threadpoolctl import ThreadpoolController
+
+
+class _OneThread:
+    """Holds both BLAS copies (numpy's and scipy's) to one thread while anyone is inside."""
+
+    def __init__(self) -> None:
+        self._controller = ThreadpoolController()
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limiter: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limiter = self._controller.limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limiter.restore_original_limits()
+
+
+_one_thread = _OneThread()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread inside; may be entered from several threads at once."""
+    _one_thread.enter()
+    try:
+        yield
+    finally:
+        _one_thread.leave()

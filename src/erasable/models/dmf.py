@@ -1,0 +1,46 @@
+"""DMF (Xue et al., "Deep Matrix Factorization Models", 2017) with the paper's sizes: rows, scores; gradients are in its kernel."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erasable.models.dmf_kernel import FIRST, SHAPES, SMALLEST_NORM, WIDTH, dmf_shift
+from erasable.models.embedding_model import ITEM_ROWS, EmbeddingModel, blocks
+from erasable.models.model import Scorer, Scores
+from erasable.models.parameters import Arrays
+
+_BLOCK = 4096
+_ROW_DEVIATION = 0.1
+_FAN_IN = {"user_first": WIDTH, "item_first": WIDTH, "user_second": FIRST, "item_second": FIRST}
+
+
+class Dmf(EmbeddingModel):
+    """A tower of two layers for each side; the score is the cosine of their outputs."""
+
+    width = WIDTH
+    shapes = SHAPES
+    shift = dmf_shift
+
+    def deviation(self, name: str) -> float:
+        """Return 0.1 for rows and He et al.'s (2015) for layers: from the paper's N(0, 0.01²) nothing is learned."""
+        if name in self.shapes:
+            return math.sqrt(2 / _FAN_IN[name]) if name in _FAN_IN else 0.0
+        return _ROW_DEVIATION
+
+    def scorer(self, shared: Arrays) -> Scorer:
+        """Score by the cosine; the items' tower is computed once."""
+        rows = shared[ITEM_ROWS]
+        directions = np.concatenate([_direction(shared, "item", rows[part]) for part in blocks(len(rows), _BLOCK)])
+
+        def score(row: NDArray[np.float32]) -> Scores:
+            return directions @ _direction(shared, "user", row[None, :])[0]
+
+        return score
+
+
+def _direction(shared: Arrays, side: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    first = np.maximum(rows @ shared[f"{side}_first"] + shared[f"{side}_first_bias"], 0)
+    output = np.maximum(first @ shared[f"{side}_second"] + shared[f"{side}_second_bias"], 0)
+    norms = np.maximum(np.sqrt((output * output).sum(axis=1, keepdims=True)), SMALLEST_NORM)
+    return (output / norms).astype(np.float32, copy=False)

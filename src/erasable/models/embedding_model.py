@@ -1,0 +1,147 @@
+"""What NMF and DMF share: rows of embeddings, a small network, and training in batches by compiled kernels."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erasable.data import Ids, Interactions
+from erasable.models.batches import (
+    UPDATE_LANES,
+    Batch,
+    Floats,
+    Positives,
+    Sizes,
+    Table,
+    make_batch,
+    make_table,
+    rates_of,
+)
+from erasable.models.blas import one_blas_thread
+from erasable.models.crew import Schedule, run_crew
+from erasable.models.model import Effort, Scorer, Stage
+from erasable.models.parameters import Arrays, Parameters
+from erasable.models.sampling import shuffled
+from erasable.models.settings import ModelSettings
+from erasable.seeding import child_key, id_keys, normals
+
+USER_ROWS = "user"
+ITEM_ROWS = "item"
+_TILE_SAMPLES = 256
+_SAMPLES_PER_CALL = 1_000_000  # compiled code returns this often, so that Ctrl-C and progress bars work
+
+
+class EmbeddingModel(ABC):
+    """A user row and an item row go through a network to a score; see `Model` for the methods."""
+
+    width: ClassVar[int]
+    """The width of a row."""
+    shapes: ClassVar[Mapping[str, tuple[int, ...]]]
+    """The network's arrays in the order in which they lie in one flat vector."""
+    shift: ClassVar[Callable[..., None]]
+    """The compiled function that works off a run of batches."""
+
+    def __init__(self, settings: ModelSettings) -> None:
+        self._settings = settings
+
+    @abstractmethod
+    def deviation(self, name: str) -> float:
+        """Return the standard deviation with which an array (or the rows of a table) starts."""
+
+    @abstractmethod
+    def scorer(self, shared: Arrays) -> Scorer:
+        """Return what scores items for a personal row under these shared parameters."""
+
+    def start(self, catalogue: Ids, seed: int) -> Arrays:
+        """Return the shared parameters before any stage."""
+        network = {name: self._starting_array(name, shape, seed) for name, shape in self.shapes.items()}
+        return {ITEM_ROWS: self._starting_rows(ITEM_ROWS, catalogue, seed), **network}
+
+    def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
+        """Train on one stage from these shared parameters."""
+        users = self._starting_rows(USER_ROWS, stage.interactions.users, stage.seed)
+        if len(stage.interactions) == 0:
+            return Parameters({name: array.copy() for name, array in shared.items()}, {USER_ROWS: users})
+        network = np.concatenate([shared[name].ravel() for name in self.shapes])
+        tables = (make_table(users), make_table(shared[ITEM_ROWS]), make_table(network[None, :]))
+        with one_blas_thread():
+            self._run_epochs(tables, stage, effort)
+        return Parameters(
+            {ITEM_ROWS: tables[1].rows, **self._network_arrays(tables[2].rows[0])}, {USER_ROWS: tables[0].rows}
+        )
+
+    def samples(self, interactions: Interactions, epochs: int) -> int:
+        """Return how many samples training on these interactions visits."""
+        owned = np.diff(interactions.user_starts)
+        with_negatives = int(owned[owned < len(interactions.items)].sum())
+        return epochs * (len(interactions) + self._settings.negatives * with_negatives)
+
+    def _run_epochs(self, tables: tuple[Table, Table, Table], stage: Stage, effort: Effort) -> None:
+        positives = _positives(stage)
+        sizes = self._sizes(len(stage.interactions.items))
+        room = make_batch(sizes, self.width, tables[2].rows.shape[1])
+        for epoch in range(stage.epochs):
+            self._run_epoch(epoch, tables, (positives, sizes, room), stage, effort)
+
+    def _run_epoch(
+        self,
+        epoch: int,
+        tables: tuple[Table, Table, Table],
+        parts: tuple[Positives, Sizes, Batch],
+        stage: Stage,
+        effort: Effort,
+    ) -> None:
+        positives, sizes, room = parts
+        order = shuffled(len(positives.users), _key(stage, "order", epoch))
+        negatives = _key(stage, "negatives", epoch)
+        batches = -(-len(order) // sizes.batch_units)
+        per_call = max(1, _SAMPLES_PER_CALL // len(room.items))
+        tiles = len(room.network_slopes)
+        for first in range(0, batches, per_call):
+            count = min(per_call, batches - first)
+            part = order[first * sizes.batch_units : (first + count) * sizes.batch_units]
+            rates = rates_of(self._settings.learning_rate or 0.0, epoch * batches + first, count)
+            schedule = Schedule(count, tiles, UPDATE_LANES)
+            run_crew(
+                effort.threads, type(self).shift, schedule, part, positives, sizes, negatives, tables, room, rates
+            )
+            effort.advance(len(part) * (1 + sizes.negatives))
+
+    def _sizes(self, catalogue: int) -> Sizes:
+        each = 1 + self._settings.negatives
+        batch_units = max(1, self._settings.batch // each)
+        return Sizes(catalogue, self._settings.negatives, batch_units, min(batch_units, max(1, _TILE_SAMPLES // each)))
+
+    def _starting_rows(self, table: str, ids: Ids, seed: int) -> Floats:
+        return normals(id_keys(seed, table, ids), self.width) * np.float32(self.deviation(table))
+
+    def _starting_array(self, name: str, shape: tuple[int, ...], seed: int) -> Floats:
+        key = np.array([child_key(seed, "network", name)], dtype=np.uint64)
+        values = normals(key, int(np.prod(shape)))[0].reshape(shape)
+        return values * np.float32(self.deviation(name))
+
+    def _network_arrays(self, flat: Floats) -> dict[str, Floats]:
+        ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes.values()])
+        pieces = np.split(flat, ends[:-1])
+        return {
+            name: np.ascontiguousarray(piece.reshape(shape))
+            for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)
+        }
+
+
+def _positives(stage: Stage) -> Positives:
+    rows = stage.interactions
+    return Positives(rows.user_starts, rows.user_index, rows.item_index, rows.rating / np.float32(stage.scale.high))
+
+
+def _key(stage: Stage, purpose: str, epoch: int) -> np.uint64:
+    return np.uint64(child_key(stage.seed, "stage", stage.position, purpose, epoch))
+
+
+def blocks(count: int, size: int) -> list[slice]:
+    """Cut a range of rows into blocks that stay in the processor's cache."""
+    return [slice(low, min(low + size, count)) for low in range(0, count, size)]
+
+

@@ -1,0 +1,58 @@
+"""What every model offers: start, train a stage, score; the models themselves live beside this file."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erasable.data import Ids, Interactions, RatingScale
+from erasable.models.parameters import Arrays, Parameters
+
+Scores = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The data of one stage, and all that decides what training on it gives."""
+
+    interactions: Interactions
+    scale: RatingScale
+    epochs: int
+    seed: int
+    position: int
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How a stage is trained, none of which changes a byte: threads, and whom to tell about samples done."""
+
+    threads: int = 1
+    advance: Callable[[int], None] = lambda samples: None
+
+
+class Scorer(Protocol):
+    """Scores the whole catalogue for one user from that user's personal row."""
+
+    def __call__(self, row: NDArray[np.float32]) -> Scores:
+        """Return one score for each item of the catalogue; higher is better."""
+
+
+class Model(Protocol):
+    """A recommender whose state is shared parameters and personal rows.
+
+    Every method is a pure function of its arguments: no clock, no global state, no file, nothing changed in place.
+    """
+
+    def start(self, catalogue: Ids, seed: int) -> Arrays:
+        """Return the shared parameters before any stage; an item's row depends on the seed and its id alone."""
+
+    def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
+        """Train on one stage from these shared parameters; without interactions they stay as they are."""
+
+    def scorer(self, shared: Arrays) -> Scorer:
+        """Return what scores items for a personal row under these shared parameters."""
+
+    def samples(self, interactions: Interactions, epochs: int) -> int:
+        """Return how many samples, positives and negatives, training on these interactions visits."""

@@ -1,0 +1,26 @@
+"""What a stage leaves behind: shared parameters, which many users shaped, and the personal rows of its own users."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Named arrays, read-only; in each of `rows` row n belongs to user n of the stage's interactions."""
+
+    shared: Arrays
+    rows: Arrays
+
+    def __post_init__(self) -> None:
+        for array in (*self.shared.values(), *self.rows.values()):
+            array.setflags(write=False)
+
+    def all_finite(self) -> bool:
+        """Whether every number is finite."""
+        return all(np.isfinite(array).all() for array in (*self.shared.values(), *self.rows.values()))

@@ -1,0 +1,70 @@
+"""Randomness as a fixed function of what it is for: the same seed and purpose give the same bits anywhere.
+
+Nothing here keeps a state; `compiled` holds what compiled code needs of it. A key is hashed from the seed, a purpose and outside ids (blake2b); the draws under
+a key are numbered (a counter through the SplitMix64 finaliser), so draw 17 never depends on draw 16.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_LANES = np.arange(4, dtype=np.uint64) * np.uint64(16)
+_WORDS_PER_NORMAL = 3
+_UNIFORMS_PER_NORMAL = 12
+
+
+def child_key(seed: int, *purpose: str | int) -> int:
+    """Return the 64-bit key that belongs to a purpose under a seed.
+
+    >>> child_key(0, "stage", 3) == child_key(0, "stage", 3) != child_key(0, "stage", 4)
+    True
+    """
+    return int.from_bytes(_hasher(seed, *purpose).digest(), "little")
+
+
+def id_keys(seed: int, purpose: str, ids: Iterable[str]) -> NDArray[np.uint64]:
+    """Return one 64-bit key for each outside id, whoever else is in the list."""
+    prefix = _hasher(seed, purpose)
+
+    def key(text: str) -> bytes:
+        hasher = prefix.copy()
+        hasher.update(text.encode())
+        return hasher.digest()
+
+    return np.frombuffer(b"".join(map(key, ids)), dtype="<u8").astype(np.uint64, copy=False)
+
+
+def mix(keys: NDArray[np.uint64], counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return draw number `counters` under each key, elementwise (arrays broadcast)."""
+    with np.errstate(over="ignore"):
+        bits = keys + (counters + np.uint64(1)) * _GOLDEN
+        bits = (bits ^ (bits >> np.uint64(30))) * _FIRST
+        bits = (bits ^ (bits >> np.uint64(27))) * _SECOND
+    return bits ^ (bits >> np.uint64(31))
+
+
+def normals(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
+    """Return a row of `width` draws, mean 0 and deviation 1, for each key.
+
+    Each is the sum of twelve 16-bit uniforms (near Gaussian, within ±6): integer sums are exact, so a row's bytes
+    depend neither on its place in the table nor on a library's vectorised logarithm.
+    """
+    counters = np.arange(width * _WORDS_PER_NORMAL, dtype=np.uint64)
+    words = mix(keys[:, None], counters[None, :]).reshape(len(keys), width, _WORDS_PER_NORMAL, 1)
+    lanes = (words >> _LANES) & np.uint64(0xFFFF)
+    total = lanes.sum(axis=(2, 3)).astype(np.int64)
+    centre = _UNIFORMS_PER_NORMAL * 0xFFFF / 2
+    return ((total - centre) / 65536.0).astype(np.float32)
+
+
+def _hasher(seed: int, *purpose: str | int) -> blake2b:
+    hasher = blake2b(digest_size=8)
+    for part in (str(seed), *map(str, purpose)):
+        text = part.encode()
+        hasher.update(len(text).to_bytes(4, "little") + text)
+    return hasher

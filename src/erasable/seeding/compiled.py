@@ -1,0 +1,49 @@
+"""Compiled code that repeats: the decorator of every kernel, and numbered draws inside kernels.
+
+Code is compiled by numba on first use and kept for the next process. numba looks only at the file of the function itself,
+so a kernel would go on using an old version of a function that it calls from another file; here the kept code is valid
+only while every file with compiled code is unchanged. There is no fast-math: a compiler that may reorder sums gives
+different bytes for the same source, depending on what it inlines (measured: fresh code against kept code).
+"""
+
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+_PACKAGE = Path(__file__).parent.parent
+
+
+def _source_stamp() -> str:
+    sources = (path.read_bytes() for path in sorted(_PACKAGE.rglob("*.py")))
+    return blake2b(b"".join(source for source in sources if b"compiled" in source)).hexdigest()
+
+
+_STAMP = _source_stamp()
+
+
+def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:  # noqa: ANN401 - numba's own
+    """Compile a function with numba, with IEEE arithmetic as written, and keep the code between processes."""
+    if function is None:
+        return lambda inner: compiled(inner, **options)
+    dispatcher = njit(cache=True, error_model="numpy", **options)(function)
+    dispatcher._cache._cache_file._source_stamp = _STAMP
+    return dispatcher
+
+
+@compiled(inline="always")
+def draw(key: np.uint64, counter: np.uint64) -> np.uint64:
+    """Return draw number `counter` under one key; the compiled twin of `seeding.mix`."""
+    bits = key + (counter + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+@compiled(inline="always")
+def below(bits: np.uint64, bound: int) -> int:
+    """Turn a draw into an integer in [0, bound), for bounds below 2**32."""
+    return np.int64(((bits >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))

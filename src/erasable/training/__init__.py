@@ -1,0 +1,23 @@
+"""The paper's SeqTrain module: the chain of stages and its checkpoints."""
+
+from erasable.training.chain import ORIGIN, stage_names, stages_to_run, train_chain
+from erasable.training.checkpoint import Checkpoint, CheckpointStore, MemoryStore
+from erasable.training.environment import differences, numeric_environment
+from erasable.training.settings import Config
+from erasable.training.state import Knowledge, Link, State
+
+__all__ = [
+    "ORIGIN",
+    "Checkpoint",
+    "CheckpointStore",
+    "Config",
+    "Knowledge",
+    "Link",
+    "MemoryStore",
+    "State",
+    "differences",
+    "numeric_environment",
+    "stage_names",
+    "stages_to_run",
+    "train_chain",
+]

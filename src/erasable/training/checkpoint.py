@@ -1,0 +1,72 @@
+"""Checkpoints, and the small protocol of what keeps them; how they lie on disk is the store's business."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from erasable.models import Parameters
+
+_SHARED, _ROWS = "shared.", "rows."
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """The parameters after a stage, named by the fingerprint of everything that made them."""
+
+    fingerprint: str
+    parent: str
+    parameters: Parameters
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays under one name each, sorted."""
+        named = {_SHARED + name: array for name, array in self.parameters.shared.items()}
+        named |= {_ROWS + name: array for name, array in self.parameters.rows.items()}
+        return dict(sorted(named.items()))
+
+    @staticmethod
+    def from_arrays(fingerprint: str, parent: str, arrays: dict[str, NDArray[Any]]) -> "Checkpoint":
+        """Build a checkpoint from what `arrays` gave."""
+        shared = {name.removeprefix(_SHARED): array for name, array in arrays.items() if name.startswith(_SHARED)}
+        rows = {name.removeprefix(_ROWS): array for name, array in arrays.items() if name.startswith(_ROWS)}
+        return Checkpoint(fingerprint, parent, Parameters(shared, rows))
+
+
+class CheckpointStore(Protocol):
+    """Keeps checkpoints by fingerprint."""
+
+    def get(self, fingerprint: str) -> Checkpoint:
+        """Return a checkpoint that is kept."""
+
+    def put(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint."""
+
+    def __contains__(self, fingerprint: str) -> bool:
+        """Whether a checkpoint is kept."""
+
+    def keep_only(self, fingerprints: Iterable[str]) -> None:
+        """Destroy all other checkpoints."""
+
+
+class MemoryStore:
+    """Keeps checkpoints in memory; they are frozen, so no two share what one could change."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Checkpoint] = {}
+
+    def get(self, fingerprint: str) -> Checkpoint:
+        """Return a checkpoint that is kept."""
+        return self._kept[fingerprint]
+
+    def put(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint."""
+        self._kept[checkpoint.fingerprint] = checkpoint
+
+    def __contains__(self, fingerprint: str) -> bool:
+        """Whether a checkpoint is kept."""
+        return fingerprint in self._kept
+
+    def keep_only(self, fingerprints: Iterable[str]) -> None:
+        """Destroy all other checkpoints."""
+        self._kept = {name: self._kept[name] for name in set(fingerprints) & set(self._kept)}

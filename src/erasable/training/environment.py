@@ -1,0 +1,36 @@
+"""The numeric environment: what must be equal for the same training to give the same bytes."""
+
+import platform
+from functools import cache
+from importlib.metadata import version
+
+import llvmlite.binding
+from threadpoolctl import ThreadpoolController
+
+from erasable.models.blas import one_blas_thread
+
+_LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "erasable")
+
+
+@cache
+def numeric_environment() -> dict[str, str]:
+    """Return the processor, the BLAS kernels and the versions that this process computes with."""
+    with one_blas_thread():
+        kernels = ThreadpoolController().select(user_api="blas").info()
+    return {
+        "machine": platform.machine(),
+        "processor": llvmlite.binding.get_host_cpu_name(),
+        "libc": " ".join(platform.libc_ver()),
+        "blas": "; ".join(sorted({f"{k['internal_api']} {k['version']} {k.get('architecture', '')}" for k in kernels})),
+        **{library: version(library) for library in _LIBRARIES},
+    }
+
+
+def differences(learned_with: dict[str, str]) -> list[str]:
+    """Say in words how this environment differs from another one; empty if it does not."""
+    here = numeric_environment()
+    return [
+        f"{name} is {here.get(name, 'absent')} here and was {learned_with.get(name, 'absent')}"
+        for name in sorted({*here, *learned_with})
+        if here.get(name) != learned_with.get(name)
+    ]

@@ -1,0 +1,57 @@
+"""What can be set about the chain; `Config` joins it with the settings of data, groups and model."""
+
+import math
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from erasable.data.settings import DataSettings
+from erasable.grouping import GroupingSettings
+from erasable.models import ModelSettings
+
+Strategy = Literal["laser", "sisa", "retrain"]
+Policy = Literal["fixed", "independent", "regroup"]
+
+
+class ChainSettings(BaseModel):
+    """How a model is learned so that it can forget."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    strategy: Strategy = "laser"
+    """How to learn: laser (groups in sequence) or retrain (all at once, the yardstick); sisa is not there yet."""
+
+    epochs: int = Field(10, ge=1, le=10_000)
+    """The total number of training epochs, the paper's T."""
+
+    epoch_budget: Literal["shared", "full"] = "shared"
+    """Whether the groups share the epochs (the quotient, rounded up, for each) or each gets all of them."""
+
+    policy: Policy = "fixed"
+    """How far back exactness goes: fixed (given the groups) or, with independent groups, independent."""
+
+    seed: int = Field(0, ge=0, lt=2**63)
+    """The seed of everything random."""
+
+
+class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
+    """Every setting that decides what is learned."""
+
+    @model_validator(mode="after")
+    def _implied(self) -> Self:
+        if self.strategy == "retrain":
+            object.__setattr__(self, "groups", 1)
+        if self.grouping == "independent" and self.policy == "fixed":
+            object.__setattr__(self, "policy", "independent")
+        if self.policy == "independent" and (self.grouping != "independent" or self.order != "number"):
+            raise ValueError("the policy independent needs the grouping independent and the order number")
+        return self
+
+    @property
+    def stage_epochs(self) -> int:
+        """Return how many epochs each stage gets."""
+        return self.epochs if self.epoch_budget == "full" else math.ceil(self.epochs / self.groups)
+
+    def stage_facts(self) -> dict[str, object]:
+        """Return what of the configuration a stage depends on, and nothing else."""
+        return {**self.model_dump(include=set(ModelSettings.model_fields)), "epochs": self.stage_epochs}

@@ -1,0 +1,72 @@
+import pytest
+
+from erasable.data import ColumnNames
+from erasable.data.columns import ColumnPositions, locate_by_name, locate_by_number, looks_like_header
+from erasable.errors import DataRefused, WrongUse
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("user_id", "item_id", "rating", "timestamp"),
+        ("userId", "movieId", "rating", "timestamp"),
+        ("userID", "itemID", "weight", "datetime"),
+        ("USER", "Item", "Score", "Time"),
+        ("uid", "iid", "rating", "timestamp"),
+        ("user_id:token", "item_id:token", "rating:float", "timestamp:float"),
+    ],
+)
+def test_usual_names_are_recognised(names):
+    assert locate_by_name(names, ColumnNames(), "f") == ColumnPositions(0, 1, 2, 3)
+    assert looks_like_header(names, ColumnNames())
+
+
+def test_rating_and_time_may_be_missing():
+    assert locate_by_name(["item", "x", "user"], ColumnNames(), "f") == ColumnPositions(2, 0)
+
+
+def test_a_given_name_wins_over_a_recognised_one():
+    names = ["user_id", "item_id", "stars", "rating"]
+    assert locate_by_name(names, ColumnNames(rating="stars"), "f").rating == 2
+    assert locate_by_name(names, ColumnNames(rating="3"), "f").rating == 2
+
+
+def test_the_fuller_name_is_preferred():
+    assert locate_by_name(["user", "user_id", "item"], ColumnNames(), "f").user == 1
+
+
+def test_an_unknown_name_lists_those_there_and_the_option():
+    with pytest.raises(DataRefused, match=r"f: .*'who'.*shop, buyer.*--user-column"):
+        locate_by_name(["shop", "buyer"], ColumnNames(user="who"), "f")
+
+
+def test_a_column_that_is_not_recognised_names_the_option():
+    with pytest.raises(DataRefused, match=r"f: .*item.*user, thing.*--item-column"):
+        locate_by_name(["user", "thing"], ColumnNames(), "f")
+
+
+def test_without_a_header_the_usual_places_count():
+    assert locate_by_number(2, ColumnNames(), "f") == ColumnPositions(0, 1)
+    assert locate_by_number(5, ColumnNames(), "f") == ColumnPositions(0, 1, 2, 3)
+    assert locate_by_number(3, ColumnNames(user="2", item="1"), "f") == ColumnPositions(1, 0, 2)
+    assert locate_by_number(4, ColumnNames(user="3", item="1"), "f") == ColumnPositions(2, 0, None, 3)
+
+
+@pytest.mark.parametrize("name", ["0", "5", "name", "-1", "²"])
+def test_a_number_that_is_not_there_is_refused(name):
+    with pytest.raises(DataRefused, match="--item-column as a number from 1 to 4"):
+        locate_by_number(4, ColumnNames(item=name), "f")
+
+
+def test_a_role_whose_place_is_taken_must_be_given():
+    with pytest.raises(DataRefused, match="--user-column"):
+        locate_by_number(3, ColumnNames(item="1"), "f")
+
+
+def test_one_column_can_not_be_two_things():
+    with pytest.raises(WrongUse, match="twice"):
+        locate_by_name(["user", "item"], ColumnNames(user="item", item="item"), "f")
+
+
+def test_first_rows_are_no_header():
+    assert not looks_like_header(["A1B2", "B000", "5.0"], ColumnNames())
