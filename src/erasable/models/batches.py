@@ -41,13 +41,13 @@ class Sizes(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows of parameters with Adam's two moments, and room to add up the slopes of a batch."""
+    """Rows of parameters, each followed by Adam's two moments so that a step touches one run of memory.
 
-    rows: Floats
-    first: Floats
-    second: Floats
-    slopes: Floats
-    touched: NDArray[np.int8]
+    `slots` says where a row's slopes are added up while a batch is worked on, −1 for rows that have none.
+    """
+
+    rows: Floats  # [row, 0 parameters · 1 first moment · 2 second moment, place]
+    slots: NDArray[np.int32]
 
 
 class Batch(NamedTuple):
@@ -61,6 +61,7 @@ class Batch(NamedTuple):
     item_slopes: Floats
     network_slopes: Floats
     lane_rows: NDArray[np.int32]
+    lane_slopes: Floats
 
 
 class Tile(NamedTuple):
@@ -83,10 +84,10 @@ class Rates(NamedTuple):
 
 
 def make_table(rows: Floats) -> Table:
-    """Return a table with fresh moments around a copy of these rows."""
-    return Table(
-        rows.copy(), np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows), np.zeros(len(rows), np.int8)
-    )
+    """Return a table that starts with these rows and fresh moments."""
+    table = np.zeros((len(rows), 3, rows.shape[1]), np.float32)
+    table[:, 0] = rows
+    return Table(table, np.full(len(rows), -1, np.int32))
 
 
 def make_batch(sizes: Sizes, width: int, network: int) -> Batch:
@@ -102,6 +103,7 @@ def make_batch(sizes: Sizes, width: int, network: int) -> Batch:
         item_slopes=np.empty((samples, width), np.float32),
         network_slopes=np.empty((tiles, network), np.float32),
         lane_rows=np.empty((ROW_LANES, samples), np.int32),
+        lane_slopes=np.empty((ROW_LANES, samples, width), np.float32),
     )
 
 
@@ -164,40 +166,45 @@ def tile_of(batch: Batch, task: int, low: int, high: int) -> Tile:
 
 
 @compiled
-def adam_row(table: Table, row: int, slopes: Floats, scale: float, step: float, root: float) -> None:
-    """Take one Adam step on one row, its slopes scaled to a mean."""
-    values, first, second = table.rows[row], table.first[row], table.second[row]
-    for place in range(len(values)):
+def adam_row(row: Floats, slopes: Floats, rate: tuple[float, float, float]) -> None:
+    """Take one Adam step on one row of a table, its slopes scaled to a mean."""
+    scale, step, root = rate
+    for place in range(len(slopes)):
         slope = slopes[place] * scale
-        moment = first[place] + np.float32(1 - FIRST_DECAY) * (slope - first[place])
-        first[place] = moment if abs(moment) > TINY else np.float32(0)
-        second[place] += np.float32(1 - SECOND_DECAY) * (slope * slope - second[place])
-        values[place] -= step * first[place] / (np.sqrt(second[place]) * root + np.float32(EPSILON))
+        first = row[1, place] + np.float32(1 - FIRST_DECAY) * (slope - row[1, place])
+        second = row[2, place] + np.float32(1 - SECOND_DECAY) * (slope * slope - row[2, place])
+        row[0, place] -= step * first / (np.sqrt(second) * root + np.float32(EPSILON))
+        row[1, place] = first if abs(first) > TINY else np.float32(0)
+        row[2, place] = second
 
 
 @compiled
 def update_rows(
-    table: Table, index: NDArray[np.int32], slopes: Floats, lane: tuple[int, NDArray[np.int32]], rate: tuple[float, float, float]
+    table: Table,
+    index: NDArray[np.int32],
+    slopes: Floats,
+    lane: tuple[int, NDArray[np.int32], Floats],
+    rate: tuple[float, float, float],
 ) -> None:
     """Add up the slopes of the rows that belong to a lane, and step each of those rows once."""
-    own, rows = lane
-    scale, step, root = rate
+    own, rows, totals = lane
     found = 0
     for sample in range(len(index)):
         row = index[sample]
         if row & (ROW_LANES - 1) == own:
-            if not table.touched[row]:
-                table.touched[row] = 1
+            slot = table.slots[row]
+            if slot < 0:
+                table.slots[row] = found
                 rows[found] = row
+                for place in range(slopes.shape[1]):
+                    totals[found, place] = slopes[sample, place]
                 found += 1
-            for place in range(slopes.shape[1]):
-                table.slopes[row, place] += slopes[sample, place]
-    for number in range(found):
-        row = rows[number]
-        adam_row(table, row, table.slopes[row], scale, step, root)
-        table.touched[row] = 0
-        for place in range(slopes.shape[1]):
-            table.slopes[row, place] = 0
+            else:
+                for place in range(slopes.shape[1]):
+                    totals[slot, place] += slopes[sample, place]
+    for slot in range(found):
+        adam_row(table.rows[rows[slot]], totals[slot], rate)
+        table.slots[rows[slot]] = -1
 
 
 @compiled
@@ -210,15 +217,14 @@ def update_lane(
     counted = np.float32(0)
     for sample in range(samples):
         counted += batch.weights[sample]
-    scale = np.float32(1) / counted
+    mean_rate = (np.float32(1) / counted, rate[0], rate[1])
     if lane < ROW_LANES:
-        own = (lane, batch.lane_rows[lane])
-        update_rows(users, batch.users[:units], batch.user_slopes, own, (scale, rate[0], rate[1]))
-        update_rows(items, batch.items[:samples], batch.item_slopes, own, (scale, rate[0], rate[1]))
+        own = (lane, batch.lane_rows[lane], batch.lane_slopes[lane])
+        update_rows(users, batch.users[:units], batch.user_slopes, own, mean_rate)
+        update_rows(items, batch.items[:samples], batch.item_slopes, own, mean_rate)
     else:
-        total = network.slopes[0]
-        total[:] = batch.network_slopes[0]
+        total = batch.network_slopes[0]
         for tile in range(1, -(-units // sizes.tile_units)):
             for place in range(len(total)):
                 total[place] += batch.network_slopes[tile, place]
-        adam_row(network, 0, total, scale, rate[0], rate[1])
+        adam_row(network.rows[0], total, mean_rate)
