@@ -41,12 +41,13 @@ class Sizes(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows of parameters, each followed by Adam's two moments so that a step touches one run of memory.
+    """Rows of parameters with Adam's two moments, which lie together since only a step needs them.
 
     `slots` says where a row's slopes are added up while a batch is worked on, −1 for rows that have none.
     """
 
-    rows: Floats  # [row, 0 parameters · 1 first moment · 2 second moment, place]
+    rows: Floats
+    moments: Floats  # [row, first or second moment, place]
     slots: NDArray[np.int32]
 
 
@@ -85,9 +86,8 @@ class Rates(NamedTuple):
 
 def make_table(rows: Floats) -> Table:
     """Return a table that starts with these rows and fresh moments."""
-    table = np.zeros((len(rows), 3, rows.shape[1]), np.float32)
-    table[:, 0] = rows
-    return Table(table, np.full(len(rows), -1, np.int32))
+    count, width = rows.shape
+    return Table(rows.copy(), np.zeros((count, 2, width), np.float32), np.full(count, -1, np.int32))
 
 
 def make_batch(sizes: Sizes, width: int, network: int) -> Batch:
@@ -166,16 +166,17 @@ def tile_of(batch: Batch, task: int, low: int, high: int) -> Tile:
 
 
 @compiled
-def adam_row(row: Floats, slopes: Floats, rate: tuple[float, float, float]) -> None:
+def adam_row(table: Table, row: int, slopes: Floats, rate: tuple[float, float, float]) -> None:
     """Take one Adam step on one row of a table, its slopes scaled to a mean."""
+    values, firsts, seconds = table.rows[row], table.moments[row, 0], table.moments[row, 1]
     scale, step, root = rate
     for place in range(len(slopes)):
         slope = slopes[place] * scale
-        first = row[1, place] + np.float32(1 - FIRST_DECAY) * (slope - row[1, place])
-        second = row[2, place] + np.float32(1 - SECOND_DECAY) * (slope * slope - row[2, place])
-        row[0, place] -= step * first / (np.sqrt(second) * root + np.float32(EPSILON))
-        row[1, place] = first if abs(first) > TINY else np.float32(0)
-        row[2, place] = second
+        first = firsts[place] + np.float32(1 - FIRST_DECAY) * (slope - firsts[place])
+        second = seconds[place] + np.float32(1 - SECOND_DECAY) * (slope * slope - seconds[place])
+        values[place] -= step * first / (np.sqrt(second) * root + np.float32(EPSILON))
+        firsts[place] = first if abs(first) > TINY else np.float32(0)
+        seconds[place] = second
 
 
 @compiled
@@ -203,7 +204,7 @@ def update_rows(
                 for place in range(slopes.shape[1]):
                     totals[slot, place] += slopes[sample, place]
     for slot in range(found):
-        adam_row(table.rows[rows[slot]], totals[slot], rate)
+        adam_row(table, rows[slot], totals[slot], rate)
         table.slots[rows[slot]] = -1
 
 
@@ -227,4 +228,4 @@ def update_lane(
         for tile in range(1, -(-units // sizes.tile_units)):
             for place in range(len(total)):
                 total[place] += batch.network_slopes[tile, place]
-        adam_row(network.rows[0], total, mean_rate)
+        adam_row(network, 0, total, mean_rate)

@@ -139,7 +139,7 @@ def _forward(tower: Tower, table: Floats, index: NDArray[np.int32], room: TowerR
     lanes = np.empty(16, np.float32)
     for row in range(len(index)):
         for place in range(WIDTH):
-            room.inputs[row, place] = table[index[row], 0, place]
+            room.inputs[row, place] = table[index[row], place]
     np.dot(room.inputs, tower.first, room.first)
     for row in range(len(index)):
         for place in range(FIRST):
@@ -226,6 +226,6 @@ def dmf_shift(
             update_lane(task - schedule.tiles, tables, batch, units, sizes, (rates.step[number], rates.root[number]))
         elif low < high:
             sample_units(batch, order, positives, sizes, key, (number, low, high))
-            dmf_gradient(network.rows[0, 0], users.rows, items.rows, tile_of(batch, task, low, high), rooms)
+            dmf_gradient(network.rows[0], users.rows, items.rows, tile_of(batch, task, low, high), rooms)
         finish_task(control)
         number, task = take_task(control, schedule)

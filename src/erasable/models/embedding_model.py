@@ -68,8 +68,8 @@ class EmbeddingModel(ABC):
         tables = (make_table(users), make_table(shared[ITEM_ROWS]), make_table(network[None, :]))
         with one_blas_thread():
             self._run_epochs(tables, stage, effort)
-        user_rows, item_rows, trained = (np.ascontiguousarray(table.rows[:, 0]) for table in tables)
-        return Parameters({ITEM_ROWS: item_rows, **self._network_arrays(trained[0])}, {USER_ROWS: user_rows})
+        users, items, trained = (table.rows for table in tables)
+        return Parameters({ITEM_ROWS: items, **self._network_arrays(trained[0])}, {USER_ROWS: users})
 
     def samples(self, interactions: Interactions, epochs: int) -> int:
         """Return how many samples training on these interactions visits."""
@@ -80,7 +80,7 @@ class EmbeddingModel(ABC):
     def _run_epochs(self, tables: tuple[Table, Table, Table], stage: Stage, effort: Effort) -> None:
         positives = _positives(stage)
         sizes = self._sizes(len(stage.interactions.items))
-        room = make_batch(sizes, self.width, tables[2].rows.shape[2])
+        room = make_batch(sizes, self.width, tables[2].rows.shape[1])
         for epoch in range(stage.epochs):
             self._run_epoch(epoch, tables, (positives, sizes, room), stage, effort)
 

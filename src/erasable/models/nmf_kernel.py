@@ -151,12 +151,12 @@ def _forward(network: NmfNetwork, users: Floats, items: Floats, tile: Tile, room
     each = len(tile.items) // len(tile.users)
     for unit in range(len(tile.users)):
         for place in range(WIDTH):
-            room.user_product[unit, place] = users[tile.users[unit], 0, place]
-            room.user_rows[unit, place] = users[tile.users[unit], 0, WIDTH + place]
+            room.user_product[unit, place] = users[tile.users[unit], place]
+            room.user_rows[unit, place] = users[tile.users[unit], WIDTH + place]
     for sample in range(len(tile.items)):
         for place in range(WIDTH):
-            room.item_product[sample, place] = items[tile.items[sample], 0, place]
-            room.item_rows[sample, place] = items[tile.items[sample], 0, WIDTH + place]
+            room.item_product[sample, place] = items[tile.items[sample], place]
+            room.item_rows[sample, place] = items[tile.items[sample], WIDTH + place]
     np.dot(room.user_rows, network.user_in, room.user_first)
     np.dot(room.item_rows, network.item_in, room.first)
     for unit in range(len(tile.users)):
@@ -267,6 +267,6 @@ def nmf_shift(
         elif low < high:
             sample_units(batch, order, positives, sizes, key, (number, low, high))
             tile = tile_of(batch, task, low, high)
-            nmf_gradient(nmf_network(network.rows[0, 0]), users.rows, items.rows, tile, room)
+            nmf_gradient(nmf_network(network.rows[0]), users.rows, items.rows, tile, room)
         finish_task(control)
         number, task = take_task(control, schedule)
