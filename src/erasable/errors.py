@@ -1,16 +1,16 @@
 """The one tree of errors; each message says what to do next.
 
-    ErasableError
-    ├── WrongUse                 an option or an argument makes no sense
-    │   └── NotYet               asked for something that a later version brings
-    ├── DataRefused              the input can't be read as interactions
-    ├── Refused                  the request can't be carried out; nothing was changed
-    │   ├── UnknownUser          the workspace holds nothing about that user
-    │   └── UnknownInteraction   the user has no such interaction
-    ├── WorkspaceError           the folder is no workspace, or can't be used as it is
-    │   ├── WorkspaceDamaged     a file is missing or is not what the manifest says
-    │   └── WorkspaceBusy        another command is writing
-    └── NotReproducible          the numeric environment differs from the one that learned
+ErasableError
+├── WrongUse                 an option or an argument makes no sense
+│   └── NotYet               asked for something that a later version brings
+├── DataRefused              the input can't be read as interactions
+├── Refused                  the request can't be carried out; nothing was changed
+│   ├── UnknownUser          the workspace holds nothing about that user
+│   └── UnknownInteraction   the user has no such interaction
+├── WorkspaceError           the folder is no workspace, or can't be used as it is
+│   ├── WorkspaceDamaged     a file is missing or is not what the manifest says
+│   └── WorkspaceBusy        another command is writing
+└── NotReproducible          the numeric environment differs from the one that learned
 """
 
 
@@ -66,7 +66,7 @@ _OUTCOMES: dict[type[ErasableError], tuple[int, int]] = {
     Refused: (1, 409),
     WorkspaceBusy: (1, 503),
     WorkspaceError: (1, 500),
-    NotReproducible: (3, 500),
+    NotReproducible: (1, 409),
     ErasableError: (1, 500),
 }
 

@@ -102,9 +102,7 @@ def is_finite_rating(text: str) -> bool:
 
 def _times_of_text(column: ArrowColumn) -> NDArray[np.float64]:
     column = column.cast(pa.large_string())
-    column = pc.if_else(
-        pc.equal(column, pa.scalar("", pa.large_string())), pa.scalar(None, pa.large_string()), column
-    )
+    column = pc.if_else(pc.equal(column, pa.scalar("", pa.large_string())), pa.scalar(None, pa.large_string()), column)
     for kind in (pa.float64(), pa.timestamp("us"), pa.timestamp("us", "UTC")):
         try:
             parsed = column.cast(kind)
@@ -161,9 +159,7 @@ def _distinct(column: ArrowColumn) -> ArrowColumn:
 def _faulty_ids(values: ArrowColumn, role: str) -> Iterator[tuple[ArrowColumn, str]]:
     tests = {
         f"the {role} is empty: fill it in, or drop the row": pc.equal(values, pa.scalar("")),
-        f"the {role} holds a NUL or a line end: give plain text": pc.match_substring_regex(
-            values, r"[\x00\r\n]"
-        ),
+        f"the {role} holds a NUL or a line end: give plain text": pc.match_substring_regex(values, r"[\x00\r\n]"),
     }
     for reason, faulty in tests.items():
         if pc.any(faulty).as_py():

@@ -89,9 +89,7 @@ def locate_by_number(count: int, wanted: ColumnNames, source: str) -> ColumnPosi
             places[role] = usual
     for role in _REQUIRED:
         if role not in places:
-            raise DataRefused(
-                f"{source}: which column is the {role}? Give --{role}-column as a number from 1"
-            )
+            raise DataRefused(f"{source}: which column is the {role}? Give --{role}-column as a number from 1")
     return _positions(places, source)
 
 
@@ -131,7 +129,5 @@ def _no_such_column(names: Sequence[str], problem: str, role: str, source: str) 
 
 def _positions(places: dict[str, int], source: str) -> ColumnPositions:
     if len(set(places.values())) < len(places):
-        raise WrongUse(
-            f"{source}: one column is named twice: give each of {', '.join(places)} its own column"
-        )
+        raise WrongUse(f"{source}: one column is named twice: give each of {', '.join(places)} its own column")
     return ColumnPositions(**places)

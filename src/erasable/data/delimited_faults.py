@@ -37,13 +37,9 @@ def _value_fault(layout: Layout, texts: dict[str, str]) -> str | None:
         if not texts[role]:
             return f"the {role} is empty: fill it in, or drop the line"
     if "rating" in texts and not is_finite_rating(texts["rating"]):
-        return (
-            f"{_shown(texts['rating'])} is no rating: give a finite number, or name another --rating-column"
-        )
+        return f"{_shown(texts['rating'])} is no rating: give a finite number, or name another --rating-column"
     if "time" in texts and not _is_time(texts["time"], layout):
-        return (
-            f"{_shown(texts['time'])} is no time: give seconds or an ISO date and time, one kind in all lines"
-        )
+        return f"{_shown(texts['time'])} is no time: give seconds or an ISO date and time, one kind in all lines"
     return None
 
 

@@ -23,9 +23,7 @@ def require_file(path: Path) -> None:
     except FileNotFoundError as error:
         raise DataRefused(f"{path} does not exist: check the path") from error
     except OSError as error:
-        raise DataRefused(
-            f"{path} can't be opened ({error.strerror}): check the path and its rights"
-        ) from error
+        raise DataRefused(f"{path} can't be opened ({error.strerror}): check the path and its rights") from error
     if not first:
         raise DataRefused(f"{path} is empty: give a file with one interaction a line")
 

@@ -86,9 +86,7 @@ def synthesise(settings: SyntheticSettings) -> SyntheticData:
     labels = np.arange(settings.users, dtype=np.int64) % settings.groups
     starts = range(0, settings.users, _USERS_AT_ONCE)
     parts = [
-        _distinct_items(
-            settings, keys[start : start + _USERS_AT_ONCE], labels[start : start + _USERS_AT_ONCE]
-        )
+        _distinct_items(settings, keys[start : start + _USERS_AT_ONCE], labels[start : start + _USERS_AT_ONCE])
         for start in starts
     ]
     user_index = np.concatenate([rows + start for start, (rows, _) in zip(starts, parts, strict=True)])

@@ -54,15 +54,9 @@ def read_sparse(matrix: Any) -> ColumnValues:  # noqa: ANN401 - any of SciPy's s
     try:
         rating = rating_values(pa.chunked_array([pa.array(entries.data)]))
     except (ValueRefused, pa.ArrowException) as error:
-        raise DataRefused(
-            "the sparse matrix holds a value that is not a finite number: correct it"
-        ) from error
-    users, items = (
-        _decimal(numbers, size) for numbers, size in zip(entries.coords, matrix.shape, strict=True)
-    )
-    return ColumnValues(
-        users, items, rating, None, "a sparse matrix; row numbers are users, column numbers items"
-    )
+        raise DataRefused("the sparse matrix holds a value that is not a finite number: correct it") from error
+    users, items = (_decimal(numbers, size) for numbers, size in zip(entries.coords, matrix.shape, strict=True))
+    return ColumnValues(users, items, rating, None, "a sparse matrix; row numbers are users, column numbers items")
 
 
 def _decimal(numbers: np.ndarray, size: int) -> ArrowColumn:

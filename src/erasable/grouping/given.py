@@ -1,6 +1,7 @@
 """Groups that were decided elsewhere: a CSV with user_id, group and position."""
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -20,7 +21,8 @@ def read_positions(path: Path) -> dict[str, int]:
         raise DataRefused(f"{path}: there is no such file: give --groups-from a CSV or a workspace") from None
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError):
         raise DataRefused(f"{path}: not a CSV with the columns user_id, group, position") from None
-    users, positions = table["user_id"].to_pylist(), table["position"].to_pylist()
+    users: list[Any] = table["user_id"].to_pylist()
+    positions: list[Any] = table["position"].to_pylist()
     if not users or any(position is None or position < 0 for position in positions):
         raise DataRefused(f"{path}: every user needs a position of 0 or more")
     if len(set(users)) != len(users):

@@ -7,4 +7,15 @@ from erasable.models.parameters import Arrays, Parameters
 from erasable.models.settings import ModelSettings
 from erasable.models.zoo import make_model
 
-__all__ = ["Arrays", "Dmf", "Effort", "Model", "ModelSettings", "Nmf", "Parameters", "Scorer", "Stage", "make_model"]
+__all__ = [
+    "Arrays",
+    "Dmf",
+    "Effort",
+    "Model",
+    "ModelSettings",
+    "Nmf",
+    "Parameters",
+    "Scorer",
+    "Stage",
+    "make_model",
+]

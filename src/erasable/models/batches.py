@@ -123,7 +123,12 @@ def units_in_batch(order: NDArray[np.int32], sizes: Sizes, batch: int) -> int:
 
 @compiled
 def sample_units(
-    out: Batch, order: NDArray[np.int32], positives: Positives, sizes: Sizes, key: np.uint64, place: tuple[int, int, int]
+    out: Batch,
+    order: NDArray[np.int32],
+    positives: Positives,
+    sizes: Sizes,
+    key: np.uint64,
+    place: tuple[int, int, int],
 ) -> None:
     """Write the samples of the units `place` = (batch, low, high): each positive, then items the user has not.
 
@@ -210,7 +215,12 @@ def update_rows(
 
 @compiled
 def update_lane(
-    lane: int, tables: tuple[Table, Table, Table], batch: Batch, units: int, sizes: Sizes, rate: tuple[float, float]
+    lane: int,
+    tables: tuple[Table, Table, Table],
+    batch: Batch,
+    units: int,
+    sizes: Sizes,
+    rate: tuple[float, float],
 ) -> None:
     """Do one update task of a batch: the rows of a lane, or the network from the tiles' slopes in their order."""
     users, items, network = tables

@@ -40,6 +40,51 @@ def run_crew(threads: int, shift: Callable[..., None], *arguments: Any) -> None:
             finished.result()
 
 
+def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401 - numba's own types
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    item_pointer: Any = cgutils.get_item_pointer
+    return item_pointer(context, builder, signature.args[0], array, [arguments[1]])
+
+
+@intrinsic
+def _atomic_load(typing: Any, array: Any, index: Any) -> Any:  # noqa: ANN401 - numba's own types
+    """Read an element atomically."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+        return builder.load_atomic(_element(context, builder, signature, arguments), "seq_cst", 8)
+
+    return types.int64(array, index), generate
+
+
+@intrinsic
+def _atomic_add(typing: Any, array: Any, index: Any, value: Any) -> Any:  # noqa: ANN401 - numba's own types
+    """Add to an element atomically; returns what it was."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+        amount = context.cast(builder, arguments[2], signature.args[2], types.int64)
+        return builder.atomic_rmw("add", _element(context, builder, signature, arguments), amount, "seq_cst")
+
+    return types.int64(array, index, value), generate
+
+
+@intrinsic
+def _atomic_swap(typing: Any, array: Any, index: Any, expected: Any, value: Any) -> Any:  # noqa: ANN401 - numba's own types
+    """Replace an element if it is still as expected; returns whether it was."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
+        place = _element(context, builder, signature, arguments)
+        pair = builder.cmpxchg(place, arguments[2], arguments[3], "seq_cst", "seq_cst")
+        return builder.zext(builder.extract_value(pair, 1), ir.IntType(1))
+
+    return types.boolean(array, index, expected, value), generate
+
+
+# numba passes an intrinsic its first argument, which mypy can't know.
+_load: Any = _atomic_load
+_add: Any = _atomic_add
+_swap: Any = _atomic_swap
+
+
 @compiled
 def take_task(control: NDArray[np.int64], schedule: Schedule) -> tuple[int, int]:
     """Return (batch, task) of the next task that may begin, or (−1, −1) when there is none left."""
@@ -64,41 +109,3 @@ def take_task(control: NDArray[np.int64], schedule: Schedule) -> tuple[int, int]
 def finish_task(control: NDArray[np.int64]) -> None:
     """Say that a task taken earlier is done, and publish what it wrote."""
     _add(control, DONE, 1)
-
-
-def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401 - numba's own types
-    array = context.make_array(signature.args[0])(context, builder, arguments[0])
-    return cgutils.get_item_pointer(context, builder, signature.args[0], array, [arguments[1]])
-
-
-@intrinsic
-def _load(typing: Any, array: Any, index: Any) -> Any:  # noqa: ANN401 - numba's own types
-    """Read an element atomically."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
-        return builder.load_atomic(_element(context, builder, signature, arguments), "seq_cst", 8)
-
-    return types.int64(array, index), generate
-
-
-@intrinsic
-def _add(typing: Any, array: Any, index: Any, value: Any) -> Any:  # noqa: ANN401 - numba's own types
-    """Add to an element atomically; returns what it was."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
-        amount = context.cast(builder, arguments[2], signature.args[2], types.int64)
-        return builder.atomic_rmw("add", _element(context, builder, signature, arguments), amount, "seq_cst")
-
-    return types.int64(array, index, value), generate
-
-
-@intrinsic
-def _swap(typing: Any, array: Any, index: Any, expected: Any, value: Any) -> Any:  # noqa: ANN401 - numba's own types
-    """Replace an element if it is still as expected; returns whether it was."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
-        place = _element(context, builder, signature, arguments)
-        pair = builder.cmpxchg(place, arguments[2], arguments[3], "seq_cst", "seq_cst")
-        return builder.zext(builder.extract_value(pair, 1), ir.IntType(1))
-
-    return types.boolean(array, index, expected, value), generate

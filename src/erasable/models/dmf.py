@@ -1,4 +1,4 @@
-"""DMF (Xue et al., "Deep Matrix Factorization Models", 2017) with the paper's sizes: rows, scores; gradients are in its kernel."""
+"""DMF (Xue et al., "Deep Matrix Factorization Models", 2017) in the paper's sizes: start and scores; not gradients."""
 
 import math
 

@@ -1,6 +1,6 @@
 """The gradient of DMF over one tile of a batch, written out by hand; no chain, no files.
 
-With α a user's row and β an item's (the paper's "Choice of Recommendation Models"), and for each side a tower of two layers:
+With α a user's row and β an item's (the paper's "Choice of Recommendation Models"), and a tower of two layers for each:
 
     tower(row) = relu(relu(row·first + first_bias)·second + second_bias)        score = cos(tower(α), tower(β))
 
@@ -161,7 +161,11 @@ def _pass_errors(tile: Tile, user_room: TowerRoom, item_room: TowerRoom) -> None
     zero = np.float32(0)
     lanes = np.empty(16, np.float32)
     for unit in range(len(tile.users)):
-        user, user_slopes, user_norm = user_room.output[unit], user_room.output_slopes[unit], user_room.norms[unit]
+        user, user_slopes, user_norm = (
+            user_room.output[unit],
+            user_room.output_slopes[unit],
+            user_room.norms[unit],
+        )
         for place in range(SECOND):
             user_slopes[place] = 0
         for sample in range(unit * each, (unit + 1) * each):

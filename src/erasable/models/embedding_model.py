@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from erasable.data import Ids, Interactions
 from erasable.models.batches import (
@@ -104,7 +103,16 @@ class EmbeddingModel(ABC):
             rates = rates_of(self._settings.learning_rate or 0.0, epoch * batches + first, count)
             schedule = Schedule(count, tiles, UPDATE_LANES)
             run_crew(
-                effort.threads, type(self).shift, schedule, part, positives, sizes, negatives, tables, room, rates
+                effort.threads,
+                type(self).shift,
+                schedule,
+                part,
+                positives,
+                sizes,
+                negatives,
+                tables,
+                room,
+                rates,
             )
             effort.advance(len(part) * (1 + sizes.negatives))
 
@@ -142,5 +150,3 @@ def _key(stage: Stage, purpose: str, epoch: int) -> np.uint64:
 def blocks(count: int, size: int) -> list[slice]:
     """Cut a range of rows into blocks that stay in the processor's cache."""
     return [slice(low, min(low + size, count)) for low in range(0, count, size)]
-
-

@@ -1,4 +1,4 @@
-"""NMF (He et al., "Neural Collaborative Filtering", 2017) with the paper's sizes: rows, scores; gradients are in its kernel."""
+"""NMF (He et al., "Neural Collaborative Filtering", 2017) in the paper's sizes: start and scores; not gradients."""
 
 import numpy as np
 from numpy.typing import NDArray

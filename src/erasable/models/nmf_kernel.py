@@ -5,9 +5,9 @@ With α a user's row and β an item's (the paper's "Choice of Recommendation Mod
     first = relu(α·user_in + β·item_in + first_bias)        second = relu(first·hidden + second_bias)
     logit = product_out·(α ⊙ β) + hidden_out·second + bias_out        score = 1 / (1 + exp(−logit))
 
-The user's half of the first layer is computed once for each unit. Matrix products go through BLAS (`np.dot` in compiled
-code), the rest is fused. There is no fast-math: with it the compiler may reorder sums, and freshly compiled code and the
-same code out of the cache gave different bytes (measured). Sums across a row are therefore written in lanes.
+A row holds two embeddings, one for the product and one for the layers. The user's half of the first layer is computed
+once for each unit. Matrix products go through BLAS (`np.dot` in compiled code), the rest is fused. Sums across a row
+are written in lanes, since the compiler may not reorder them (see `seeding.compiled`).
 """
 
 from typing import NamedTuple
@@ -164,9 +164,7 @@ def _forward(network: NmfNetwork, users: Floats, items: Floats, tile: Tile, room
             room.user_first[unit, place] += network.first_bias[place]
         for sample in range(unit * each, (unit + 1) * each):
             for place in range(FIRST):
-                room.first[sample, place] = max(
-                    room.first[sample, place] + room.user_first[unit, place], np.float32(0)
-                )
+                room.first[sample, place] = max(room.first[sample, place] + room.user_first[unit, place], np.float32(0))
     np.dot(room.first, network.hidden, room.second)
 
 

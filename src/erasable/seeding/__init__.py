@@ -1,7 +1,8 @@
 """Randomness as a fixed function of what it is for: the same seed and purpose give the same bits anywhere.
 
-Nothing here keeps a state; `compiled` holds what compiled code needs of it. A key is hashed from the seed, a purpose and outside ids (blake2b); the draws under
-a key are numbered (a counter through the SplitMix64 finaliser), so draw 17 never depends on draw 16.
+Nothing here keeps a state; `compiled` holds what compiled code needs of it. A key is hashed from the seed, a purpose
+and outside ids (blake2b); the draws under a key are numbered (a counter through the SplitMix64 finaliser), so draw 17
+never depends on draw 16.
 """
 
 from collections.abc import Iterable

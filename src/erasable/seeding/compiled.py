@@ -1,9 +1,9 @@
 """Compiled code that repeats: the decorator of every kernel, and numbered draws inside kernels.
 
-Code is compiled by numba on first use and kept for the next process. numba looks only at the file of the function itself,
-so a kernel would go on using an old version of a function that it calls from another file; here the kept code is valid
-only while every file with compiled code is unchanged. There is no fast-math: a compiler that may reorder sums gives
-different bytes for the same source, depending on what it inlines (measured: fresh code against kept code).
+Code is compiled by numba on first use and kept for the next process. numba looks only at the file of the function
+itself, so a kernel would go on using an old version of a function that it calls from another file; here the kept code
+is valid only while every file with compiled code is unchanged. There is no fast-math: a compiler that may reorder sums
+gives different bytes for the same source, depending on what it inlines (measured: fresh code against kept code).
 """
 
 from collections.abc import Callable
@@ -44,6 +44,6 @@ def draw(key: np.uint64, counter: np.uint64) -> np.uint64:
 
 
 @compiled(inline="always")
-def below(bits: np.uint64, bound: int) -> int:
+def below(bits: np.uint64, bound: int) -> np.int64:
     """Turn a draw into an integer in [0, bound), for bounds below 2**32."""
     return np.int64(((bits >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))

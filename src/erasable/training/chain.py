@@ -1,7 +1,8 @@
 """The paper's SeqTrain module: a chain of stages, one for each group, with a checkpoint after each.
 
-A checkpoint is named by a fingerprint of everything that made it. So learning and forgetting are the same function: work
-out the names along the chain, keep every checkpoint whose name is already there, and train from the first one that is not.
+A checkpoint is named by a fingerprint of everything that made it. So learning and forgetting are the same function:
+work out the names along the chain, keep every checkpoint whose name is already there, and train from the first one that
+is not.
 """
 
 import time
@@ -47,9 +48,7 @@ def stage_of(knowledge: Knowledge, position: int) -> Stage:
     return Stage(knowledge.groups[position], knowledge.scale, config.stage_epochs, config.seed, position)
 
 
-def train_chain(
-    knowledge: Knowledge, store: CheckpointStore, effort: Effort, trained: Sequence[Link] = ()
-) -> State:
+def train_chain(knowledge: Knowledge, store: CheckpointStore, effort: Effort, trained: Sequence[Link] = ()) -> State:
     """Train the stages that a chain trained earlier does not already hold, and return the state with the new chain."""
     model = make_model(knowledge.config)
     names = stage_names(knowledge)

@@ -60,8 +60,8 @@ class Knowledge:
     def without(self, users: Collection[str], pairs: Collection[tuple[str, str]]) -> "Knowledge":
         """Return the knowledge that never had these users and (user, item) pairs.
 
-        The groups they belong to are split into training and holdout again; for everyone else that gives the same, since
-        it depends on each user's own interactions alone.
+        The groups they belong to are split into training and holdout again; for everyone else that gives the same,
+        since it depends on each user's own interactions alone.
         """
         groups = list(self.groups)
         held_out = [self.held_out]
@@ -80,4 +80,3 @@ class State:
 
     knowledge: Knowledge
     chain: tuple[Link, ...]
-

@@ -56,5 +56,7 @@ def _fault(request: Request, knowledge: Knowledge) -> UnknownUser | UnknownInter
     present = set(held.item_index.tolist())
     missing = [item for item, place in zip(request.items, positions, strict=True) if int(place) not in present]
     if missing:
-        return UnknownInteraction(f"user {request.user!r} has no interaction with item {missing[0]!r}: nothing was done")
+        return UnknownInteraction(
+            f"user {request.user!r} has no interaction with item {missing[0]!r}: nothing was done"
+        )
     return None

@@ -1,0 +1,53 @@
+"""Write the reference page from the commands' own help and the settings' own sentences (see scripts/reference)."""
+
+import os
+import sys
+
+os.environ["COLUMNS"] = "100"  # the help is laid out for the terminal's width
+
+from typer.testing import CliRunner
+
+from erasable.cli.main import app
+from erasable.data import ColumnNames
+from erasable.training import Config
+
+HEADING = """# Reference
+
+Made from the commands' own help by `scripts/reference`; change the sentences in the code, not here.
+
+## Settings
+
+Each is an option of `erasable learn`, a line of its `--config` file, and an argument of `erasable.Recommender`.
+
+| setting | default | meaning |
+|---|---|---|
+"""
+
+
+def settings_table() -> str:
+    rows = [
+        f"| `{name}` | {'' if field.default is None else f'`{field.default}`'} | {field.description} |"
+        for name, field in Config.model_fields.items()
+    ]
+    rows += [f"| `{name}_column` | | {field.description} |" for name, field in ColumnNames.model_fields.items()]
+    return "\n".join(rows) + "\n"
+
+
+def command_names() -> list[str]:
+    return [command.name for command in app.registered_commands]
+
+
+def help_of(*arguments: str) -> str:
+    result = CliRunner().invoke(app, [*arguments, "--help"], prog_name="erasable")
+    lines = [line.rstrip() for line in result.output.strip().splitlines()]
+    return "```text\n" + "\n".join(lines) + "\n```\n"
+
+
+def reference() -> str:
+    parts = [HEADING + settings_table(), "## Commands\n\n" + help_of()]
+    parts += [f"### erasable {name}\n\n{help_of(name)}" for name in command_names()]
+    return "\n".join(parts)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference())

@@ -1,0 +1,1 @@
+"""The command: thin, one file for each subcommand; what they do lives in operations."""

@@ -1,0 +1,105 @@
+"""`erasable demo`: the whole story on built-in data, in plain words."""
+
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from erasable.cli.options import Threads, work_with
+from erasable.cli.output import print_line, print_table
+from erasable.data import SyntheticData, SyntheticSettings, synthesise
+from erasable.errors import UnknownUser
+from erasable.operations import DiskHome, Work, evaluate, forget, learn, plan, recommend, show, status, verify
+from erasable.training import Config
+from erasable.unlearning import Request
+
+NAME = "demo"
+_SHOP = SyntheticSettings(users=2000, items=400, groups=8, per_user=20, seed=7)
+_USER_NUMBER = 1234
+
+
+def command(threads: Threads = None) -> None:
+    """Learn, recommend, forget someone and prove it, on built-in data."""
+    work = work_with(threads)
+    data = synthesise(_SHOP)
+    user = data.interactions.users[_USER_NUMBER]
+    with tempfile.TemporaryDirectory() as folder:
+        file, home = Path(folder) / "shop.parquet", DiskHome(Path(folder) / "shop")
+        _write(data, file)
+        _tell_learning(file, home, work)
+        _tell_recommending(home, user, data)
+        _tell_forgetting(home, user, work)
+        _tell_proof(home, user, work)
+
+
+def _write(data: SyntheticData, file: Path) -> None:
+    rows = data.interactions
+    users, items = (
+        rows.users.array.take(pa.array(rows.user_index)),
+        rows.items.array.take(pa.array(rows.item_index)),
+    )
+    pq.write_table(pa.table({"user_id": users, "item_id": items}), file)
+
+
+def _tell_learning(file: Path, home: DiskHome, work: Work) -> None:
+    _heading(1, "Learn")
+    config = Config(groups=8, epochs=40, holdout=0.1)
+    learned = learn(file, home.path, config, work=work)
+    utility = evaluate(home, work=work)
+    print_line(
+        f"A made-up shop: {learned.users:,} users, {learned.items} items, {learned.interactions:,} purchases. The "
+        f"users are divided into {learned.groups} groups; one model was trained on the groups in sequence, with a checkpoint "
+        f"after each ({learned.seconds:.1f} s)."
+    )
+    print_line(
+        f"Of purchases kept aside, the first ten recommendations hit for {utility.values['hr@10']:.0%} of the users."
+    )
+
+
+def _tell_recommending(home: DiskHome, user: str, data: SyntheticData) -> None:
+    _heading(2, f"Recommend to {user}")
+    chosen = recommend(home, [user], k=5)[0]
+    best = set(data.best_items(_USER_NUMBER, 20))
+    print_table(
+        ("rank", "item", "score", "planted taste"),
+        [(r.rank, r.item_id, r.score, "fits" if r.item_id in best else "") for r in chosen],
+    )
+
+
+def _tell_forgetting(home: DiskHome, user: str, work: Work) -> None:
+    _heading(3, f"Forget {user}")
+    holding = show(home, user)
+    planned = plan(home, [Request(user)])
+    print_line(
+        f"Held about {user}: {len(holding.interactions)} purchases and a row of "
+        f"{sum(map(len, holding.personal_rows.values()))} numbers in the model, in group {holding.group + 1}."
+    )
+    forgotten = forget(home, [Request(user)], work=work)
+    kept = planned.stages_total - planned.stages_rerun
+    print_line("   ".join(["kept"] * kept + ["again"] * planned.stages_rerun))
+    print_line(
+        f"Rolled back to the checkpoint before that group and trained {forgotten.stages_rerun} of "
+        f"{forgotten.stages_total} stages again: {forgotten.cost_ratio:.0%} of the work of a full retraining ({forgotten.seconds:.1f} s)."
+    )
+
+
+def _tell_proof(home: DiskHome, user: str, work: Work) -> None:
+    _heading(4, "Prove it")
+    try:
+        recommend(home, [user])
+    except UnknownUser:
+        print_line(f"{user} is gone: asking for recommendations is refused. Users left: {status(home)['users']:,}.")
+    verification = verify(home, work=work)
+    verdict = "byte for byte the same" if verification.identical else "DIFFERENT"
+    print_line(
+        f"Training everything again from scratch, on data that never had {user}, gives {verdict} "
+        f"({verification.compared} arrays compared). The certificate of the erasure says so, without naming the person."
+    )
+    print_line("")
+    print_line("Now with your data: erasable learn ratings.csv --into shop")
+
+
+def _heading(number: int, text: str) -> None:
+    print_line("")
+    print_line(f"{number}. {text}", style="bold")

@@ -1,0 +1,46 @@
+"""`erasable forget`."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
+from erasable.cli.output import print_json, print_line
+from erasable.cli.requests import Items, Users, UsersFile, requests_from
+from erasable.operations import DiskHome, forget
+
+NAME = "forget"
+REMINDER = "The input file, exports and backups still hold the person: erase them there too."
+
+
+def command(
+    folder: Folder,
+    users: Users = None,
+    users_file: UsersFile = None,
+    items: Items = None,
+    ignore_unknown: Annotated[
+        bool, typer.Option("--ignore-unknown", help="Leave out users that are not held.")
+    ] = False,
+    rerun: Annotated[
+        bool, typer.Option("--rerun", help="In another numeric environment: train everything again here.")
+    ] = False,
+    threads: Threads = None,
+    json_output: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Forget users, or some interactions of one user, exactly."""
+    requests = requests_from(users, users_file, items)
+    work = work_with(threads, quiet or json_output)
+    forgotten = forget(DiskHome(folder), requests, ignore_unknown, rerun, work)
+    if json_output:
+        print_json(asdict(forgotten) | {"reminder": REMINDER})
+        return
+    print_line(
+        f"forgot {len(forgotten.certificates)} of {len(requests)} requests: trained {forgotten.stages_rerun} of "
+        f"{forgotten.stages_total} stages again, {forgotten.cost_ratio:.0%} of a full retraining "
+        f"({forgotten.seconds:.1f} s)"
+    )
+    for path in forgotten.certificates:
+        print_line(f"certificate: {path}")
+    print_line(REMINDER)

@@ -1,0 +1,92 @@
+"""`erasable learn`."""
+
+import json
+import tomllib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from erasable.cli.options import (
+    COLUMN_OPTIONS,
+    CONFIG_OPTIONS,
+    Json,
+    Quiet,
+    Threads,
+    columns_from,
+    config_from,
+    settings_options,
+    work_with,
+)
+from erasable.cli.output import print_json, print_line
+from erasable.errors import NotYet, WrongUse
+from erasable.operations import Inputs, learn
+
+NAME = "learn"
+
+
+@settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS)
+def command(
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="CSV, TSV, ::, .inter or Parquet file.", show_default=False)
+    ],
+    into: Annotated[Path, typer.Option(metavar="DIR", help="The new workspace folder.", show_default=False)],
+    config: Annotated[Path | None, typer.Option(help="A TOML or JSON file with settings; options win over it.")] = None,
+    groups_from: Annotated[
+        Path | None,
+        typer.Option(help="Take groups and their order from a workspace or a CSV (user_id, group, position)."),
+    ] = None,
+    catalogue: Annotated[
+        Path | None,
+        typer.Option(help="The items there are: a file with one id a line, or another workspace."),
+    ] = None,
+    aggregate: Annotated[str | None, typer.Option(help="Not there yet (comes with --strategy sisa).")] = None,
+    rows: Annotated[str | None, typer.Option(help="Not there yet: only stage.")] = None,
+    anchors: Annotated[float | None, typer.Option(help="Not there yet.")] = None,
+    more: Annotated[bool, typer.Option("--more", help="Not there yet.")] = False,
+    threads: Threads = None,
+    json_output: Json = False,
+    quiet: Quiet = False,
+    settings: dict[str, Any] | None = None,
+    columns: dict[str, str] | None = None,
+) -> None:
+    """Learn a recommender from a table of interactions."""
+    _refuse_later(aggregate, rows, anchors, more)
+    chosen = config_from({**_read_config(config), **(settings or {})})
+    inputs = Inputs(columns_from(columns or {}), groups_from, catalogue)
+    learned = learn(data, into, chosen, inputs, work_with(threads, quiet or json_output))
+    if json_output:
+        print_json(asdict(learned))
+        return
+    print_line(
+        f"learned {learned.users:,} users, {learned.items:,} items, {learned.interactions:,} interactions "
+        f"in {learned.groups} groups ({learned.seconds:.1f} s)"
+    )
+    print_line(f"the workspace is {into}; next: erasable recommend {into} --user U")
+
+
+def _refuse_later(aggregate: str | None, rows: str | None, anchors: float | None, more: bool) -> None:
+    for option, given in (
+        ("--aggregate", aggregate),
+        ("--rows", rows not in (None, "stage")),
+        ("--anchors", anchors),
+        ("--more", more),
+    ):
+        if given:
+            raise NotYet(f"{option} is not there yet: leave it out")
+
+
+def _read_config(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+        settings = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except OSError:
+        raise WrongUse(f"{path}: can't be read: give --config a TOML or JSON file") from None
+    except ValueError as error:
+        raise WrongUse(f"{path}: neither TOML nor JSON ({error}): correct it") from None
+    if not isinstance(settings, dict):
+        raise WrongUse(f"{path}: holds no settings: write lines such as groups = 8")
+    return settings

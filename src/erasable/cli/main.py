@@ -1,0 +1,67 @@
+"""The `erasable` command: its subcommands, and one place where errors become messages and exit codes."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from erasable import __version__
+from erasable.cli import (
+    demo,
+    doctor,
+    evaluate,
+    forget,
+    groups,
+    learn,
+    not_yet,
+    plan,
+    recommend,
+    show,
+    status,
+    verify,
+)
+from erasable.cli.output import print_error, print_line
+from erasable.errors import ErasableError, exit_code
+
+app = typer.Typer(
+    help="Recommender systems that can forget: learn, recommend, erase a person, and prove it byte for byte.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+for module in (demo, learn, recommend, show, plan, forget, verify, evaluate, groups, status, doctor):
+    app.command(module.NAME)(module.command)
+not_yet.register(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print_line(f"erasable {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end."),
+    ] = False,
+) -> None:
+    """Recommender systems that can forget: learn, recommend, erase a person, and prove it byte for byte."""
+
+
+def main() -> None:
+    """Run the command."""
+    try:
+        app()
+    except ErasableError as error:
+        print_error(str(error))
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        print_error("stopped; nothing was changed")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read the output has gone; say nothing more
+        sys.exit(0)

@@ -1,0 +1,43 @@
+"""`erasable plan`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from erasable.cli.options import Folder, Json
+from erasable.cli.output import print_json, print_line
+from erasable.cli.requests import Items, Users, UsersFile, requests_from
+from erasable.errors import WrongUse
+from erasable.operations import DiskHome, plan, plan_random
+from erasable.unlearning import Plan
+
+NAME = "plan"
+
+
+def command(
+    folder: Folder,
+    users: Users = None,
+    users_file: UsersFile = None,
+    items: Items = None,
+    random: Annotated[int | None, typer.Option(metavar="N", min=1, help="Plan for N users chosen at random.")] = None,
+    json_output: Json = False,
+) -> None:
+    """Say what forgetting would touch and cost; nothing is changed."""
+    if random is not None and (users or users_file or items):
+        raise WrongUse("--random chooses the users: leave out --user, --users-file and --item")
+    home = DiskHome(folder)
+    found = plan_random(home, random) if random is not None else plan(home, requests_from(users, users_file, items))
+    if json_output:
+        print_json(_as_json(found))
+        return
+    print_line(f"would train {found.stages_rerun} of {found.stages_total} stages again")
+    print_line(f"{found.cost_ratio:.0%} of the samples of a full retraining, about {found.seconds_estimated:.1f} s")
+
+
+def _as_json(found: Plan) -> dict[str, Any]:
+    return {
+        "stages_rerun": found.stages_rerun,
+        "stages_total": found.stages_total,
+        "cost_ratio": found.cost_ratio,
+        "seconds_estimated": found.seconds_estimated,
+    }

@@ -1,0 +1,74 @@
+"""`erasable recommend`."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import typer
+
+from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
+from erasable.cli.output import print_json, print_line, print_table
+from erasable.cli.requests import Users, UsersFile, read_lines
+from erasable.errors import WrongUse
+from erasable.operations import RECOMMENDATIONS, DiskHome, Recommendation, recommend
+
+NAME = "recommend"
+
+
+def command(
+    folder: Folder,
+    users: Users = None,
+    users_file: UsersFile = None,
+    everyone: Annotated[bool, typer.Option("--all", help="Recommend to every user.")] = False,
+    k: Annotated[int, typer.Option("-k", min=1, max=100_000, help="How many items for each user.")] = 10,
+    fallback: Annotated[
+        Literal["popular"] | None, typer.Option(help="What an unknown user gets, instead of being refused.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a CSV (or .parquet) file instead.")] = None,
+    threads: Threads = None,
+    json_output: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Recommend items to users."""
+    if everyone == bool(users or users_file):
+        raise WrongUse("say for whom: give --user U (may be repeated), --users-file F or --all")
+    wanted = None if everyone else [*(users or []), *(_user_ids(users_file) if users_file else [])]
+    found = recommend(DiskHome(folder), wanted, k, fallback == "popular", work_with(threads, quiet or json_output))
+    if out is not None:
+        _write(out, found)
+    if json_output:
+        print_json({"recommendations": [_as_json(chosen) for chosen in found if chosen]} | _written(out))
+    elif out is not None:
+        print_line(f"wrote recommendations for {len(found):,} users to {out}")
+    else:
+        print_table(
+            ("user", "rank", "item", "score"),
+            [(r.user_id, r.rank, r.item_id, r.score) for one in found for r in one],
+        )
+
+
+def _user_ids(path: Path) -> list[str]:
+    lines = read_lines(path)
+    return [line.split(",")[0] for line in lines[1:]] if lines and lines[0].split(",")[0] == "user_id" else lines
+
+
+def _as_json(chosen: list[Recommendation]) -> dict[str, Any]:
+    items = [{"item_id": r.item_id, "score": r.score, "rank": r.rank} for r in chosen]
+    return {"user_id": chosen[0].user_id, "items": items}
+
+
+def _written(out: Path | None) -> dict[str, str]:
+    return {} if out is None else {"out": str(out)}
+
+
+def _write(path: Path, found: list[list[Recommendation]]) -> None:
+    table = pa.Table.from_pylist([vars(r) for one in found for r in one], schema=RECOMMENDATIONS)
+    try:
+        if path.suffix == ".parquet":
+            pq.write_table(table, path)
+        else:
+            pacsv.write_csv(table, path)
+    except OSError as error:
+        raise WrongUse(f"{path}: can't be written ({error.strerror}): give --out another file") from None

@@ -1,0 +1,16 @@
+"""`erasable status`."""
+
+from erasable.cli.options import Folder, Json
+from erasable.cli.output import print_json, print_table
+from erasable.operations import DiskHome, status
+
+NAME = "status"
+
+
+def command(folder: Folder, json_output: Json = False) -> None:
+    """Show what a workspace holds."""
+    found = status(DiskHome(folder))
+    if json_output:
+        print_json(found)
+    else:
+        print_table(("", ""), [(name.replace("_", " "), f"{value}") for name, value in found.items()])

@@ -1,0 +1,39 @@
+"""`erasable verify`."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
+from erasable.cli.output import print_json, print_line
+from erasable.operations import DiskHome, Verification, verify
+
+NAME = "verify"
+_EXIT_CODES = {True: 0, False: 1, None: 3}
+_WORDS = {True: "identical", False: "different", None: "cannot be reproduced here"}
+
+
+def command(
+    folder: Folder,
+    certificate: Annotated[Path | None, typer.Option(help="Also check that this certificate was issued here.")] = None,
+    from_scratch: Annotated[
+        bool, typer.Option("--from-scratch", help="Replay everything; this is always done so far.")
+    ] = False,
+    threads: Threads = None,
+    json_output: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train again from what is left and compare every byte (exit 0 identical, 1 different, 3 can't be told here)."""
+    del from_scratch
+    verification = verify(DiskHome(folder), certificate, work_with(threads, quiet or json_output))
+    if json_output:
+        print_json(asdict(verification))
+    else:
+        _tell(verification)
+    raise typer.Exit(_EXIT_CODES[verification.identical])
+
+
+def _tell(verification: Verification) -> None:
+    print_line(f"{_WORDS[verification.identical]}: {verification.reason} ({verification.compared} arrays compared)")

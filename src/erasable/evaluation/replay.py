@@ -1,0 +1,79 @@
+"""Replay and comparison: train the whole chain again from what is known, and compare every byte."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erasable.models import Effort
+from erasable.training import Checkpoint, CheckpointStore, MemoryStore, State, train_chain
+
+_Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Whether checkpoints are byte for byte the same, how many arrays were compared, the first difference."""
+
+    identical: bool
+    compared: int
+    difference: str | None = None
+
+
+def replay(state: State, effort: Effort) -> MemoryStore:
+    """Train the whole chain from scratch from what the state knows, using none of its checkpoints."""
+    store = MemoryStore()
+    train_chain(state.knowledge, store, effort)
+    return store
+
+
+def compare(state: State, checkpoints: CheckpointStore, replayed: CheckpointStore) -> Comparison:
+    """Compare the checkpoints of a state with replayed ones: names, and each array's type, shape, bytes."""
+    found = list(_stage_differences(state, checkpoints, replayed))
+    differences = [difference for difference, _ in found if difference]
+    return Comparison(not differences, sum(arrays for _, arrays in found), next(iter(differences), None))
+
+
+def _stage_differences(
+    state: State, checkpoints: CheckpointStore, replayed: CheckpointStore
+) -> Iterator[tuple[str | None, int]]:
+    """Yield the first difference of each stage, if any, and how many of its arrays were compared."""
+    if len(state.chain) != len(state.knowledge.groups):
+        yield f"there are {len(state.knowledge.groups)} groups and {len(state.chain)} checkpoints", 0
+    for number, link in enumerate(state.chain, start=1):
+        name = link.fingerprint
+        if name not in checkpoints:
+            yield f"stage {number}: its checkpoint {name} is missing", 0
+        elif name not in replayed:
+            yield f"stage {number}: the data held do not give the checkpoint {name}", 0
+        else:
+            difference, arrays = _difference(checkpoints.get(name), replayed.get(name))
+            yield difference and f"stage {number}: {difference}", arrays
+
+
+def _difference(expected: Checkpoint, replayed: Checkpoint) -> tuple[str | None, int]:
+    if expected.parent != replayed.parent:
+        return f"it follows {expected.parent}, replayed {replayed.parent}", 0
+    one, other = expected.arrays(), replayed.arrays()
+    if one.keys() != other.keys():
+        return f"it holds the arrays {', '.join(one)}, replayed {', '.join(other)}", 0
+    found = [(name, array_difference(one[name], other[name])) for name in one]
+    return next((f"{name} {difference}" for name, difference in found if difference), None), len(found)
+
+
+def array_difference(expected: _Array, replayed: _Array) -> str | None:
+    """Say how two arrays differ in type, shape or bytes; None if they do not."""
+    if (expected.dtype, expected.shape) != (replayed.dtype, replayed.shape):
+        return f"is {expected.dtype}{expected.shape}, replayed {replayed.dtype}{replayed.shape}"
+    if expected.tobytes() == replayed.tobytes():
+        return None
+    changed = np.any(_bytes(expected) != _bytes(replayed), axis=1)
+    one, other = expected.ravel()[changed], replayed.ravel()[changed]
+    apart = np.abs(one.astype(np.float64) - other.astype(np.float64))
+    return f"differs in {int(changed.sum())} of {expected.size} numbers, by at most {np.max(apart):.3g}"
+
+
+def _bytes(array: _Array) -> NDArray[np.uint8]:
+    return np.frombuffer(array.tobytes(), dtype=np.uint8).reshape(array.size, array.itemsize)

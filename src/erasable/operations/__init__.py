@@ -1,0 +1,40 @@
+"""The use cases, once, for library, command and service."""
+
+from erasable.operations.forget import Forgotten, forget, plan, plan_random
+from erasable.operations.home import DiskHome, Home, MemoryHome
+from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
+from erasable.operations.learn import Learned, Work, available_cores, learn
+from erasable.operations.prepare import Inputs
+from erasable.operations.recommend import Recommendation, recommend
+from erasable.operations.recommender import RECOMMENDATIONS, Recommender
+from erasable.operations.reporting import Reporter, Silent
+from erasable.operations.verify import Verification, verify
+
+__all__ = [
+    "RECOMMENDATIONS",
+    "DiskHome",
+    "Forgotten",
+    "GroupFacts",
+    "Holding",
+    "Home",
+    "Inputs",
+    "Learned",
+    "MemoryHome",
+    "Recommendation",
+    "Recommender",
+    "Reporter",
+    "Silent",
+    "Verification",
+    "Work",
+    "available_cores",
+    "evaluate",
+    "forget",
+    "groups",
+    "learn",
+    "plan",
+    "plan_random",
+    "recommend",
+    "show",
+    "status",
+    "verify",
+]

@@ -1,0 +1,88 @@
+"""Plan and forget: what erasing someone would touch and cost, and erasing them."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from erasable.errors import NotReproducible, Refused
+from erasable.operations.home import Home, Session
+from erasable.operations.learn import QUIET_WORK, Work
+from erasable.proof import issue_certificates
+from erasable.seeding import id_keys
+from erasable.training import State, differences, train_chain
+from erasable.unlearning import Erasure, Plan, Request, known_requests, plan_change, plan_erasure
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What forgetting did: one certificate for each person, and what it cost."""
+
+    certificates: tuple[str, ...]
+    stages_rerun: int
+    stages_total: int
+    cost_ratio: float
+    seconds: float
+
+
+def plan(home: Home, requests: Sequence[Request]) -> Plan:
+    """Say what forgetting these requests together would touch and cost; nothing is changed."""
+    with home.reading() as session:
+        state = session.state()
+        return plan_erasure(state, known_requests(requests, state.knowledge))
+
+
+def plan_random(home: Home, count: int) -> Plan:
+    """Say what forgetting some users chosen at random would touch and cost; nothing is changed."""
+    with home.reading() as session:
+        state = session.state()
+        users = [user for group in state.knowledge.groups for user in group.users]
+        if count > len(users):
+            raise Refused(f"there are only {len(users)} users: give --random a smaller number")
+        order = np.argsort(id_keys(state.knowledge.config.seed, "random plan", users), kind="stable")
+        return plan_erasure(state, [Request(users[place]) for place in order[:count]])
+
+
+def forget(
+    home: Home,
+    requests: Sequence[Request],
+    ignore_unknown: bool = False,
+    rerun: bool = False,
+    work: Work = QUIET_WORK,
+) -> Forgotten:
+    """Forget these requests together, exactly, and certify each; refused requests change nothing.
+
+    In a numeric environment other than the one that learned, this is refused; with `rerun` everything is trained again.
+    """
+    began = time.perf_counter()
+    with home.writing() as session:
+        _check_environment(session, rerun)
+        state = session.state()
+        known = known_requests(requests, state.knowledge, ignore_unknown)
+        if not known:
+            return Forgotten((), 0, len(state.chain), 0.0, time.perf_counter() - began)
+        before = State(state.knowledge, ()) if rerun else state
+        after = Erasure.of(known).apply(state.knowledge)
+        planned = plan_change(before, after)
+        with work.training("forgetting", planned.samples) as effort:
+            new_state = train_chain(after, session.checkpoints, effort, trained=before.chain)
+        seconds = time.perf_counter() - began
+        certificates = issue_certificates(known, new_state, planned, (session.next_salt, seconds))
+        session.commit(new_state, certificates)
+    return Forgotten(
+        certificates=tuple(home.certificate_place(name) for name in certificates),
+        stages_rerun=planned.stages_rerun,
+        stages_total=planned.stages_total,
+        cost_ratio=planned.cost_ratio,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _check_environment(session: Session, rerun: bool) -> None:
+    found = differences(session.environment)
+    if found and not rerun:
+        raise NotReproducible(
+            f"this was learned in another numeric environment ({'; '.join(found)}): forget there, or give --rerun to "
+            "train everything again here"
+        )

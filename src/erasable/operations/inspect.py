@@ -1,0 +1,108 @@
+"""Look at a recommender: how good it is, what it holds about a person, its groups, its state."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from erasable.data import ColumnNames, read_interactions
+from erasable.errors import Refused
+from erasable.evaluation import Utility, whole_catalogue
+from erasable.operations.home import Home
+from erasable.operations.learn import QUIET_WORK, Work
+from erasable.operations.prepare import ANY_COLUMNS
+
+
+@dataclass(frozen=True)
+class GroupFacts:
+    """One group of the chain, in its order."""
+
+    position: int
+    users: int
+    interactions: int
+    cohesion: float | None
+
+
+@dataclass(frozen=True)
+class HeldInteraction:
+    """One interaction that is held about a person."""
+
+    item_id: str
+    rating: float
+    time: float | None
+    held_out: bool
+
+
+@dataclass(frozen=True)
+class Holding:
+    """Everything that is held about a person."""
+
+    user_id: str
+    group: int
+    interactions: tuple[HeldInteraction, ...]
+    personal_rows: dict[str, list[float]]
+
+
+def evaluate(
+    home: Home,
+    test: Path | None = None,
+    columns: ColumnNames = ANY_COLUMNS,
+    work: Work = QUIET_WORK,
+) -> Utility:
+    """Measure recommendations on the holdout, or on interactions from a file."""
+    with home.reading() as session:
+        state = session.state()
+        if test is not None:
+            held_out = read_interactions(test, columns).interactions
+        elif len(state.knowledge.held_out):
+            held_out = state.knowledge.held_out
+        else:
+            raise Refused("nothing was held out: learn with --holdout 0.1, or give --test FILE")
+        return whole_catalogue(state, session.checkpoints, held_out, work.threads)
+
+
+def show(home: Home, user: str) -> Holding:
+    """Return everything that is held about a person (GDPR Art. 15)."""
+    with home.reading() as session:
+        state = session.state()
+        position, row = state.knowledge.find(user)
+        rows = session.checkpoints.get(state.chain[position].fingerprint).parameters.rows
+        held = state.knowledge.data_of(user)
+        test_items = set(state.knowledge.held_out.of_users([user]).item_index.tolist())
+        times = [None] * len(held) if held.time is None else [None if math.isnan(t) else float(t) for t in held.time]
+        interactions = tuple(
+            HeldInteraction(held.items[int(item)], float(rating), time, int(item) in test_items)
+            for item, rating, time in zip(held.item_index, held.rating, times, strict=True)
+        )
+        personal = {name: array[row].tolist() for name, array in rows.items()}
+    return Holding(user, position, interactions, personal)
+
+
+def groups(home: Home) -> list[GroupFacts]:
+    """Return the groups of the chain in their order."""
+    with home.reading() as session:
+        return [
+            GroupFacts(position, len(group.users), len(group), None)
+            for position, group in enumerate(session.state().knowledge.groups)
+        ]
+
+
+def status(home: Home) -> dict[str, Any]:
+    """Return what is current: sizes, settings, erasures and version."""
+    with home.reading() as session:
+        knowledge = session.state().knowledge
+        config = knowledge.config
+        return {
+            "users": knowledge.users,
+            "items": len(knowledge.catalogue.items),
+            "interactions": knowledge.interactions,
+            "held_out": len(knowledge.held_out),
+            "model": config.model,
+            "strategy": config.strategy,
+            "grouping": config.grouping,
+            "policy": config.policy,
+            "groups": len(knowledge.groups),
+            "rating_scale": str(knowledge.scale),
+            "erasures": session.erasures,
+            "version": session.version,
+        }

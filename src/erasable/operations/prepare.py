@@ -1,0 +1,134 @@
+"""From an input to knowledge: read, scale, filter, catalogue, holdout and groups, in that order."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from erasable.data import (
+    Catalogue,
+    ColumnNames,
+    CoreFilter,
+    Ids,
+    Interactions,
+    RatingScale,
+    read_catalogue,
+    read_interactions,
+    recognise_scale,
+    split_holdout,
+)
+from erasable.errors import DataRefused, WrongUse
+from erasable.grouping import assign_positions, read_positions
+from erasable.operations.reporting import Reporter
+from erasable.store import Workspace
+from erasable.training import Config, Knowledge
+
+ANY_COLUMNS = ColumnNames()
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What learning is given beside the data: column names, and groups or a catalogue decided elsewhere."""
+
+    columns: ColumnNames = ANY_COLUMNS
+    groups_from: Path | None = None
+    catalogue: Path | None = None
+
+
+NO_INPUTS = Inputs()
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What was decided elsewhere; each may be missing."""
+
+    positions: Mapping[str, int] | None = None
+    groups: int | None = None
+    catalogue: Catalogue | None = None
+    scale: RatingScale | None = None
+    core: CoreFilter | None = None
+    settings: Mapping[str, Any] | None = None
+
+
+def prepare(source: Any, config: Config, inputs: Inputs, reporter: Reporter) -> Knowledge:  # noqa: ANN401 - path or table
+    """Read interactions and decide everything that learning rests on."""
+    given = _given(config, inputs)
+    config = _with_given(config, given)
+    read = read_interactions(source, inputs.columns)
+    for note in read.notes:
+        reporter.note(note)
+    scale = _scale(read.interactions, config, given)
+    reporter.note(f"rating scale {scale}")
+    scale.check(read.interactions)
+    kept = _filtered(read.interactions, config, given)
+    catalogue = given.catalogue or Catalogue.from_items(kept.items)
+    training, held_out = split_holdout(kept.with_items(catalogue.items), config.holdout, config.seed)
+    positions = _positions(training, config, given)
+    groups = tuple(training.select(positions[training.user_index] == place) for place in range(config.groups))
+    kept_items = frozenset(kept.items) if config.min_interactions else None
+    return Knowledge(config, catalogue, scale, groups, held_out, kept_items)
+
+
+def _given(config: Config, inputs: Inputs) -> _Given:
+    groups = _given_groups(config, inputs.groups_from) if inputs.groups_from else _Given()
+    if inputs.catalogue is None:
+        return groups
+    if inputs.catalogue.is_dir():
+        with Workspace.reading(inputs.catalogue) as workspace:
+            knowledge = workspace.state().knowledge
+        return _replaced(groups, catalogue=knowledge.catalogue, scale=groups.scale or knowledge.scale)
+    return _replaced(groups, catalogue=read_catalogue(inputs.catalogue))
+
+
+def _given_groups(config: Config, source: Path) -> _Given:
+    if config.strategy == "retrain":
+        raise WrongUse("--groups-from makes no sense with --strategy retrain, which has one group")
+    if not source.is_dir():
+        positions = read_positions(source)
+        return _Given(positions=positions, groups=max(positions.values()) + 1, settings={"grouping": "given"})
+    with Workspace.reading(source) as workspace:
+        knowledge = workspace.state().knowledge
+        positions = {user: place for place, group in enumerate(knowledge.groups) for user in group.users}
+    core = None
+    if knowledge.kept_items is not None:
+        core = CoreFilter(Ids.of(sorted(positions)), Ids.of(sorted(knowledge.kept_items)))
+    settings = {name: getattr(knowledge.config, name) for name in ("grouping", "order", "policy")}
+    return _Given(positions, len(knowledge.groups), None, knowledge.scale, core, settings)
+
+
+def _replaced(given: _Given, **changes: Any) -> _Given:  # noqa: ANN401 - fields of _Given
+    return _Given(**{**vars(given), **changes})
+
+
+def _with_given(config: Config, given: _Given) -> Config:
+    if given.positions is None:
+        if config.grouping == "given":
+            raise WrongUse("--grouping given needs --groups-from")
+        return config
+    return Config(**{**config.model_dump(), **(given.settings or {}), "groups": given.groups})
+
+
+def _scale(interactions: Interactions, config: Config, given: _Given) -> RatingScale:
+    if config.rating_scale is not None:
+        return RatingScale(*config.rating_scale)
+    return given.scale or recognise_scale(interactions.rating)
+
+
+def _filtered(interactions: Interactions, config: Config, given: _Given) -> Interactions:
+    if not config.min_interactions:
+        return interactions
+    core = given.core or CoreFilter.of(interactions, config.min_interactions)
+    return core.apply(interactions)
+
+
+def _positions(training: Interactions, config: Config, given: _Given) -> np.ndarray[Any, np.dtype[np.int64]]:
+    if given.positions is None:
+        return assign_positions(training, config, config.seed)
+    missing = [user for user in training.users if user not in given.positions]
+    if missing:
+        raise DataRefused(
+            f"{len(missing)} users of the data are in no group of --groups-from: add them there, or drop their rows"
+        )
+    return np.array([given.positions[user] for user in training.users], dtype=np.int64)

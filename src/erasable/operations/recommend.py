@@ -1,0 +1,100 @@
+"""Recommend: the best items for some users, or popular ones for those who are unknown."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from erasable.errors import UnknownUser
+from erasable.evaluation import Scoring
+from erasable.models.blas import one_blas_thread
+from erasable.models.ranking import top_items
+from erasable.operations.home import Home, Session
+from erasable.operations.learn import QUIET_WORK, Work
+from erasable.training import Knowledge
+
+_NOTHING = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """One item for one user; rank 1 is best."""
+
+    user_id: str
+    item_id: str
+    score: float
+    rank: int
+
+
+def recommend(
+    home: Home,
+    users: Sequence[str] | None,
+    k: int = 10,
+    popular_fallback: bool = False,
+    work: Work = QUIET_WORK,
+) -> list[list[Recommendation]]:
+    """Return the k best items for each of these users (None: for all), in their order."""
+    with home.reading() as session:
+        knowledge = session.state().knowledge
+        wanted = _everyone(knowledge) if users is None else [_find(knowledge, user) for user in users]
+        unknown = [] if users is None else [u for u, place in zip(users, wanted, strict=True) if place is None]
+        if unknown and not popular_fallback:
+            raise UnknownUser(
+                f"nothing is held about the user {unknown[0]!r}: check the id, or give --fallback popular"
+            )
+        names = [user for group in knowledge.groups for user in group.users] if users is None else list(users)
+        popular = _popular(knowledge, k) if unknown else []
+        return _scored(session, names, wanted, k, popular, work)
+
+
+def _scored(
+    session: Session,
+    names: Sequence[str],
+    places: Sequence[tuple[int, int] | None],
+    k: int,
+    popular: Sequence[tuple[str, float]],
+    work: Work,
+) -> list[list[Recommendation]]:
+    scoring = Scoring(session.state(), session.checkpoints)
+    items = session.state().knowledge.catalogue.items
+
+    def best(place: tuple[int, int] | None) -> Sequence[tuple[str, float]]:
+        if place is None:
+            return popular
+        numbers, scores = scoring.top(*place, k)
+        return [(items[int(number)], float(score)) for number, score in zip(numbers, scores, strict=True)]
+
+    with (
+        one_blas_thread(),
+        ThreadPoolExecutor(work.threads) as pool,
+        work.reporter.track("recommending", len(names)) as advance,
+    ):
+        found = []
+        for name, chosen in zip(names, pool.map(best, places, chunksize=64), strict=True):
+            found.append(
+                [Recommendation(name, item, score, rank) for rank, (item, score) in enumerate(chosen, start=1)]
+            )
+            advance(1)
+    return found
+
+
+def _everyone(knowledge: Knowledge) -> list[tuple[int, int] | None]:
+    return [(position, row) for position, group in enumerate(knowledge.groups) for row in range(len(group.users))]
+
+
+def _find(knowledge: Knowledge, user: str) -> tuple[int, int] | None:
+    try:
+        return knowledge.find(user)
+    except UnknownUser:
+        return None
+
+
+def _popular(knowledge: Knowledge, k: int) -> list[tuple[str, float]]:
+    """Return the items with most interactions; counted anew each time, so forgetting takes from the counts."""
+    counts = np.zeros(len(knowledge.catalogue.items), dtype=np.float32)
+    for group in knowledge.groups:
+        counts += np.bincount(group.item_index, minlength=len(counts))
+    return [
+        (knowledge.catalogue.items[int(number)], float(counts[number])) for number in top_items(counts, k, _NOTHING)
+    ]

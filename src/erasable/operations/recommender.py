@@ -1,0 +1,127 @@
+"""The library's front door: one object that learns, recommends, forgets and verifies, in memory or in a workspace."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from erasable.errors import WrongUse
+from erasable.evaluation import Utility
+from erasable.operations.forget import Forgotten, forget, plan
+from erasable.operations.home import DiskHome, Home, MemoryHome
+from erasable.operations.inspect import Holding, evaluate, show, status
+from erasable.operations.learn import QUIET_WORK, Learned, Work, learn_into
+from erasable.operations.prepare import NO_INPUTS, Inputs
+from erasable.operations.recommend import recommend
+from erasable.operations.verify import Verification, verify
+from erasable.store import Workspace
+from erasable.training import Config
+from erasable.unlearning import Plan, Request
+
+UserId = str | int
+
+
+class Recommender:
+    """A recommender that can forget.
+
+    Settings are those of `erasable learn` (docs/reference.md): `Recommender(model="nmf", groups=8, seed=0)`. It lives
+    in memory until `save` puts it into a workspace; from then on, and after `load`, it works on that workspace.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"user": [1, 1, 2, 2, 3], "item": ["a", "b", "a", "c", "b"]})
+    >>> recommender = Recommender(groups=2, epochs=1).fit(table)
+    >>> recommender.forget([2]).stages_total
+    2
+    >>> recommender.verify().identical
+    True
+    """
+
+    def __init__(self, *, threads: int | None = None, **settings: Any) -> None:  # noqa: ANN401 - the fields of Config
+        self._config = Config(**settings)
+        self._work = Work(threads) if threads else QUIET_WORK
+        self._home: Home | None = None
+        self.learned: Learned | None = None
+
+    def fit(self, table: Any, inputs: Inputs = NO_INPUTS) -> "Recommender":  # noqa: ANN401 - any table or path
+        """Learn from a pandas, polars or Arrow table, a SciPy matrix or a path; earlier learning is dropped."""
+        home = MemoryHome()
+        self.learned = learn_into(home, table, self._config, inputs, self._work)
+        self._home = home
+        return self
+
+    def recommend(self, users: Iterable[UserId], k: int = 10, popular_fallback: bool = False) -> pa.Table:
+        """Return a table of user_id, item_id, score and rank: the k best items for each user."""
+        found = recommend(self._learned_home(), _texts(users), k, popular_fallback, self._work)
+        rows = [vars(recommendation) for one_user in found for recommendation in one_user]
+        return pa.Table.from_pylist(rows, schema=RECOMMENDATIONS)
+
+    def plan(self, users: Iterable[UserId], items: Sequence[UserId] = ()) -> Plan:
+        """Say what `forget` would touch and cost; nothing is changed."""
+        return plan(self._learned_home(), _requests(users, items))
+
+    def forget(self, users: Iterable[UserId], items: Sequence[UserId] = ()) -> Forgotten:
+        """Forget users, or some items of one user; what comes back says what it cost and names the certificates."""
+        return forget(self._learned_home(), _requests(users, items), work=self._work)
+
+    def verify(self) -> Verification:
+        """Train everything again from what is left and compare every byte."""
+        return verify(self._learned_home(), work=self._work)
+
+    def evaluate(self, test: Path | None = None) -> Utility:
+        """Measure recommendations on the holdout, or on interactions from a file."""
+        return evaluate(self._learned_home(), test, work=self._work)
+
+    def show(self, user: UserId) -> Holding:
+        """Return everything that is held about a person."""
+        return show(self._learned_home(), str(user))
+
+    def status(self) -> dict[str, Any]:
+        """Return what is current: sizes, settings, erasures and version."""
+        return status(self._learned_home())
+
+    def save(self, folder: str | Path) -> None:
+        """Put the recommender into a new workspace, where it lives from now on."""
+        home = self._learned_home()
+        with home.reading() as session, Workspace.creating(folder) as workspace:
+            state = session.state()
+            for link in state.chain:
+                workspace.checkpoints.put(session.checkpoints.get(link.fingerprint))
+            workspace.commit(state, session.issued())
+        self._home = DiskHome(Path(folder))
+
+    @classmethod
+    def load(cls, folder: str | Path, threads: int | None = None) -> "Recommender":
+        """Open the recommender in a workspace; forgetting changes that workspace."""
+        with Workspace.reading(folder) as workspace:
+            config = workspace.state().knowledge.config
+        recommender = cls(threads=threads, **config.model_dump())
+        recommender._home = DiskHome(Path(folder))
+        return recommender
+
+    def _learned_home(self) -> Home:
+        if self._home is None:
+            raise WrongUse("nothing was learned yet: call fit first")
+        return self._home
+
+
+_FIELDS: list[Any] = [
+    pa.field("user_id", pa.string()),
+    pa.field("item_id", pa.string()),
+    pa.field("score", pa.float64()),
+    pa.field("rank", pa.int64()),
+]
+RECOMMENDATIONS = pa.schema(_FIELDS)
+
+
+def _texts(ids: Iterable[UserId]) -> list[str]:
+    if isinstance(ids, str):
+        raise WrongUse("give a list of users: one text would be read letter by letter")
+    return [str(identifier) for identifier in ids]
+
+
+def _requests(users: Iterable[UserId], items: Sequence[UserId]) -> list[Request]:
+    named = _texts(users)
+    if items and len(named) != 1:
+        raise WrongUse("items need exactly one user")
+    return [Request(user, tuple(_texts(items))) for user in named]

@@ -1,0 +1,93 @@
+"""Checkpoints as safetensors files: the disk's side of the `CheckpointStore` protocol."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import safetensors.numpy
+
+from erasable.errors import WorkspaceError, WrongUse
+from erasable.fingerprint import canonical_json
+from erasable.store import files
+from erasable.store.folder import CheckedFolder
+from erasable.store.layout import checkpoint_name
+from erasable.store.manifest import LinkRecord
+from erasable.training import Checkpoint, numeric_environment
+
+
+@dataclass(frozen=True)
+class _Kept:
+    file: str
+    parent: str
+
+
+class DiskCheckpoints:
+    """Keeps checkpoints by fingerprint; what the current version names stays until a commit replaces it."""
+
+    def __init__(self, folder: CheckedFolder, writable: bool) -> None:
+        self._folder = folder
+        self._writable = writable
+        self.adopt(())
+
+    def adopt(self, chain: Sequence[LinkRecord]) -> None:
+        """Keep the checkpoints of this chain only from now on."""
+        self._current = {link.fingerprint: _Kept(link.file, link.parent) for link in chain}
+        self._added: dict[str, _Kept] = {}
+
+    def get(self, fingerprint: str) -> Checkpoint:
+        """Return a checkpoint that is kept, its bytes checked."""
+        kept = self._kept(fingerprint)
+        arrays = safetensors.numpy.load(self._folder.read(kept.file))
+        return Checkpoint.from_arrays(fingerprint, kept.parent, arrays)
+
+    def put(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint; it is durable when this returns, and current after the next commit."""
+        if not self._writable:
+            raise WrongUse("the workspace is open for reading: open it with Workspace.writing to keep a checkpoint")
+        name = checkpoint_name(checkpoint.fingerprint)
+        file = self._folder.write(name, encode_checkpoint(checkpoint))
+        self._added[checkpoint.fingerprint] = _Kept(file, checkpoint.parent)
+
+    def __contains__(self, fingerprint: str) -> bool:
+        """Whether a checkpoint is kept."""
+        return fingerprint in self._added or fingerprint in self._current
+
+    def keep_only(self, fingerprints: Iterable[str]) -> None:
+        """Destroy all others, save those that the current version still names: the next commit does that."""
+        wanted = set(fingerprints)
+        dropped = [name for name in self._added if name not in wanted]
+        current_files = {kept.file for kept in self._current.values()}
+        for name in dropped:
+            file = self._added.pop(name).file
+            if file not in current_files:
+                files.remove_file(self._folder.root / file)
+                files.flush_folder((self._folder.root / file).parent)
+
+    def file_of(self, fingerprint: str) -> str:
+        """Return the file that a checkpoint lies in."""
+        return self._kept(fingerprint).file
+
+    def was_added(self, fingerprint: str) -> bool:
+        """Whether a checkpoint was put here since the last commit."""
+        return fingerprint in self._added
+
+    def _kept(self, fingerprint: str) -> _Kept:
+        kept = self._added.get(fingerprint) or self._current.get(fingerprint)
+        if kept is None:
+            raise WorkspaceError(
+                f"{self._folder.root} holds no checkpoint {fingerprint}: put it there first, or learn again"
+            )
+        return kept
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
+    """Write a checkpoint as safetensors; equal checkpoints of one environment give equal bytes."""
+    facts = {
+        "fingerprint": checkpoint.fingerprint,
+        "parent": checkpoint.parent,
+        "environment": numeric_environment(),
+    }
+    arrays = {name: np.ascontiguousarray(array) for name, array in checkpoint.arrays().items()}
+    # safetensors orders several metadata entries at random, so there is one.
+    content: bytes = safetensors.numpy.save(arrays, metadata={"erasable": canonical_json(facts).decode()})
+    return content

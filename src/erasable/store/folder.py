@@ -1,0 +1,75 @@
+"""A folder whose files are known by their hashes: none is returned unchecked or overwritten."""
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from erasable import fingerprint
+from erasable.errors import WorkspaceDamaged, WorkspaceError
+from erasable.store import files
+from erasable.store.layout import hashed_name, own_files
+from erasable.store.manifest import RESTORE
+
+
+class CheckedFolder:
+    """Files by relative name, each with the hash that it must have."""
+
+    def __init__(self, root: Path, hashes: Mapping[str, str]) -> None:
+        self.root = root
+        self._hashes = dict(hashes)
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a known file once its hash is found right."""
+        if name not in self._hashes:
+            raise WorkspaceError(f"{self.root / name} is not current any more: open the workspace again")
+        content = read_whole(self.root / name)
+        if fingerprint.of_bytes(content) != self._hashes[name]:
+            raise WorkspaceDamaged(f"{self.root / name} is damaged: {RESTORE}")
+        return content
+
+    def write(self, name: str, content: bytes) -> str:
+        """Write a file durably and return its name: another than wanted if other content has that one."""
+        digest = fingerprint.of_bytes(content)
+        if self._hashes.get(name, digest) != digest:
+            name = hashed_name(name, digest)
+        if not self._holds(name, digest):
+            if not (self.root / name).parent.is_dir():
+                files.make_folder((self.root / name).parent)
+            files.write_file(self.root / name, content)
+        self._hashes[name] = digest
+        return name
+
+    def hashes(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the hashes of some known files, by name."""
+        return {name: self._hashes[name] for name in sorted(names)}
+
+    def adopt(self, hashes: Mapping[str, str]) -> None:
+        """Know these files only from now on."""
+        self._hashes = dict(hashes)
+
+    def _holds(self, name: str, digest: str) -> bool:
+        if self._hashes.get(name) != digest:
+            return False
+        with suppress(WorkspaceDamaged):
+            self.read(name)
+            return True
+        return False
+
+
+def read_whole(path: Path) -> bytes:
+    """Return the content of a file, or say that it is missing."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise WorkspaceDamaged(f"{path} is missing: {RESTORE}") from None
+    except OSError as error:
+        raise WorkspaceError(f"{path} can't be read ({error.strerror}): check that you may read it") from error
+
+
+def sweep(root: Path, named: Collection[str]) -> None:
+    """Remove for good every file of a workspace that is not named."""
+    leftovers = [root / name for name in own_files(root) if name not in named]
+    for path in leftovers:
+        files.remove_file(path)
+    for parent in sorted({path.parent for path in leftovers}):
+        files.flush_folder(parent)

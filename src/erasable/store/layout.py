@@ -1,0 +1,76 @@
+"""The names of what lies in a workspace folder, and which files there are ours; nothing is changed here."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from erasable.errors import WorkspaceError
+
+MANIFEST = "manifest.json"
+NEW_MANIFEST = "manifest.json.new"
+CONFIG = "config.json"
+WRITER_LOCK = "writer.lock"
+READER_LOCK = "reader.lock"
+DATA = "data"
+HOLDOUT = "holdout"
+CHECKPOINTS = "checkpoints"
+CERTIFICATES = "certificates"
+FOLDERS = (DATA, HOLDOUT, CHECKPOINTS, CERTIFICATES)
+
+_HASH_LENGTH = 12
+_HASH = f"[0-9a-f]{{{_HASH_LENGTH}}}"
+_OWN_AT_TOP = re.compile(rf"manifest\.json\.new|config(-{_HASH})?\.json|(catalogue|kept-items)-{_HASH}\.parquet")
+
+
+def hashed_name(name: str, content_hash: str) -> str:
+    """Return a name that changes with the content.
+
+    >>> hashed_name("data/group-000.parquet", "0123456789abcdef")
+    'data/group-000-0123456789ab.parquet'
+    """
+    stem, suffix = os.path.splitext(name)
+    return f"{stem}-{content_hash[:_HASH_LENGTH]}{suffix}"
+
+
+def checkpoint_name(fingerprint: str) -> str:
+    """Return where a checkpoint lies."""
+    return f"{CHECKPOINTS}/{fingerprint}.safetensors"
+
+
+def certificate_name(request_id: str) -> str:
+    """Return where a certificate lies."""
+    return f"{CERTIFICATES}/{request_id}.json"
+
+
+def own_files(root: Path) -> list[str]:
+    """Return the files that a workspace made or would make, the manifest and the locks apart.
+
+    Whatever lies in our folders is ours; beside them only what bears one of our names, so that nobody's own
+    notes are ever swept away.
+    """
+    at_top = (name for name in _names(root) if _OWN_AT_TOP.fullmatch(name))
+    return sorted([*at_top, *(name for folder in FOLDERS for name in _files_below(root, folder))])
+
+
+def foreign_entries(root: Path) -> list[str]:
+    """Return what lies in a folder and is no part of a workspace."""
+    ours = {MANIFEST, WRITER_LOCK, READER_LOCK, *FOLDERS}
+    return sorted(name for name in _names(root) if name not in ours and not _OWN_AT_TOP.fullmatch(name))
+
+
+def is_empty(root: Path) -> bool:
+    """Whether nothing lies in a folder."""
+    return not _names(root)
+
+
+def _names(root: Path) -> list[str]:
+    try:
+        return os.listdir(root)
+    except OSError as error:
+        raise WorkspaceError(f"{root} can't be read ({error.strerror}): check that you may read it") from error
+
+
+def _files_below(root: Path, folder: str) -> Iterator[str]:
+    for place, _, names in os.walk(root / folder):
+        yield from ((Path(place) / name).relative_to(root).as_posix() for name in names)

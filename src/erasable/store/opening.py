@@ -1,0 +1,34 @@
+"""Opening what is there: is the folder a workspace, and what does its manifest say."""
+
+import os
+from pathlib import Path
+
+from erasable.errors import WorkspaceDamaged, WorkspaceError
+from erasable.store.folder import read_whole
+from erasable.store.layout import MANIFEST, own_files
+from erasable.store.manifest import RESTORE, Manifest, decode_manifest
+
+
+def existing_workspace(path: str | Path) -> Path:
+    """Return the path of a workspace, or say why it is none."""
+    root = Path(path)
+    if not os.path.exists(root):
+        raise WorkspaceError(f"there is no folder {root}: make one with erasable learn DATA --into {root}")
+    if not root.is_dir():
+        raise WorkspaceError(f"{root} is no folder: give the folder that erasable learn made")
+    if (root / MANIFEST).exists():
+        return root
+    if own_files(root):
+        raise WorkspaceDamaged(
+            f"{root / MANIFEST} is missing: if a learn is running there, wait for it; if one was stopped, "
+            f"learn again into the same folder; else {RESTORE}"
+        )
+    raise WorkspaceError(
+        f"{root} is no workspace (it has no {MANIFEST}): give the folder that erasable learn made, "
+        "or make one with erasable learn DATA --into DIR"
+    )
+
+
+def read_manifest(root: Path) -> Manifest:
+    """Return the current manifest, found whole."""
+    return decode_manifest(read_whole(root / MANIFEST), str(root / MANIFEST))

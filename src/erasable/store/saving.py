@@ -1,0 +1,178 @@
+"""From a state to the files that hold it and the manifest that names them; nothing becomes current here."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from erasable import fingerprint
+from erasable.data import Catalogue, Ids, Interactions
+from erasable.errors import NotReproducible, WorkspaceError, WrongUse
+from erasable.store import layout
+from erasable.store.checkpoints import DiskCheckpoints
+from erasable.store.folder import CheckedFolder
+from erasable.store.loading import StoredGroups
+from erasable.store.manifest import (
+    CatalogueRecord,
+    GroupRecord,
+    HoldoutRecord,
+    LinkRecord,
+    Manifest,
+    ScaleRecord,
+    as_stored,
+)
+from erasable.store.tables import encode_interactions, encode_items
+from erasable.training import Config, Link, State, differences, numeric_environment
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What a commit brings beside the state; None keeps what the version before had."""
+
+    certificates: Mapping[str, bytes]
+    facts: Mapping[str, Any] | None
+    cohesion: Sequence[float | None] | None
+    salt: str
+    """The salt of the version that the commit makes."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """What a commit starts from: the manifest before, if any, and where its files are."""
+
+    manifest: Manifest | None
+    folder: CheckedFolder
+    checkpoints: DiskCheckpoints
+    groups: StoredGroups | None
+    """The groups that were handed out; those that come back untouched need not be written."""
+
+
+def write_version(state: State, before: Version, extras: Extras) -> Manifest:
+    """Write what is new of a state and return the manifest that would make it current."""
+    knowledge, folder = state.knowledge, before.folder
+    manifest = Manifest(
+        version=before.manifest.version + 1 if before.manifest else 1,
+        salt=extras.salt,
+        environment=_environment(state.chain, before),
+        config=folder.write(layout.CONFIG, _encode_config(knowledge.config)),
+        scale=ScaleRecord(low=knowledge.scale.low, high=knowledge.scale.high),
+        catalogue=_write_catalogue(folder, knowledge.catalogue, knowledge.kept_items),
+        groups=_write_groups(knowledge.groups, before, extras.cohesion),
+        holdout=_write_holdout(folder, knowledge.held_out),
+        chain=tuple(_link_record(link, before.checkpoints) for link in state.chain),
+        certificates=_write_certificates(before, extras.certificates),
+        facts=_facts(before.manifest, extras.facts),
+        files={},
+    )
+    return manifest.model_copy(update={"files": folder.hashes(named_files(manifest))}).sealed()
+
+
+def named_files(manifest: Manifest) -> set[str]:
+    """Return every file that a manifest names."""
+    names = {manifest.config, manifest.catalogue.file, manifest.holdout.file}
+    names |= {group.file for group in manifest.groups} | {link.file for link in manifest.chain}
+    names |= {f"{layout.CERTIFICATES}/{name}" for name in manifest.certificates}
+    return names if manifest.catalogue.kept_items is None else names | {manifest.catalogue.kept_items}
+
+
+def _environment(chain: Sequence[Link], before: Version) -> dict[str, str]:
+    """Return the environment of the checkpoints, which must be one for the whole chain."""
+    added = [before.checkpoints.was_added(link.fingerprint) for link in chain]
+    if before.manifest is None or all(added):
+        return numeric_environment()
+    faults = differences(before.manifest.environment)
+    if any(added) and faults:
+        raise NotReproducible(f"{faults[0]}: train every stage again here, or go back to that machine")
+    return before.manifest.environment
+
+
+def _encode_config(config: Config) -> bytes:
+    text = json.dumps(config.model_dump(mode="json"), indent=2, ensure_ascii=False, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def _write_hashed(folder: CheckedFolder, name: str, content: bytes) -> str:
+    return folder.write(layout.hashed_name(name, fingerprint.of_bytes(content)), content)
+
+
+def _write_catalogue(folder: CheckedFolder, catalogue: Catalogue, kept: frozenset[str] | None) -> CatalogueRecord:
+    kept_file = None
+    if kept is not None:
+        kept_file = _write_hashed(folder, "kept-items.parquet", encode_items(Ids.of(kept).sorted()))
+    return CatalogueRecord(
+        file=_write_hashed(folder, "catalogue.parquet", encode_items(catalogue.items)),
+        declared=catalogue.declared,
+        versions=catalogue.versions,
+        kept_items=kept_file,
+    )
+
+
+def _write_groups(
+    groups: Sequence[Interactions], before: Version, cohesion: Sequence[float | None] | None
+) -> tuple[GroupRecord, ...]:
+    known = _cohesion(len(groups), before.manifest, cohesion)
+    return tuple(
+        GroupRecord(
+            position=position,
+            file=_write_group(position, group, before),
+            users=len(group.users),
+            interactions=len(group),
+            cohesion=known[position],
+        )
+        for position, group in enumerate(groups)
+    )
+
+
+def _cohesion(count: int, before: Manifest | None, given: Sequence[float | None] | None) -> Sequence[float | None]:
+    if given is None:
+        given = [group.cohesion for group in before.groups] if before else [None] * count
+        return given if len(given) == count else [None] * count
+    if len(given) != count:
+        raise WrongUse(f"cohesion of {len(given)} groups for {count} groups: give one number for each")
+    return given
+
+
+def _write_group(position: int, group: Interactions, before: Version) -> str:
+    file = before.groups.file_of(position, group) if before.groups else None
+    return file or _write_hashed(
+        before.folder, f"{layout.DATA}/group-{position:03d}.parquet", encode_interactions(group)
+    )
+
+
+def _write_holdout(folder: CheckedFolder, held_out: Interactions) -> HoldoutRecord:
+    return HoldoutRecord(
+        file=_write_hashed(folder, f"{layout.HOLDOUT}/held-out.parquet", encode_interactions(held_out)),
+        users=len(held_out.users),
+        interactions=len(held_out),
+    )
+
+
+def _link_record(link: Link, checkpoints: DiskCheckpoints) -> LinkRecord:
+    return LinkRecord(
+        fingerprint=link.fingerprint,
+        parent=link.parent,
+        samples=link.samples,
+        seconds=link.seconds,
+        file=checkpoints.file_of(link.fingerprint),
+    )
+
+
+def _write_certificates(before: Version, certificates: Mapping[str, bytes]) -> tuple[str, ...]:
+    earlier = before.manifest.certificates if before.manifest else ()
+    for request_id in certificates:
+        if not _REQUEST_ID.fullmatch(request_id):
+            raise WrongUse(f"{request_id!r} can't name a certificate: use letters, digits, dots and dashes")
+        if f"{request_id}.json" in earlier:
+            raise WorkspaceError(f"there is a certificate {request_id} already: give each request its own id")
+    for request_id, content in certificates.items():
+        before.folder.write(layout.certificate_name(request_id), content)
+    return (*earlier, *(f"{request_id}.json" for request_id in certificates))
+
+
+def _facts(before: Manifest | None, facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    if facts is not None:
+        return as_stored(facts)
+    return before.facts if before else {}

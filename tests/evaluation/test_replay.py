@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+
+from erasable.data import Catalogue, RatingScale, SyntheticSettings, split_holdout, synthesise
+from erasable.evaluation import Comparison, compare, replay
+from erasable.evaluation.replay import array_difference
+from erasable.models import Effort
+from erasable.training import Checkpoint, Config, Knowledge, MemoryStore, State, train_chain
+
+
+@pytest.fixture(scope="module", params=["nmf", "dmf"])
+def trained(request):
+    data = synthesise(SyntheticSettings(users=60, items=40, groups=3, per_user=8, seed=1)).interactions
+    config = Config(model=request.param, groups=3, holdout=0.1, epochs=2, batch=64)
+    training, held_out = split_holdout(data, config.holdout, config.seed)
+    groups = tuple(training.select(training.user_index % 3 == position) for position in range(3))
+    knowledge = Knowledge(config, Catalogue.from_items(data.items), RatingScale(1, 1), groups, held_out)
+    store = MemoryStore()
+    return train_chain(knowledge, store, Effort()), store
+
+
+def with_change(state: State, store: MemoryStore, position: int, name: str, change) -> MemoryStore:
+    """Return the checkpoints with one array changed in place at one position."""
+    changed = MemoryStore()
+    for number, link in enumerate(state.chain):
+        checkpoint = store.get(link.fingerprint)
+        arrays = {key: array.copy() for key, array in checkpoint.arrays().items()}
+        if number == position:
+            change(arrays, name)
+        changed.put(Checkpoint.from_arrays(link.fingerprint, link.parent, arrays))
+    return changed
+
+
+def flip_lowest_bit(arrays, name):
+    arrays[name].view(np.uint32).flat[5] ^= 1
+
+
+def test_a_replay_gives_the_same_bytes(trained):
+    state, store = trained
+    arrays = sum(len(store.get(link.fingerprint).arrays()) for link in state.chain)
+    assert compare(state, store, replay(state, Effort(threads=2))) == Comparison(True, arrays, None)
+
+
+def test_one_planted_bit_is_found_and_named(trained):
+    state, store = trained
+    planted = with_change(state, store, 1, "shared.item", flip_lowest_bit)
+    found = compare(state, planted, replay(state, Effort()))
+    assert not found.identical
+    size = store.get(state.chain[1].fingerprint).parameters.shared["item"].size
+    assert found.difference.startswith(f"stage 2: shared.item differs in 1 of {size} numbers, by at most ")
+    assert 0 < float(found.difference.rsplit(" ", 1)[1]) < 1e-6
+
+
+def test_a_bit_in_a_personal_row_is_found(trained):
+    state, store = trained
+    planted = with_change(state, store, 2, "rows.user", flip_lowest_bit)
+    assert "stage 3: rows.user" in compare(state, planted, store).difference
+
+
+def test_a_missing_array_is_found(trained):
+    state, store = trained
+    planted = with_change(state, store, 0, "rows.user", lambda arrays, name: arrays.pop(name))
+    assert "stage 1: it holds the arrays" in compare(state, planted, store).difference
+
+
+def test_a_missing_checkpoint_is_found(trained):
+    state, store = trained
+    partial = MemoryStore()
+    partial.put(store.get(state.chain[0].fingerprint))
+    assert "stage 2: its checkpoint" in compare(state, partial, store).difference
+    assert "stage 2: the data held do not give" in compare(state, store, partial).difference
+
+
+def test_a_chain_that_lacks_a_stage_is_found(trained):
+    state, store = trained
+    short = State(state.knowledge, state.chain[:2])
+    assert compare(short, store, store).difference == "there are 3 groups and 2 checkpoints"
+
+
+def test_data_that_differ_from_what_was_learned_are_found(trained):
+    state, store = trained
+    user = state.knowledge.groups[2].users[0]
+    other = State(state.knowledge.without(users=[user], pairs=[]), state.chain)
+    found = compare(other, store, replay(other, Effort()))
+    assert found.difference.startswith("stage 3: the data held do not give")
+
+
+def test_another_parent_is_found(trained):
+    state, store = trained
+    link = state.chain[0]
+    elsewhere = MemoryStore()
+    elsewhere.put(Checkpoint(link.fingerprint, "elsewhere", store.get(link.fingerprint).parameters))
+    assert "it follows origin, replayed elsewhere" in compare(state, store, elsewhere).difference
+
+
+def test_type_and_shape_count():
+    numbers = np.zeros((2, 3), np.float32)
+    assert array_difference(numbers, numbers.copy()) is None
+    assert array_difference(numbers, numbers.astype(np.float64)) == "is float32(2, 3), replayed float64(2, 3)"
+    assert array_difference(numbers, numbers.reshape(3, 2)) == "is float32(2, 3), replayed float32(3, 2)"
+
+
+def test_the_largest_difference_is_told():
+    expected, replayed = np.array([1.0, 2.0, 3.0]), np.array([1.5, 2.0, 5.0])
+    assert array_difference(expected, replayed) == "differs in 2 of 3 numbers, by at most 2"
+
+
+def test_minus_zero_is_another_byte():
+    assert array_difference(np.array([0.0]), np.array([-0.0])) == "differs in 1 of 1 numbers, by at most 0"

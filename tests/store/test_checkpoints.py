@@ -1,0 +1,81 @@
+import json
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+
+from erasable.errors import WorkspaceError
+from erasable.models import Parameters
+from erasable.store import Workspace
+from erasable.store.checkpoints import DiskCheckpoints, encode_checkpoint
+from erasable.store.folder import CheckedFolder
+from erasable.training import Checkpoint, numeric_environment
+
+
+@pytest.fixture
+def store(tmp_path):
+    return DiskCheckpoints(CheckedFolder(tmp_path, {}), writable=True)
+
+
+def checkpoint(name="a", value=1.0, rows=2):
+    shared = {"items": np.full((3, 2), value, np.float32)}
+    return Checkpoint(name, "origin", Parameters(shared, {"users": np.zeros((rows, 2), np.float32)}))
+
+
+@pytest.mark.parametrize("rows", [2, 0])
+def test_a_checkpoint_comes_back_the_same(store, rows):
+    given = checkpoint(rows=rows)
+    store.put(given)
+    found = store.get("a")
+    assert (found.fingerprint, found.parent) == ("a", "origin")
+    assert found.parameters.rows["users"].shape == (rows, 2)
+    for name, array in given.arrays().items():
+        assert found.arrays()[name].tobytes() == array.tobytes()
+        assert not found.arrays()[name].flags.writeable
+
+
+def test_a_file_says_what_it_is_in_one_metadata_entry(store, tmp_path):
+    store.put(checkpoint())
+    with safe_open(tmp_path / "checkpoints/a.safetensors", "numpy") as file:
+        metadata = file.metadata()
+    assert list(metadata) == ["erasable"]
+    facts = {"fingerprint": "a", "parent": "origin", "environment": numeric_environment()}
+    assert json.loads(metadata["erasable"]) == facts
+
+
+def test_equal_checkpoints_give_equal_bytes():
+    assert encode_checkpoint(checkpoint()) == encode_checkpoint(checkpoint())
+    turned = Checkpoint(
+        "a", "origin", Parameters({"items": np.ones((2, 3), np.float32).T}, checkpoint().parameters.rows)
+    )
+    assert encode_checkpoint(turned) == encode_checkpoint(checkpoint())
+
+
+def test_only_what_was_put_is_there(store):
+    store.put(checkpoint())
+    assert "a" in store
+    assert "b" not in store
+    with pytest.raises(WorkspaceError, match="holds no checkpoint b"):
+        store.get("b")
+
+
+def test_keep_only_destroys_the_others(store, tmp_path):
+    store.put(checkpoint("a"))
+    store.put(checkpoint("b"))
+    store.keep_only(["b"])
+    assert "a" not in store
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["b.safetensors"]
+
+
+def test_keep_only_leaves_what_the_current_version_names(versions, learned):
+    with Workspace.writing(learned) as workspace:
+        workspace.checkpoints.keep_only([])
+        for link in versions.learned.chain:
+            workspace.checkpoints.get(link.fingerprint)
+
+
+def test_a_checkpoint_can_be_put_dropped_and_put_again(store):
+    store.put(checkpoint("a"))
+    store.keep_only([])
+    store.put(checkpoint("a", value=2.0))
+    assert store.get("a").parameters.shared["items"][0, 0] == 2.0

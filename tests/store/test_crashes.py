@@ -1,0 +1,90 @@
+"""A process that is killed at any disk change leaves the workspace as before or as after."""
+
+from contextlib import suppress
+
+import pytest
+
+from erasable.errors import WorkspaceError
+from erasable.store import Workspace
+from erasable.store.manifest import Manifest
+
+
+def whole_manifest(path) -> Manifest:
+    """Return the manifest once every file that it names was read and found right."""
+    with Workspace.reading(path) as workspace:
+        state = workspace.state()
+        assert [len(group) for group in state.knowledge.groups] == [g.interactions for g in workspace.manifest.groups]
+        for link in state.chain:
+            workspace.checkpoints.get(link.fingerprint)
+        workspace.certificates()
+        return workspace.manifest
+
+
+def test_a_learn_killed_anywhere_leaves_nothing_or_everything_and_can_be_repeated(
+    versions, swift_path, killed_at, content_of
+):
+    undisturbed = whole_manifest(versions.learn(swift_path / "undisturbed")).files
+    for change in range(1, 1000):
+        path = swift_path / "new" / f"shop-{change}"
+        died = killed_at(change, lambda path=path: versions.learn(path))
+        if (path / "manifest.json").exists():
+            with Workspace.writing(path):
+                pass
+        else:
+            with pytest.raises(WorkspaceError):
+                whole_manifest(path)
+            versions.learn(path)
+        assert whole_manifest(path).files == undisturbed
+        assert set(content_of(path)) == {"manifest.json", *undisturbed}
+        if not died:
+            break
+    assert change > 40
+
+
+def test_a_forget_killed_anywhere_leaves_the_state_before_or_after_and_the_next_writer_sweeps(
+    versions, swift_path, killed_at, content_of
+):
+    before = whole_manifest(versions.learn(swift_path / "undisturbed")).files
+    versions.forget(swift_path / "undisturbed")
+    after = whole_manifest(swift_path / "undisturbed").files
+    seen = []
+    for change in range(1, 1000):
+        path = versions.learn(swift_path / f"shop-{change}")
+        died = killed_at(change, lambda path=path: versions.forget(path))
+        found = whole_manifest(path)
+        assert found.files == (before if found.version == 1 else after)
+        with Workspace.writing(path):
+            pass
+        assert set(content_of(path)) == {"manifest.json", *found.files}
+        seen.append(found.version)
+        if not died:
+            break
+    # First the old version, then the new one, and both were met.
+    assert seen == sorted(seen)
+    assert set(seen) == {1, 2}
+
+
+def test_a_forget_that_was_killed_can_be_repeated(versions, swift_path, killed_at):
+    path = versions.learn(swift_path / "shop")
+    assert killed_at(9, lambda: versions.forget(path))
+    versions.forget(path)
+    assert whole_manifest(path).version == 2
+
+
+def test_removing_a_failed_learn_can_itself_be_killed_anywhere(versions, swift_path, killed_at, content_of):
+    def fail_after_commit(path):
+        with suppress(KeyboardInterrupt), Workspace.creating(path) as workspace:
+            versions.put_all(versions.learned, workspace)
+            workspace.commit(versions.learned)
+            raise KeyboardInterrupt
+
+    died, change = True, 0
+    while died:
+        change += 1
+        path = swift_path / f"shop-{change}"
+        died = killed_at(change, lambda path=path: fail_after_commit(path))
+        if (path / "manifest.json").exists():
+            whole_manifest(path)
+        else:
+            versions.learn(path)
+    assert change > 60

@@ -1,0 +1,61 @@
+import pytest
+
+from erasable.errors import WorkspaceDamaged, WorkspaceError
+from erasable.store.folder import CheckedFolder, sweep
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return CheckedFolder(tmp_path, {})
+
+
+def test_what_is_written_can_be_read(folder):
+    assert folder.write("data/a.parquet", b"one") == "data/a.parquet"
+    assert folder.read("data/a.parquet") == b"one"
+
+
+def test_other_content_never_overwrites_but_goes_by_another_name(folder):
+    folder.write("config.json", b"one")
+    second = folder.write("config.json", b"two")
+    assert second.startswith("config-")
+    assert (folder.read("config.json"), folder.read(second)) == (b"one", b"two")
+
+
+def test_the_same_content_is_not_written_again(folder):
+    folder.write("config.json", b"one")
+    written = (folder.root / "config.json").stat().st_mtime_ns
+    folder.write("config.json", b"one")
+    assert (folder.root / "config.json").stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize("damage", [lambda path: path.unlink(), lambda path: path.write_bytes(b"bad")])
+def test_the_same_content_repairs_a_damaged_file(folder, damage):
+    folder.write("config.json", b"one")
+    damage(folder.root / "config.json")
+    with pytest.raises(WorkspaceDamaged):
+        folder.read("config.json")
+    folder.write("config.json", b"one")
+    assert folder.read("config.json") == b"one"
+
+
+def test_a_file_that_is_not_known_is_not_read(folder):
+    (folder.root / "config.json").write_bytes(b"one")
+    with pytest.raises(WorkspaceError, match="not current"):
+        folder.read("config.json")
+
+
+def test_a_folder_in_the_place_of_a_file_is_told(folder):
+    folder.write("config.json", b"one")
+    (folder.root / "config.json").unlink()
+    (folder.root / "config.json").mkdir()
+    with pytest.raises(WorkspaceError, match="can't be read"):
+        folder.read("config.json")
+
+
+def test_sweeping_removes_our_files_that_are_not_named(folder):
+    folder.write("data/a.parquet", b"one")
+    folder.write("data/b.parquet", b"two")
+    (folder.root / "notes.txt").write_text("mine")
+    sweep(folder.root, {"data/a.parquet"})
+    left = sorted(path.name for path in folder.root.rglob("*") if path.is_file())
+    assert left == ["a.parquet", "notes.txt"]

@@ -1,0 +1,56 @@
+"""Ctrl-C at any disk change is tidied up at once, not only by the next writer."""
+
+from itertools import count
+
+import pytest
+
+from erasable.store import Workspace, files
+
+
+@pytest.fixture
+def interrupted_at(monkeypatch):
+    """Run something and interrupt it once, just before its n-th disk change; say whether that happened."""
+
+    def run(change: int, action) -> bool:
+        left = [change]
+
+        def interrupt_at_zero(kind, path):
+            left[0] -= 1
+            if not left[0]:
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(files, "before_change", interrupt_at_zero)
+            try:
+                action()
+            except KeyboardInterrupt:
+                return True
+        return False
+
+    return run
+
+
+def test_a_learn_interrupted_anywhere_leaves_nothing_behind(versions, swift_path, interrupted_at):
+    for change in count(1):
+        if not interrupted_at(change, lambda: versions.learn(swift_path / "new" / "shop")):
+            break
+        assert list(swift_path.iterdir()) == [], f"after an interrupt at change {change}"
+    assert change > 40
+
+
+def test_a_forget_interrupted_anywhere_leaves_the_state_before_or_after_and_nothing_else(
+    versions, swift_path, interrupted_at, content_of
+):
+    seen = []
+    for change in count(1):
+        path = versions.learn(swift_path / f"shop-{change}")
+        before = content_of(path)
+        interrupted = interrupted_at(change, lambda path=path: versions.forget(path))
+        with Workspace.reading(path) as workspace:
+            assert set(content_of(path)) == {"manifest.json", *workspace.manifest.files}
+            seen.append(workspace.manifest.version)
+        assert seen[-1] == 2 or content_of(path) == before
+        if not interrupted:
+            break
+    assert seen == sorted(seen)
+    assert set(seen) == {1, 2}

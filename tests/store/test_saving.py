@@ -1,0 +1,92 @@
+from dataclasses import replace
+
+import pytest
+
+from erasable.data import Catalogue, RatingScale
+from erasable.errors import WorkspaceError, WrongUse
+from erasable.store import Workspace
+from erasable.training import State
+
+
+def changed(state, **what):
+    return State(replace(state.knowledge, **what), state.chain)
+
+
+def reloaded(path):
+    with Workspace.reading(path) as workspace:
+        state = workspace.state()
+        list(state.knowledge.groups)
+        return state
+
+
+def test_the_items_that_a_filter_kept_come_back(versions, learned):
+    kept = frozenset(versions.learned.knowledge.catalogue.items.texts()[3:])
+    with Workspace.writing(learned) as workspace:
+        workspace.commit(changed(workspace.state(), kept_items=kept))
+    assert reloaded(learned).knowledge.kept_items == kept
+
+
+def test_a_grown_catalogue_comes_back_with_its_versions(learned):
+    with Workspace.writing(learned) as workspace:
+        knowledge = workspace.state().knowledge
+        items = type(knowledge.catalogue.items).of([*knowledge.catalogue.items, "00 a later item"])
+        catalogue = Catalogue(items, (30, 31), declared=True)
+        groups = tuple(group.with_items(items) for group in knowledge.groups)
+        held_out = knowledge.held_out.with_items(items)
+        workspace.commit(changed(workspace.state(), catalogue=catalogue, groups=groups, held_out=held_out))
+    found = reloaded(learned).knowledge
+    assert found.catalogue == catalogue
+    assert [group.digest() for group in found.groups] == [group.digest() for group in groups]
+
+
+def test_an_empty_group_comes_back(learned):
+    with Workspace.writing(learned) as workspace:
+        knowledge = workspace.state().knowledge
+        empty = knowledge.groups[1].without(users=knowledge.groups[1].users.texts())
+        groups = (knowledge.groups[0], empty, *knowledge.groups[2:])
+        workspace.commit(changed(workspace.state(), groups=groups))
+    found = reloaded(learned).knowledge.groups
+    assert [group.digest() for group in found] == [group.digest() for group in groups]
+    assert len(found[1].users) == 0
+
+
+def test_a_changed_config_goes_by_another_name(learned):
+    with Workspace.writing(learned) as workspace:
+        config = workspace.state().knowledge.config.model_copy(update={"epochs": 7})
+        workspace.commit(changed(workspace.state(), config=config, scale=RatingScale(0.5, 5.0)))
+        assert workspace.manifest.config.startswith("config-")
+    assert reloaded(learned).knowledge.config.epochs == 7
+    assert reloaded(learned).knowledge.scale == RatingScale(0.5, 5)
+    assert not (learned / "config.json").exists()
+
+
+def test_cohesion_stays_until_other_is_given(versions, learned):
+    with Workspace.writing(learned) as workspace:
+        workspace.commit(workspace.state(), cohesion=[0.1, 0.2, None, 0.4])
+    versions.forget(learned)
+    with Workspace.writing(learned) as workspace:
+        assert [group.cohesion for group in workspace.manifest.groups] == [0.1, 0.2, None, 0.4]
+        with pytest.raises(WrongUse, match="one number for each"):
+            workspace.commit(workspace.state(), cohesion=[0.1])
+
+
+def test_a_state_whose_checkpoints_are_not_there_is_refused(versions, learned, content_of):
+    before = content_of(learned)
+    with Workspace.writing(learned) as workspace, pytest.raises(WorkspaceError, match="holds no checkpoint"):
+        workspace.commit(versions.forgotten)
+    assert content_of(learned) == before
+
+
+@pytest.mark.parametrize("request_id", ["../outside", "a/b", "", ".hidden", "a\nb"])
+def test_a_request_id_that_is_no_file_name_is_refused(learned, content_of, request_id):
+    before = content_of(learned)
+    with Workspace.writing(learned) as workspace, pytest.raises(WrongUse, match="can't name a certificate"):
+        workspace.commit(workspace.state(), {request_id: b"{}"})
+    assert content_of(learned) == before
+
+
+def test_a_certificate_is_never_replaced(forgotten, content_of):
+    before = content_of(forgotten)
+    with Workspace.writing(forgotten) as workspace, pytest.raises(WorkspaceError, match="already"):
+        workspace.commit(workspace.state(), {"request-1": b"other"})
+    assert content_of(forgotten) == before

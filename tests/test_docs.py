@@ -1,0 +1,84 @@
+"""The documentation says what is true: commands, options, settings, links and examples."""
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from erasable.cli.main import app
+from erasable.cli.options import CONFIG_OPTIONS
+from erasable.training import Config
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
+NAMES = [command.name for command in app.registered_commands]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def commands_in(page: Path) -> list[str]:
+    lines = [line for block in blocks(page, "(?:bash|sh|console)") for line in block.splitlines()]
+    return [line.removeprefix("$ ").split(" #")[0] for line in lines if "erasable " in line.split("#")[0]]
+
+
+def written_reference() -> str:
+    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "docs" / "make_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.reference()
+
+
+def test_the_reference_is_current(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert (ROOT / "docs" / "reference.md").read_text(encoding="utf-8") == written_reference(), "run scripts/reference"
+
+
+@pytest.mark.parametrize("name", Config.model_fields)
+def test_every_setting_has_a_sentence_and_an_option(name):
+    assert len(Config.model_fields[name].description or "") > 10
+    assert name in CONFIG_OPTIONS
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_option_of_a_command_has_a_sentence(name):
+    text = CliRunner().invoke(app, [name, "--help"]).output
+    options = re.split(r"\n  (?=-)", text.split("Options:")[1])[1:]
+    assert options
+    for option in options:
+        assert re.search(r"[A-Z][\w',;:() -]{8,}", option), f"{name}: no sentence for {option!r}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+class TestEveryPage:
+    def test_links_lead_somewhere(self, page):
+        targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+        for target in targets:
+            assert target.startswith("http") or (page.parent / target).exists(), target
+
+    def test_commands_exist_with_the_options_shown(self, page):
+        for line in commands_in(page):
+            words = shlex.split(line)
+            words = words[next(place for place, word in enumerate(words) if word.endswith("erasable")) + 1 :]
+            assert words[0] in NAMES or words[0].startswith("-"), line
+            help_text = CliRunner().invoke(app, [words[0], "--help"]).output if words[0] in NAMES else "--version"
+            for word in words[1:]:
+                if word.startswith("--"):
+                    assert re.search(rf"{word}\b", help_text), f"{line}: {word}"
+
+    def test_names_no_machine_and_no_registry(self, page):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"/(home|root|work|tmp)/|pypi\.org/simple|localhost:\d+", text)
+
+
+def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    examples = blocks(ROOT / "README.md", "python")
+    assert examples
+    for example in examples:
+        exec(compile(example, "README.md", "exec"), names)

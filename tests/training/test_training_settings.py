@@ -1,0 +1,89 @@
+import pytest
+from pydantic import ValidationError
+
+from erasable.training import Config
+
+
+def test_the_defaults_are_those_of_the_design():
+    config = Config()
+    assert (config.strategy, config.model, config.groups, config.policy) == ("laser", "nmf", 8, "fixed")
+    assert (config.epochs, config.epoch_budget, config.batch, config.negatives) == (10, "shared", 2048, 4)
+    assert (config.holdout, config.min_interactions, config.seed) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("epochs", "groups", "each"), [(10, 8, 2), (16, 8, 2), (17, 8, 3), (1, 8, 1), (10, 1, 10)])
+def test_groups_share_the_epochs_rounded_up_or_get_all_of_them(epochs, groups, each):
+    assert Config(epochs=epochs, groups=groups, epoch_budget="shared").stage_epochs == each
+    assert Config(epochs=epochs, groups=groups, epoch_budget="full").stage_epochs == epochs
+
+
+def test_retrain_is_one_group_with_all_epochs():
+    config = Config(strategy="retrain", groups=8, epochs=7)
+    assert (config.groups, config.stage_epochs) == (1, 7)
+
+
+def test_independent_groups_imply_the_policy():
+    assert Config(grouping="independent").policy == "independent"
+    assert Config(grouping="random").policy == "fixed"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"policy": "independent", "grouping": "random"},
+        {"policy": "independent", "grouping": "independent", "order": "count"},
+        {"grouping": "independent", "order": "count"},
+        {"epochs": 0},
+        {"groups": 0},
+        {"seed": -1},
+        {"seed": 2**63},
+        {"holdout": 1},
+        {"rating_scale": (5, 1)},
+        {"strategy": "guess"},
+        {"epoch": 3},
+    ],
+    ids=str,
+)
+def test_settings_without_sense_are_refused(wrong):
+    with pytest.raises(ValidationError):
+        Config(**wrong)
+
+
+def test_a_config_can_t_be_changed_and_survives_being_written_and_read():
+    config = Config(model="dmf", grouping="independent", epochs=3, rating_scale=(1, 5))
+    with pytest.raises(ValidationError):
+        config.epochs = 4
+    assert Config.model_validate_json(config.model_dump_json()) == config
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"model": "dmf"},
+        {"batch": 64},
+        {"negatives": 1},
+        {"learning_rate": 0.5},
+        {"epochs": 100},
+        {"epoch_budget": "full"},
+    ],
+    ids=str,
+)
+def test_what_decides_a_stage_is_among_its_facts(other):
+    assert Config(**other).stage_facts() != Config().stage_facts()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"holdout": 0.3},
+        {"min_interactions": 5},
+        {"grouping": "independent"},
+        {"order": "count"},
+        {"policy": "regroup"},
+        {"epochs": 16},
+    ],
+    ids=str,
+)
+def test_what_a_stage_does_not_depend_on_is_not(other):
+    """Data and groups reach a stage as its rows; 10 and 16 epochs are 2 for each of 8 groups."""
+    assert Config(**other).stage_facts() == Config().stage_facts()
