@@ -59,9 +59,7 @@ def main() -> None:
             for batch in options.batches
         ]
     print(f"\n{source}, {options.threads} threads each; {FAVOUR}")
-    print_table(
-        ("model", "batch", "erasable/s", "PyTorch/s", "ratio", "bar", ""), [_cells(line) for line in lines]
-    )
+    print_table(("model", "batch", "erasable/s", "PyTorch/s", "ratio", "bar", ""), [_cells(line) for line in lines])
     path = save(options.name, {"data": source, "note": FAVOUR, "threads": options.threads, "lines": lines})
     print(f"written to {path}")
     sys.exit(any(line["ratio"] < line.get("bar", 0) for line in lines))
@@ -85,9 +83,7 @@ def _run(contest: Contest) -> dict[str, Any]:
 
 def _our_run(contest: Contest) -> Callable[[], float]:
     """Return what trains long enough to be timed and says its samples a second; already compiled."""
-    settings = ModelSettings(
-        model=contest.model, batch=contest.batch, negatives=NEGATIVES, learning_rate=0.001
-    )
+    settings = ModelSettings(model=contest.model, batch=contest.batch, negatives=NEGATIVES, learning_rate=0.001)
     model, effort = make_model(settings), Effort(threads=contest.options.threads)
     one_epoch = _timed(model, contest.interactions, 1, effort)
     one_epoch = min(one_epoch, _timed(model, contest.interactions, 1, effort))
@@ -174,9 +170,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=int, default=5, help="runs of each side")
     parser.add_argument("--seconds", type=float, default=2.0, help="the least length of a run")
-    parser.add_argument(
-        "--torch-python", type=Path, help=f"a Python with PyTorch {TORCH}; none: makes a venv"
-    )
+    parser.add_argument("--torch-python", type=Path, help=f"a Python with PyTorch {TORCH}; none: makes a venv")
     parser.add_argument("--fused", action="store_true", help="let PyTorch use its fused Adam")
     parser.add_argument("--name", default="speed", help="the name of the result file")
     return parser.parse_args()

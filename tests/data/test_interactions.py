@@ -127,9 +127,17 @@ def test_merging_fills_unknown_times():
 
 def test_what_can_not_be_merged_is_refused():
     one, other = table({("a", "x"): 1}), table({("b", "y"): 1})
-    for parts, reason in [([], "nothing"), ([one, other], "item lists"), ([one, one], "share a user")]:
+    for parts, reason in [([], "nothing"), ([one, other], "item lists")]:
         with pytest.raises(WrongUse, match=reason):
             Interactions.merge(parts)
+    with pytest.raises(DataRefused, match="ascend"):
+        Interactions.merge([one, one])
+
+
+def test_rows_of_one_user_in_two_parts_merge_in_order():
+    whole = table({("a", "x"): 1, ("a", "y"): 2, ("b", "x"): 3, ("a", "z"): 4})
+    first = np.array([True, False, True, False])
+    assert Interactions.merge([whole.select(first), whole.select(~first)]).digest() == whole.digest()
 
 
 def test_an_item_outside_the_catalogue_is_named():

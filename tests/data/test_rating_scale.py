@@ -57,3 +57,8 @@ def test_removing_ratings_never_takes_the_others_off_a_frozen_scale(scale, data)
     frozen = recognise_scale(ratings)
     gone = data.draw(st.integers(0, len(ratings) - 1))
     assert frozen.contains(np.delete(ratings, gone))
+
+
+def test_a_scale_that_was_recognised_equals_one_that_was_given_to_the_byte():
+    recognised = recognise_scale(np.array([1, 5], dtype=np.float32))
+    assert repr(recognised) == repr(RatingScale(1.0, 5.0)) == repr(RatingScale(1, 5))

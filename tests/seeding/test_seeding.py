@@ -21,9 +21,7 @@ def test_a_key_is_the_blake2b_of_seed_and_purpose_each_with_its_length():
 
 
 def test_keys_of_different_seeds_and_purposes_differ():
-    keys = {
-        child_key(seed, *purpose) for seed in range(4) for purpose in (("a", "bc"), ("ab", "c"), ("abc",), ())
-    }
+    keys = {child_key(seed, *purpose) for seed in range(4) for purpose in (("a", "bc"), ("ab", "c"), ("abc",), ())}
     assert len(keys) == 16
 
 
@@ -115,7 +113,5 @@ def test_another_process_with_another_hash_seed_draws_the_same(hash_seed):
     keys = id_keys(3, "user", ["anna", "björn", "7"])
     here = [child_key(3, "stage", 1), keys.tolist(), normals(keys, 4).tobytes().hex()]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    answer = subprocess.run(
-        [sys.executable, "-c", _PRINT_DRAWS], env=environment, capture_output=True, check=True
-    )
+    answer = subprocess.run([sys.executable, "-c", _PRINT_DRAWS], env=environment, capture_output=True, check=True)
     assert json.loads(answer.stdout) == here

@@ -1,6 +1,7 @@
 """A small recommender before and after one erasure, computed once; tests only move it to and from disk."""
 
 import os
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -79,14 +80,14 @@ def versions() -> Versions:
 
 
 @pytest.fixture
-def learned(versions, tmp_path) -> Path:
-    """A workspace on disk that has learned."""
-    return versions.learn(tmp_path / "shop")
+def learned(versions, swift_path) -> Path:
+    """A workspace that has learned."""
+    return versions.learn(swift_path / "shop")
 
 
 @pytest.fixture
 def forgotten(versions, learned) -> Path:
-    """A workspace on disk that has forgotten."""
+    """A workspace that has forgotten."""
     versions.forget(learned)
     return learned
 
@@ -117,7 +118,10 @@ def killed_at():
     """Run something in a child process that dies just before its n-th disk change; say whether it died."""
 
     def run(change: int, action) -> bool:
-        child = os.fork()
+        with warnings.catch_warnings():
+            # From 3.12 on Python warns of threads; none of them holds a lock that the child needs.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
         if child == 0:
             try:
                 files.before_change = _dying_at(change)

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -134,7 +135,7 @@ def test_a_checkpoint_holds_the_rows_of_its_own_users_only(learned):
 
 def test_checkpoints_are_different_objects_with_different_bytes(learned):
     checkpoints = [learned.store.get(name) for name in learned.names]
-    for early, late in zip(checkpoints, checkpoints[1:], strict=False):
+    for early, late in pairwise(checkpoints):
         for name, array in early.parameters.shared.items():
             assert not np.shares_memory(array, late.parameters.shared[name])
             assert array.tobytes() != late.parameters.shared[name].tobytes()

@@ -1,6 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
+from erasable.errors import NotYet
 from erasable.training import Config
 
 
@@ -49,6 +50,12 @@ def test_settings_without_sense_are_refused(wrong):
         Config(**wrong)
 
 
+@pytest.mark.parametrize("later", [{"strategy": "sisa"}, {"policy": "regroup"}], ids=str)
+def test_what_a_later_version_brings_is_refused_as_such(later):
+    with pytest.raises(NotYet, match="is not there yet"):
+        Config(**later)
+
+
 def test_a_config_can_t_be_changed_and_survives_being_written_and_read():
     config = Config(model="dmf", grouping="independent", epochs=3, rating_scale=(1, 5))
     with pytest.raises(ValidationError):
@@ -79,7 +86,6 @@ def test_what_decides_a_stage_is_among_its_facts(other):
         {"min_interactions": 5},
         {"grouping": "independent"},
         {"order": "count"},
-        {"policy": "regroup"},
         {"epochs": 16},
     ],
     ids=str,

@@ -12,7 +12,7 @@ from erasable.data import SyntheticData, SyntheticSettings, synthesise
 from erasable.errors import UnknownUser
 from erasable.operations import DiskHome, Work, evaluate, forget, learn, plan, recommend, show, status, verify
 from erasable.training import Config
-from erasable.unlearning import Request
+from erasable.unlearning import Plan, Request
 
 NAME = "demo"
 _SHOP = SyntheticSettings(users=2000, items=400, groups=8, per_user=20, seed=7)
@@ -44,13 +44,13 @@ def _write(data: SyntheticData, file: Path) -> None:
 
 def _tell_learning(file: Path, home: DiskHome, work: Work) -> None:
     _heading(1, "Learn")
-    config = Config(groups=8, epochs=40, holdout=0.1)
+    config = Config(groups=8, epochs=80, batch=512, holdout=0.1)
     learned = learn(file, home.path, config, work=work)
     utility = evaluate(home, work=work)
     print_line(
         f"A made-up shop: {learned.users:,} users, {learned.items} items, {learned.interactions:,} purchases. The "
-        f"users are divided into {learned.groups} groups; one model was trained on the groups in sequence, with a checkpoint "
-        f"after each ({learned.seconds:.1f} s)."
+        f"users are divided into {learned.groups} groups; one model was trained on the groups in sequence, with a "
+        f"checkpoint after each ({learned.seconds:.1f} s)."
     )
     print_line(
         f"Of purchases kept aside, the first ten recommendations hit for {utility.values['hr@10']:.0%} of the users."
@@ -76,12 +76,19 @@ def _tell_forgetting(home: DiskHome, user: str, work: Work) -> None:
         f"{sum(map(len, holding.personal_rows.values()))} numbers in the model, in group {holding.group + 1}."
     )
     forgotten = forget(home, [Request(user)], work=work)
-    kept = planned.stages_total - planned.stages_rerun
-    print_line("   ".join(["kept"] * kept + ["again"] * planned.stages_rerun))
+    print_line(_strip(planned))
     print_line(
         f"Rolled back to the checkpoint before that group and trained {forgotten.stages_rerun} of "
-        f"{forgotten.stages_total} stages again: {forgotten.cost_ratio:.0%} of the work of a full retraining ({forgotten.seconds:.1f} s)."
+        f"{forgotten.stages_total} stages again: {forgotten.cost_ratio:.0%} of the work of a full retraining "
+        f"({forgotten.seconds:.1f} s)."
     )
+
+
+def _strip(planned: Plan) -> str:
+    """Draw the chain: which stages are kept and which are trained again."""
+    kept = range(1, planned.first_stage + 1)
+    again = range(planned.first_stage + 1, planned.stages_total + 1)
+    return " ─ ".join([f"[{number} kept]" for number in kept] + [f"[{number} again]" for number in again])
 
 
 def _tell_proof(home: DiskHome, user: str, work: Work) -> None:

@@ -24,6 +24,9 @@ class RatingScale:
     high: float
 
     def __post_init__(self) -> None:
+        # A stage's name covers the scale, and JSON tells 5 from 5.0.
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
         if not (isfinite(self.low) and isfinite(self.high)):
             raise WrongUse("--rating-scale needs two finite numbers, such as 1 5")
         if self.high <= 0 or self.high < self.low:

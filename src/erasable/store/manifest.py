@@ -18,10 +18,10 @@ class _Record(BaseModel):
 
 
 class ScaleRecord(_Record):
-    """The declared rating scale, exactly as given: a stage's fingerprint tells 5 from 5.0."""
+    """The declared rating scale."""
 
-    low: int | float
-    high: int | float
+    low: float
+    high: float
 
 
 class CatalogueRecord(_Record):
