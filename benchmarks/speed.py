@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from erasable.data import Interactions, SyntheticSettings, read_interactions, recognise_scale, synthesise
+from erasable.data import Interactions, RatingScale, SyntheticSettings, read_interactions, synthesise
 from erasable.models import Effort, Model, ModelSettings, Stage, make_model
 from reporting import documented_parser, print_table, save, verdict
 
@@ -31,6 +31,7 @@ TORCH = "2.13.0"
 TORCH_WHEELS = "https://download.pytorch.org/whl/cpu"
 TORCH_VENV = Path(__file__).parent / ".venv-torch"
 NEGATIVES = 4
+SCALE = RatingScale(1, 5)
 READY_SAMPLES = 4_000_000
 FAVOUR = "PyTorch's samples are ready-made, ours are sampled inside the time: this favours PyTorch"
 
@@ -94,7 +95,7 @@ def _our_run(contest: Contest) -> Callable[[], float]:
 
 def _timed(model: Model, interactions: Interactions, epochs: int, effort: Effort) -> float:
     start = model.start(interactions.items, seed=0)
-    stage = Stage(interactions, recognise_scale(interactions), epochs, seed=0, position=0)
+    stage = Stage(interactions, SCALE, epochs, seed=0, position=0)
     began = time.perf_counter()
     model.train(start, stage, effort)
     return time.perf_counter() - began
@@ -119,7 +120,7 @@ def _write_ready_samples(interactions: Interactions, folder: Path) -> None:
     items = random.integers(0, len(interactions.items), size=(len(rows), 1 + NEGATIVES))
     items[:, 0] = interactions.item_index[rows]
     targets = np.zeros(items.shape, dtype=np.float32)
-    targets[:, 0] = interactions.rating[rows] / recognise_scale(interactions).high
+    targets[:, 0] = interactions.rating[rows] / SCALE.high
     users = np.repeat(interactions.user_index[rows].astype(np.int64), 1 + NEGATIVES)
     # PyTorch's tables are as large as the largest number in its samples: make both ends appear.
     users[0], items[0, 1] = len(interactions.users) - 1, len(interactions.items) - 1

@@ -23,6 +23,7 @@ from erasable.models.batches import (
     Tile,
     sample_units,
     tile_of,
+    turn,
     units_in_batch,
     update_lane,
 )
@@ -191,8 +192,8 @@ def _pass_errors(tile: Tile, user_room: TowerRoom, item_room: TowerRoom) -> None
 
 @compiled
 def _backward(tower: Tower, slopes: Tower, row_slopes: Floats, room: TowerRoom) -> None:
-    room.second_turned[:] = tower.second.T
-    room.first_turned[:] = tower.first.T
+    turn(tower.second, room.second_turned)
+    turn(tower.first, room.first_turned)
     np.dot(room.first.T, room.output_slopes, slopes.second)
     np.dot(room.output_slopes, room.second_turned, room.first_slopes)
     for row in range(len(row_slopes)):

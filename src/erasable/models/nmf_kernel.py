@@ -25,6 +25,7 @@ from erasable.models.batches import (
     Tile,
     sample_units,
     tile_of,
+    turn,
     units_in_batch,
     update_lane,
 )
@@ -214,8 +215,8 @@ def _output(network: NmfNetwork, slopes: NmfNetwork, tile: Tile, room: NmfRoom) 
 @compiled
 def _backward(network: NmfNetwork, slopes: NmfNetwork, tile: Tile, room: NmfRoom) -> None:
     each = len(tile.items) // len(tile.users)
-    room.hidden_turned[:] = network.hidden.T
-    room.item_in_turned[:] = network.item_in.T
+    turn(network.hidden, room.hidden_turned)
+    turn(network.item_in, room.item_in_turned)
     np.dot(room.first.T, room.second, slopes.hidden)
     np.dot(room.second, room.hidden_turned, room.first_slopes)
     for unit in range(len(tile.users)):

@@ -9,7 +9,9 @@ from erasable.seeding.compiled import below, compiled, draw
 @compiled
 def shuffled(count: int, key: np.uint64) -> NDArray[np.int32]:
     """Return 0 … count − 1 in random order (Fisher and Yates)."""
-    order = np.arange(count).astype(np.int32)
+    order = np.empty(count, np.int32)
+    for place in range(count):
+        order[place] = place
     for last in range(count - 1, 0, -1):
         other = below(draw(key, np.uint64(last)), last + 1)
         order[last], order[other] = order[other], order[last]
