@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from erasable.data import read_interactions
-from reporting import documented_parser, print_table, save
+from reporting import documented_parser, print_table, save, warn_if_busy
 
 BAR_SECONDS = 15.0
 USERS, ITEMS = 200_000, 50_000
@@ -24,6 +24,7 @@ def main() -> None:
     parser = documented_parser(__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
     rows = parser.parse_args().rows
+    warn_if_busy()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ratings.csv"
         csv.write_csv(_table(rows), path)

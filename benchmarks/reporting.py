@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import platform
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,9 @@ from typing import Any
 from erasable.training import numeric_environment
 
 RESULTS = Path(__file__).parent / "results"
+# Taken before the benchmark itself adds to it: timings made beside other work say little.
+LOAD_AT_START = os.getloadavg()[0]
+_BUSY = 0.5
 
 
 def documented_parser(text: str | None) -> argparse.ArgumentParser:
@@ -24,12 +28,19 @@ def machine() -> dict[str, Any]:
     return {
         "cpu": _first_value("/proc/cpuinfo", "model name") or platform.processor(),
         "cores": len(os.sched_getaffinity(0)),
+        "load_at_start": round(LOAD_AT_START, 2),
         "memory": _first_value("/proc/meminfo", "MemTotal"),
         "system": platform.platform(),
         "python": platform.python_version(),
         "date": datetime.now(UTC).date().isoformat(),
         "environment": numeric_environment(),
     }
+
+
+def warn_if_busy() -> None:
+    """Say on standard error that timings will not mean much while other programs run."""
+    if LOAD_AT_START > _BUSY:
+        print(f"the machine is busy (load {LOAD_AT_START:.1f}): time it when it is quiet", file=sys.stderr)
 
 
 def save(name: str, result: dict[str, Any]) -> Path:

@@ -24,11 +24,10 @@ import numpy as np
 
 from erasable.data import Interactions, RatingScale, SyntheticSettings, read_interactions, synthesise
 from erasable.models import Effort, Model, ModelSettings, Stage, make_model
-from reporting import documented_parser, print_table, save, verdict
+from reporting import documented_parser, print_table, save, verdict, warn_if_busy
 
 BARS = {1024: 5.0, 4096: 3.0}
 TORCH = "2.13.0"
-TORCH_WHEELS = "https://download.pytorch.org/whl/cpu"
 TORCH_VENV = Path(__file__).parent / ".venv-torch"
 NEGATIVES = 4
 SCALE = RatingScale(1, 5)
@@ -50,6 +49,7 @@ class Contest:
 
 def main() -> None:
     options = _options()
+    warn_if_busy()
     interactions, source = _interactions(options.data)
     python = options.torch_python or _torch_venv()
     with tempfile.TemporaryDirectory() as folder:
@@ -141,18 +141,7 @@ def _torch_venv() -> Path:
     python = TORCH_VENV / "bin" / "python"
     if not (TORCH_VENV / "complete").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(TORCH_VENV)], check=True)
-        install = [
-            str(python),
-            "-m",
-            "pip",
-            "install",
-            "-qq",
-            "--retries",
-            "1",
-            "--extra-index-url",
-            TORCH_WHEELS,
-        ]
-        subprocess.run([*install, f"torch=={TORCH}", "numpy"], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-qq", f"torch=={TORCH}", "numpy"], check=True)
         (TORCH_VENV / "complete").touch()
     return python
 

@@ -1,4 +1,5 @@
 import re
+from textwrap import dedent
 
 import pytest
 
@@ -22,8 +23,9 @@ from erasable.errors import (
 
 def drawn_tree():
     """Read (depth, name) of each line of the tree that the module's docstring draws."""
-    lines = [re.match(r"^( {4}[│├└─ ]*)([A-Z]\w+)", line) for line in errors.__doc__.splitlines()]
-    return [(len(line[1]) // 4 - 1, line[2]) for line in lines if line]
+    picture = dedent(errors.__doc__.split("\n", 1)[1])
+    lines = [re.match(r"([│├└─ ]*)([A-Z]\w+)", line) for line in picture.splitlines()]
+    return [(len(line[1]) // 4, line[2]) for line in lines if line]
 
 
 def real_tree(kind=ErasableError, depth=0):

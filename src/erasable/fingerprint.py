@@ -35,7 +35,7 @@ def of_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
     """Return the fingerprint of named arrays: names, types, shapes and bytes."""
     hasher = blake2b(digest_size=DIGEST_BYTES)
     for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
+        array = np.asarray(arrays[name], order="C")
         hasher.update(canonical_json([name, array.dtype.str, list(array.shape)]))
         hasher.update(array.data)
     return hasher.hexdigest()

@@ -20,8 +20,3 @@ def _from_kit(name: str) -> ModuleType:
 @pytest.fixture(scope="session")
 def tables() -> ModuleType:
     return _from_kit("tables")
-
-
-@pytest.fixture(scope="session")
-def chains() -> ModuleType:
-    return _from_kit("chains")

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from erasable.data import Ids
+from erasable.data import Ids, RatingScale
 from erasable.models import Effort, ModelSettings, embedding_model, make_model
 from erasable.models.embedding_model import blocks
 
@@ -88,6 +88,21 @@ def test_stages_at_different_positions_draw_apart(name, tables):
     start = model.start(rows.items, 0)
     first, second = (model.train(start, tables.stage(rows, position=place), Effort()) for place in (0, 1))
     assert contents(first) != contents(second)
+
+
+@both
+def test_a_target_is_the_rating_over_the_declared_maximum_whoever_has_rated(name, tables):
+    few = {"u": {"a": 1.0, "b": 2.0}, "v": {"b": 1.0, "c": 2.0}}  # nobody gives the maximum
+    doubled = {user: {item: 2 * rating for item, rating in has.items()} for user, has in few.items()}
+    model = make_model(ModelSettings(model=name))
+
+    def trained(ratings, high):
+        rows = tables.table(ratings, catalogue="abcd")
+        stage = tables.stage(rows, scale=RatingScale(1, high), epochs=2)
+        return contents(model.train(model.start(rows.items, 0), stage, Effort()))
+
+    assert trained(few, high=5) == trained(doubled, high=10)
+    assert trained(few, high=5) != trained(few, high=10)
 
 
 @given(st.integers(0, 50), st.integers(1, 20))

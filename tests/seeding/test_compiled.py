@@ -77,7 +77,7 @@ def quotient(a, b):
     return a / b
 
 if __name__ == "__main__":
-    values = np.array([1e8, 1, 1, 1, 1, 1, 1, 1, 1, -1e8] * 8, dtype=np.float32)
+    values = (1 / np.arange(1, 10_001)).astype(np.float32)
     in_order = np.float32(0)
     for value in values:
         in_order += value

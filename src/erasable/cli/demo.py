@@ -20,7 +20,7 @@ _USER_NUMBER = 1234
 
 
 def command(threads: Threads = None) -> None:
-    """Learn, recommend, forget someone and prove it, on built-in data."""
+    """Learn, recommend, forget and prove it, on built-in data."""
     work = work_with(threads)
     data = synthesise(_SHOP)
     user = data.interactions.users[_USER_NUMBER]

@@ -1,7 +1,7 @@
 """`erasable doctor`."""
 
 from erasable.cli.options import Json
-from erasable.cli.output import print_json, print_table
+from erasable.cli.output import print_facts, print_json
 from erasable.operations import available_cores
 from erasable.training import numeric_environment
 
@@ -9,9 +9,9 @@ NAME = "doctor"
 
 
 def command(json_output: Json = False) -> None:
-    """Show the numeric environment, on which the promise of equal bytes rests."""
+    """Show the numeric environment, which equal bytes rest on."""
     facts = {"cores": str(available_cores()), **numeric_environment()}
     if json_output:
         print_json(facts)
     else:
-        print_table(("", ""), list(facts.items()))
+        print_facts(facts)

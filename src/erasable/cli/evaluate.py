@@ -30,7 +30,10 @@ def command(
     json_output: Json = False,
     columns: dict[str, str] | None = None,
 ) -> None:
-    """Measure recommendations: hit rate, NDCG and recall, ranking the whole catalogue."""
+    """Measure recommendations: hit rate, NDCG and recall.
+
+    For each user the whole catalogue is ranked, less what the user has in training.
+    """
     utility = evaluate(DiskHome(folder), test, columns_from(columns or {}), work_with(threads, json_output))
     if json_output:
         print_json({"users": utility.users, **utility.values, "protocol": utility.protocol})

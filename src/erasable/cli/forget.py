@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
-from erasable.cli.output import print_json, print_line
+from erasable.cli.output import counted, print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
-from erasable.operations import DiskHome, forget
+from erasable.operations import DiskHome, Forgotten, forget
 
 NAME = "forget"
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
@@ -35,12 +35,21 @@ def command(
     forgotten = forget(DiskHome(folder), requests, ignore_unknown, rerun, work)
     if json_output:
         print_json(asdict(forgotten) | {"reminder": REMINDER})
-        return
-    print_line(
-        f"forgot {len(forgotten.certificates)} of {len(requests)} requests: trained {forgotten.stages_rerun} of "
-        f"{forgotten.stages_total} stages again, {forgotten.cost_ratio:.0%} of a full retraining "
-        f"({forgotten.seconds:.1f} s)"
-    )
+    else:
+        _tell(forgotten, asked=len({request.user for request in requests}))
+
+
+def _tell(forgotten: Forgotten, asked: int) -> None:
+    people = len(forgotten.certificates)
+    if people:
+        print_line(
+            f"erased what {counted(people, 'person', 'people')} asked for: trained {forgotten.stages_rerun} of "
+            f"{forgotten.stages_total} stages again, {forgotten.cost_ratio:.0%} of a full retraining "
+            f"({forgotten.seconds:.1f} s)"
+        )
+    if people < asked:
+        print_line(f"left out {counted(asked - people, 'person', 'people')}: nothing is held of what was named")
     for path in forgotten.certificates:
         print_line(f"certificate: {path}")
-    print_line(REMINDER)
+    if people:
+        print_line(REMINDER)

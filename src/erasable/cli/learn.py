@@ -19,7 +19,7 @@ from erasable.cli.options import (
     settings_options,
     work_with,
 )
-from erasable.cli.output import print_json, print_line
+from erasable.cli.output import counted, print_json, print_line
 from erasable.errors import NotYet, WrongUse
 from erasable.operations import Inputs, learn
 
@@ -53,24 +53,27 @@ def command(
 ) -> None:
     """Learn a recommender from a table of interactions."""
     _refuse_later(aggregate, rows, anchors, more)
-    chosen = config_from({**_read_config(config), **(settings or {})})
-    inputs = Inputs(columns_from(columns or {}), groups_from, catalogue)
+    from_file = _read_config(config)
+    named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
+    chosen = config_from({**from_file, **(settings or {})})
+    inputs = Inputs(columns_from({**named, **(columns or {})}), groups_from, catalogue)
     learned = learn(data, into, chosen, inputs, work_with(threads, quiet or json_output))
     if json_output:
         print_json(asdict(learned))
         return
     print_line(
-        f"learned {learned.users:,} users, {learned.items:,} items, {learned.interactions:,} interactions "
-        f"in {learned.groups} groups ({learned.seconds:.1f} s)"
+        f"learned {counted(learned.users, 'user')}, {counted(learned.items, 'item')}, "
+        f"{counted(learned.interactions, 'interaction')} in {counted(learned.groups, 'group')} "
+        f"({learned.seconds:.1f} s)"
     )
     print_line(f"the workspace is {into}; next: erasable recommend {into} --user U")
 
 
 def _refuse_later(aggregate: str | None, rows: str | None, anchors: float | None, more: bool) -> None:
     for option, given in (
-        ("--aggregate", aggregate),
+        ("--aggregate", aggregate is not None),
         ("--rows", rows not in (None, "stage")),
-        ("--anchors", anchors),
+        ("--anchors", anchors is not None),
         ("--more", more),
     ):
         if given:
@@ -89,4 +92,8 @@ def _read_config(path: Path | None) -> dict[str, Any]:
         raise WrongUse(f"{path}: neither TOML nor JSON ({error}): correct it") from None
     if not isinstance(settings, dict):
         raise WrongUse(f"{path}: holds no settings: write lines such as groups = 8")
+    unknown = [name for name in settings if name not in {*CONFIG_OPTIONS, *COLUMN_OPTIONS}]
+    if unknown:
+        known = ", ".join(sorted({*CONFIG_OPTIONS, *COLUMN_OPTIONS}))
+        raise WrongUse(f"{path}: there is no setting {unknown[0]!r}: the settings are {known}")
     return settings

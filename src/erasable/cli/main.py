@@ -34,6 +34,7 @@ app = typer.Typer(
 for module in (demo, learn, recommend, show, plan, forget, verify, evaluate, groups, status, doctor):
     app.command(module.NAME)(module.command)
 not_yet.register(app)
+_INTERRUPTED = 130
 
 
 def _print_version(wanted: bool) -> None:
@@ -55,13 +56,11 @@ def _root(
 def main() -> None:
     """Run the command."""
     try:
-        app()
+        app(prog_name="erasable")
     except ErasableError as error:
         print_error(str(error))
         sys.exit(exit_code(error))
-    except KeyboardInterrupt:
-        print_error("stopped; nothing was changed")
-        sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()  # whoever read the output has gone; say nothing more
-        sys.exit(0)
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:  # what typer makes of Ctrl-C, without a word
+            print_error("stopped; nothing is left half done")
+        raise

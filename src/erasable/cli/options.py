@@ -39,12 +39,13 @@ def settings_options(
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command)
         own = list(signature.parameters.values())[: -len(fields)]
+        receivers = list(signature.parameters)[-len(fields) :]
 
         @wraps(command)
         def call(**values: Any) -> None:  # noqa: ANN401 - what the options give
             options = [{name: values.pop(name) for name in part} for part in fields]
             given = [{name: value for name, value in part.items() if value is not None} for part in options]
-            command(*values.values(), *given)
+            command(**values, **dict(zip(receivers, given, strict=True)))
 
         parameters = [*own, *(parameter for part in fields for parameter in part.values())]
         parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
@@ -64,16 +65,23 @@ def parameters_of(model: type[BaseModel], suffix: str = "") -> dict[str, inspect
             default=None,
             annotation=Annotated[
                 _without_none(field.annotation) | None,
-                typer.Option(help=field.description, show_default=_default_text(field.default)),
+                typer.Option(
+                    metavar=_metavar(field.annotation),
+                    help=field.description,
+                    show_default=_default_text(field.default),
+                ),
             ],
         )
         for name, field in model.model_fields.items()
     }
 
 
-def columns_from(given: Mapping[str, str]) -> ColumnNames:
+def columns_from(given: Mapping[str, Any]) -> ColumnNames:
     """Build column names from the options given."""
-    return ColumnNames(**{name.removesuffix("_column"): value for name, value in given.items()})
+    try:
+        return ColumnNames(**{name.removesuffix("_column"): value for name, value in given.items()})
+    except ValidationError as error:
+        raise _wrong_setting(error, suffix="-column") from None
 
 
 def config_from(settings: Mapping[str, Any]) -> Config:
@@ -81,15 +89,23 @@ def config_from(settings: Mapping[str, Any]) -> Config:
     try:
         return Config(**settings)
     except ValidationError as error:
-        first = error.errors()[0]
-        option = " --" + str(first["loc"][0]).replace("_", "-") if first["loc"] else ""
-        raise WrongUse(f"wrong setting{option}: {first['msg'].removeprefix('Value error, ')}") from None
+        raise _wrong_setting(error) from None
+
+
+def _wrong_setting(error: ValidationError, suffix: str = "") -> WrongUse:
+    first = error.errors()[0]
+    option = " --" + str(first["loc"][0]).replace("_", "-") + suffix if first["loc"] else ""
+    return WrongUse(f"wrong setting{option}: {first['msg'].removeprefix('Value error, ')}")
 
 
 def _without_none(annotation: Any) -> Any:  # noqa: ANN401 - a type
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         return next(part for part in typing.get_args(annotation) if part is not type(None))
     return annotation
+
+
+def _metavar(annotation: Any) -> str | None:  # noqa: ANN401 - a type
+    return "LOW HIGH" if typing.get_origin(_without_none(annotation)) is tuple else None
 
 
 def _default_text(default: Any) -> str | bool:  # noqa: ANN401 - whatever the field holds

@@ -2,13 +2,13 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from erasable.operations.reporting import Advance
 
@@ -20,12 +20,12 @@ class TerminalReporter:
     """Shows notes and progress bars on standard error; silent when that is no terminal."""
 
     def __init__(self, quiet: bool = False) -> None:
-        self._shown = err.is_terminal and not quiet
+        self._shown = sys.stderr.isatty() and not quiet
 
     def note(self, text: str) -> None:
         """Show a note."""
         if self._shown:
-            err.print(text, style="dim", markup=False)
+            err.print(text, style="dim", markup=False, emoji=False)
 
     @contextmanager
     def track(self, label: str, total: int) -> Iterator[Advance]:
@@ -42,24 +42,44 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def print_line(text: str, style: str = "") -> None:
-    """Print a line of the result."""
-    out.print(text, style=style, markup=False)
+    """Print a line of the result, as it is: an id may look like rich's own notation ([red], :smile:)."""
+    out.print(text, style=style, markup=False, emoji=False)
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a small table; numbers stand right."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for place, heading in enumerate(headings):
-        numeric = bool(rows) and all(isinstance(row[place], int | float) for row in rows)
-        table.add_column(heading, justify="right" if numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row))
-    out.print(table)
+    """Print a small table; numbers stand right, and no id is cut or broken over two lines (rich's table would)."""
+    columns = [_column(heading, [row[place] for row in rows]) for place, heading in enumerate(headings)]
+    for number, cells in enumerate(zip(*columns, strict=True)):
+        print_line("  ".join(cells).rstrip(), style="" if number else "bold")
+
+
+def print_facts(facts: Mapping[str, object]) -> None:
+    """Print names and values, one a line."""
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print_line(f"{name.replace('_', ' '):<{width}}  {_cell(value)}")
 
 
 def print_error(text: str) -> None:
     """Say on standard error why a command ends."""
-    err.print(f"erasable: {text}", style="red" if err.is_terminal else "", markup=False)
+    err.print(f"erasable: {text}", style="red", markup=False, emoji=False)
+
+
+def counted(number: int, one: str, more: str | None = None) -> str:
+    """Say how many of something there are.
+
+    >>> counted(1, "group"), counted(1200, "user"), counted(2, "person", "people")
+    ('1 group', '1,200 users', '2 people')
+    """
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
+
+
+def _column(heading: str, values: Sequence[object]) -> list[str]:
+    cells = [heading, *map(_cell, values)]
+    width = max(map(cell_len, cells))
+    numeric = bool(values) and all(isinstance(value, int | float) for value in values)
+    gaps = (" " * (width - cell_len(cell)) for cell in cells)
+    return [gap + cell if numeric else cell + gap for cell, gap in zip(cells, gaps, strict=True)]
 
 
 def _cell(value: object) -> str:

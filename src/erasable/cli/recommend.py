@@ -1,5 +1,6 @@
 """`erasable recommend`."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -9,10 +10,11 @@ import pyarrow.parquet as pq
 import typer
 
 from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
-from erasable.cli.output import print_json, print_line, print_table
-from erasable.cli.requests import Users, UsersFile, read_lines
+from erasable.cli.output import counted, print_json, print_line, print_table
+from erasable.cli.requests import Users, UsersFile, read_requests
 from erasable.errors import WrongUse
-from erasable.operations import RECOMMENDATIONS, DiskHome, Recommendation, recommend
+from erasable.operations import RECOMMENDATIONS, DiskHome, recommend
+from erasable.operations.recommend import UserRecommendations
 
 NAME = "recommend"
 
@@ -34,36 +36,43 @@ def command(
     """Recommend items to users."""
     if everyone == bool(users or users_file):
         raise WrongUse("say for whom: give --user U (may be repeated), --users-file F or --all")
-    wanted = None if everyone else [*(users or []), *(_user_ids(users_file) if users_file else [])]
+    wanted = None if everyone else _user_ids(users, users_file)
     found = recommend(DiskHome(folder), wanted, k, fallback == "popular", work_with(threads, quiet or json_output))
     if out is not None:
         _write(out, found)
     if json_output:
-        print_json({"recommendations": [_as_json(chosen) for chosen in found if chosen]} | _written(out))
+        print_json({"recommendations": [_as_json(one) for one in found]} | _written(out))
     elif out is not None:
-        print_line(f"wrote recommendations for {len(found):,} users to {out}")
+        print_line(f"wrote recommendations for {counted(len(found), 'user')} to {out}")
     else:
-        print_table(
-            ("user", "rank", "item", "score"),
-            [(r.user_id, r.rank, r.item_id, r.score) for one in found for r in one],
-        )
+        _tell(found)
 
 
-def _user_ids(path: Path) -> list[str]:
-    lines = read_lines(path)
-    return [line.split(",")[0] for line in lines[1:]] if lines and lines[0].split(",")[0] == "user_id" else lines
+def _user_ids(users: list[str] | None, users_file: Path | None) -> list[str]:
+    from_file = [request.user for request in read_requests(users_file)] if users_file else []
+    return list(dict.fromkeys([*(users or []), *from_file]))
 
 
-def _as_json(chosen: list[Recommendation]) -> dict[str, Any]:
-    items = [{"item_id": r.item_id, "score": r.score, "rank": r.rank} for r in chosen]
-    return {"user_id": chosen[0].user_id, "items": items}
+def _tell(found: list[UserRecommendations]) -> None:
+    print_table(
+        ("user", "rank", "item", "score"),
+        [(r.user_id, r.rank, r.item_id, r.score) for one in found for r in one],
+    )
+    for one in found:
+        if not one:
+            print_line(f"user {one.user_id} has every item: there is nothing to recommend")
+
+
+def _as_json(one: UserRecommendations) -> dict[str, Any]:
+    items = [{"item_id": r.item_id, "score": r.score, "rank": r.rank} for r in one]
+    return {"user_id": one.user_id, "items": items}
 
 
 def _written(out: Path | None) -> dict[str, str]:
     return {} if out is None else {"out": str(out)}
 
 
-def _write(path: Path, found: list[list[Recommendation]]) -> None:
+def _write(path: Path, found: list[UserRecommendations]) -> None:
     table = pa.Table.from_pylist([vars(r) for one in found for r in one], schema=RECOMMENDATIONS)
     try:
         if path.suffix == ".parquet":
@@ -71,4 +80,5 @@ def _write(path: Path, found: list[list[Recommendation]]) -> None:
         else:
             pacsv.write_csv(table, path)
     except OSError as error:
-        raise WrongUse(f"{path}: can't be written ({error.strerror}): give --out another file") from None
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise WrongUse(f"{path}: can't be written ({reason}): give --out another file") from None

@@ -34,23 +34,44 @@ def requests_from(users: list[str] | None, users_file: Path | None, items: list[
 
 
 def read_requests(path: Path) -> list[Request]:
-    """Read requests from a file with one user id a line, or CSV with the header user_id[,item_id]."""
-    lines = read_lines(path)
-    if not lines:
-        raise DataRefused(f"{path}: the file is empty: write one user id a line")
-    if lines[0].split(",")[0].strip() != "user_id":
-        return [Request(line) for line in lines]
+    """Read requests from a file with one user id a line, or CSV with the header user_id[,item_id].
+
+    A user with an empty item anywhere asks for everything to be forgotten.
+    """
+    lines = _numbered_lines(path)
+    header = _fields(lines[0][1]) if lines else []
+    if header[:1] == ["user_id"]:
+        requests = _requests_of_rows(path, header, lines[1:])
+    else:
+        requests = [Request(line) for _, line in lines]
+    if not requests:
+        raise DataRefused(f"{path}: names no user: write one user id a line")
+    return requests
+
+
+def _requests_of_rows(path: Path, header: list[str], rows: list[tuple[int, str]]) -> list[Request]:
+    if header not in (["user_id"], ["user_id", "item_id"]):
+        # Whatever a column with another name means, reading past it could forget more than was asked.
+        raise DataRefused(f"{path}, line 1: the columns are {', '.join(header)}: give user_id or user_id,item_id")
     items: dict[str, list[str]] = {}
-    for row in csv.DictReader(lines):
-        items.setdefault(row["user_id"], []).extend([row["item_id"]] if row.get("item_id") else [])
-    return [Request(user, tuple(of_user)) for user, of_user in items.items()]
+    for number, row in rows:
+        fields = next(csv.reader([row]))
+        if len(fields) > len(header) or not fields[0]:
+            raise DataRefused(f"{path}, line {number}: is no {','.join(header)}: correct it, or drop the line")
+        items.setdefault(fields[0], []).append(fields[1] if len(fields) > 1 else "")
+    return [Request(user, () if "" in named else tuple(named)) for user, named in items.items()]
 
 
-def read_lines(path: Path) -> list[str]:
-    """Return the lines of a file that are not empty."""
+def _fields(header: str) -> list[str]:
+    return [name.strip() for name in next(csv.reader([header]))]
+
+
+def _numbered_lines(path: Path) -> list[tuple[int, str]]:
+    """Return the lines that are not empty, each with its number from 1."""
     try:
-        return [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line]
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError:
         raise DataRefused(f"{path}: can't be read: give a file with one user id a line") from None
     except UnicodeDecodeError:
         raise DataRefused(f"{path}: not UTF-8 text: save it as UTF-8") from None
+    return [(number, line) for number, line in enumerate(lines, start=1) if line]

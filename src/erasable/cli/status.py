@@ -1,7 +1,7 @@
 """`erasable status`."""
 
 from erasable.cli.options import Folder, Json
-from erasable.cli.output import print_json, print_table
+from erasable.cli.output import print_facts, print_json
 from erasable.operations import DiskHome, status
 
 NAME = "status"
@@ -13,4 +13,4 @@ def command(folder: Folder, json_output: Json = False) -> None:
     if json_output:
         print_json(found)
     else:
-        print_table(("", ""), [(name.replace("_", " "), f"{value}") for name, value in found.items()])
+        print_facts(found)

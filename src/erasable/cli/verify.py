@@ -25,7 +25,11 @@ def command(
     json_output: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train again from what is left and compare every byte (exit 0 identical, 1 different, 3 can't be told here)."""
+    """Train again from what is left and compare every byte.
+
+    Ends with exit code 0 if they are identical, 1 if different, 3 if that can't be told here, because the numeric
+    environment is another one.
+    """
     del from_scratch
     verification = verify(DiskHome(folder), certificate, work_with(threads, quiet or json_output))
     if json_output:
@@ -36,4 +40,5 @@ def command(
 
 
 def _tell(verification: Verification) -> None:
-    print_line(f"{_WORDS[verification.identical]}: {verification.reason} ({verification.compared} arrays compared)")
+    compared = f" ({verification.compared} arrays compared)" if verification.compared else ""
+    print_line(f"{_WORDS[verification.identical]}: {verification.reason}{compared}")

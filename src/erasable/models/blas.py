@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import scipy.linalg.cython_blas  # noqa: F401 - loads scipy's BLAS, which compiled code calls, before it is counted
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
 class _OneThread:
@@ -21,14 +21,25 @@ class _OneThread:
     def enter(self) -> None:
         with self._lock:
             if self._inside == 0:
+                _take_control()
                 self._limiter = self._controller.limit(limits=1, user_api="blas")
+                if any(library["num_threads"] != 1 for library in self._controller.select(user_api="blas").info()):
+                    raise RuntimeError("BLAS can't be held to one thread, so equal bytes can't be promised")
             self._inside += 1
 
     def leave(self) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
+                _take_control()
                 self._limiter.restore_original_limits()
+
+
+def _take_control() -> None:
+    """Let this thread set limits: threadpoolctl heeds only the first thread that ever did, and ignores the others."""
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
 
 
 _one_thread = _OneThread()

@@ -78,7 +78,7 @@ class EmbeddingModel(ABC):
 
     def _run_epochs(self, tables: tuple[Table, Table, Table], stage: Stage, effort: Effort) -> None:
         positives = _positives(stage)
-        sizes = self._sizes(len(stage.interactions.items))
+        sizes = self._sizes(stage.interactions)
         room = make_batch(sizes, self.width, tables[2].rows.shape[1])
         for epoch in range(stage.epochs):
             self._run_epoch(epoch, tables, (positives, sizes, room), stage, effort)
@@ -116,10 +116,15 @@ class EmbeddingModel(ABC):
             )
             effort.advance(len(part) * (1 + sizes.negatives))
 
-    def _sizes(self, catalogue: int) -> Sizes:
+    def _sizes(self, interactions: Interactions) -> Sizes:
         each = 1 + self._settings.negatives
-        batch_units = max(1, self._settings.batch // each)
-        return Sizes(catalogue, self._settings.negatives, batch_units, min(batch_units, max(1, _TILE_SAMPLES // each)))
+        batch_units = min(len(interactions), max(1, self._settings.batch // each))
+        return Sizes(
+            len(interactions.items),
+            self._settings.negatives,
+            batch_units,
+            min(batch_units, max(1, _TILE_SAMPLES // each)),
+        )
 
     def _starting_rows(self, table: str, ids: Ids, seed: int) -> Floats:
         return normals(id_keys(seed, table, ids), self.width) * np.float32(self.deviation(table))

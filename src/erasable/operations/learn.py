@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from erasable.errors import NotYet, WrongUse
 from erasable.models import Effort, make_model
 from erasable.operations.home import Session
 from erasable.operations.prepare import NO_INPUTS, Inputs, prepare
@@ -41,6 +42,10 @@ class Work:
     threads: int = field(default_factory=available_cores)
     reporter: Reporter = SILENT
 
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise WrongUse(f"{self.threads} threads make no sense: give 1 or more")
+
     @contextmanager
     def training(self, label: str, samples: int) -> Iterator[Effort]:
         """Follow training of a known size."""
@@ -66,7 +71,7 @@ def learn(
 def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, work: Work) -> Learned:  # noqa: ANN401
     """Learn into a home that is open for writing."""
     began = time.perf_counter()
-    make_model(config)  # refuses a model that is not there before any work
+    _refuse_later(config)
     knowledge = prepare(source, config, inputs, work.reporter)
     with work.training("learning", samples_of(knowledge)) as effort:
         state = train_chain(knowledge, session.checkpoints, effort)
@@ -80,6 +85,15 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
         held_out=len(knowledge.held_out),
         rating_scale=str(knowledge.scale),
     )
+
+
+def _refuse_later(config: Config) -> None:
+    """Refuse what is not there yet before any work; above all, no certificate may name a policy that is not kept."""
+    make_model(config)
+    if config.strategy == "sisa":
+        raise NotYet("the strategy sisa is not there yet: choose laser or retrain")
+    if config.policy == "regroup":
+        raise NotYet("the policy regroup is not there yet: choose fixed, or --grouping independent")
 
 
 def samples_of(knowledge: Knowledge) -> int:

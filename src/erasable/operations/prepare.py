@@ -1,11 +1,13 @@
 """From an input to knowledge: read, scale, filter, catalogue, holdout and groups, in that order."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from erasable.data import (
     Catalogue,
@@ -55,20 +57,31 @@ class _Given:
 def prepare(source: Any, config: Config, inputs: Inputs, reporter: Reporter) -> Knowledge:  # noqa: ANN401 - path or table
     """Read interactions and decide everything that learning rests on."""
     given = _given(config, inputs)
-    config = _with_given(config, given)
+    config = _with_given(config, given, inputs)
     read = read_interactions(source, inputs.columns)
     for note in read.notes:
         reporter.note(note)
-    scale = _scale(read.interactions, config, given)
-    reporter.note(f"rating scale {scale}")
-    scale.check(read.interactions)
-    kept = _filtered(read.interactions, config, given)
-    catalogue = given.catalogue or Catalogue.from_items(kept.items)
-    training, held_out = split_holdout(kept.with_items(catalogue.items), config.holdout, config.seed)
-    positions = _positions(training, config, given)
+    with _naming(source):
+        scale = _scale(read.interactions, config, given)
+        reporter.note(f"rating scale {scale}")
+        scale.check(read.interactions)
+        kept = _filtered(read.interactions, config, given)
+        catalogue = given.catalogue or Catalogue.from_items(kept.items)
+        numbered = kept.with_items(catalogue.items)
+    training, held_out = split_holdout(numbered, config.holdout, config.seed)
+    positions = _positions(training, config, given, inputs)
     groups = tuple(training.select(positions[training.user_index] == place) for place in range(config.groups))
     kept_items = frozenset(kept.items) if config.min_interactions else None
     return Knowledge(config, catalogue, scale, groups, held_out, kept_items)
+
+
+@contextmanager
+def _naming(source: Any) -> Iterator[None]:  # noqa: ANN401 - path or table
+    """Say in a refusal which input it is about."""
+    try:
+        yield
+    except DataRefused as refused:
+        raise DataRefused(f"{source if isinstance(source, str | Path) else 'the table'}: {refused}") from refused
 
 
 def _given(config: Config, inputs: Inputs) -> _Given:
@@ -78,8 +91,8 @@ def _given(config: Config, inputs: Inputs) -> _Given:
     if inputs.catalogue.is_dir():
         with Workspace.reading(inputs.catalogue) as workspace:
             knowledge = workspace.state().knowledge
-        return _replaced(groups, catalogue=knowledge.catalogue, scale=groups.scale or knowledge.scale)
-    return _replaced(groups, catalogue=read_catalogue(inputs.catalogue))
+        return replace(groups, catalogue=knowledge.catalogue, scale=groups.scale or knowledge.scale)
+    return replace(groups, catalogue=read_catalogue(inputs.catalogue))
 
 
 def _given_groups(config: Config, source: Path) -> _Given:
@@ -87,7 +100,8 @@ def _given_groups(config: Config, source: Path) -> _Given:
         raise WrongUse("--groups-from makes no sense with --strategy retrain, which has one group")
     if not source.is_dir():
         positions = read_positions(source)
-        return _Given(positions=positions, groups=max(positions.values()) + 1, settings={"grouping": "given"})
+        settings = {"grouping": "given", "order": "number", "policy": "fixed"}
+        return _Given(positions=positions, groups=max(positions.values()) + 1, settings=settings)
     with Workspace.reading(source) as workspace:
         knowledge = workspace.state().knowledge
         positions = {user: place for place, group in enumerate(knowledge.groups) for user in group.users}
@@ -98,16 +112,17 @@ def _given_groups(config: Config, source: Path) -> _Given:
     return _Given(positions, len(knowledge.groups), None, knowledge.scale, core, settings)
 
 
-def _replaced(given: _Given, **changes: Any) -> _Given:  # noqa: ANN401 - fields of _Given
-    return _Given(**{**vars(given), **changes})
-
-
-def _with_given(config: Config, given: _Given) -> Config:
+def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
     if given.positions is None:
         if config.grouping == "given":
             raise WrongUse("--grouping given needs --groups-from")
         return config
-    return Config(**{**config.model_dump(), **(given.settings or {}), "groups": given.groups})
+    try:
+        return Config(**{**config.model_dump(), **(given.settings or {}), "groups": given.groups})
+    except ValidationError as error:
+        raise DataRefused(
+            f"{inputs.groups_from}: {given.groups} groups are too many: number the positions from 0 without gaps"
+        ) from error
 
 
 def _scale(interactions: Interactions, config: Config, given: _Given) -> RatingScale:
@@ -123,12 +138,15 @@ def _filtered(interactions: Interactions, config: Config, given: _Given) -> Inte
     return core.apply(interactions)
 
 
-def _positions(training: Interactions, config: Config, given: _Given) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _positions(
+    training: Interactions, config: Config, given: _Given, inputs: Inputs
+) -> np.ndarray[Any, np.dtype[np.int64]]:
     if given.positions is None:
         return assign_positions(training, config, config.seed)
     missing = [user for user in training.users if user not in given.positions]
     if missing:
         raise DataRefused(
-            f"{len(missing)} users of the data are in no group of --groups-from: add them there, or drop their rows"
+            f"{inputs.groups_from}: {len(missing)} of the {len(training.users)} users of the data have no group there: "
+            "add them, or drop their rows from the data"
         )
     return np.array([given.positions[user] for user in training.users], dtype=np.int64)

@@ -1,6 +1,6 @@
 """Recommend: the best items for some users, or popular ones for those who are unknown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -27,13 +27,23 @@ class Recommendation:
     rank: int
 
 
+class UserRecommendations(list[Recommendation]):
+    """The items for one user, best first; empty if the user has every item already."""
+
+    def __init__(self, user_id: str, ranked: Iterable[tuple[str, float]]) -> None:
+        super().__init__(
+            Recommendation(user_id, item, score, rank) for rank, (item, score) in enumerate(ranked, start=1)
+        )
+        self.user_id = user_id
+
+
 def recommend(
     home: Home,
     users: Sequence[str] | None,
     k: int = 10,
     popular_fallback: bool = False,
     work: Work = QUIET_WORK,
-) -> list[list[Recommendation]]:
+) -> list[UserRecommendations]:
     """Return the k best items for each of these users (None: for all), in their order."""
     with home.reading() as session:
         knowledge = session.state().knowledge
@@ -55,7 +65,7 @@ def _scored(
     k: int,
     popular: Sequence[tuple[str, float]],
     work: Work,
-) -> list[list[Recommendation]]:
+) -> list[UserRecommendations]:
     scoring = Scoring(session.state(), session.checkpoints)
     items = session.state().knowledge.catalogue.items
 
@@ -72,9 +82,7 @@ def _scored(
     ):
         found = []
         for name, chosen in zip(names, pool.map(best, places, chunksize=64), strict=True):
-            found.append(
-                [Recommendation(name, item, score, rank) for rank, (item, score) in enumerate(chosen, start=1)]
-            )
+            found.append(UserRecommendations(name, chosen))
             advance(1)
     return found
 

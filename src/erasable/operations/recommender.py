@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from erasable.errors import WrongUse
+from erasable.errors import NotReproducible, WrongUse
 from erasable.evaluation import Utility
 from erasable.operations.forget import Forgotten, forget, plan
 from erasable.operations.home import DiskHome, Home, MemoryHome
@@ -16,7 +16,7 @@ from erasable.operations.prepare import NO_INPUTS, Inputs
 from erasable.operations.recommend import recommend
 from erasable.operations.verify import Verification, verify
 from erasable.store import Workspace
-from erasable.training import Config
+from erasable.training import Config, differences
 from erasable.unlearning import Plan, Request
 
 UserId = str | int
@@ -39,7 +39,7 @@ class Recommender:
 
     def __init__(self, *, threads: int | None = None, **settings: Any) -> None:  # noqa: ANN401 - the fields of Config
         self._config = Config(**settings)
-        self._work = Work(threads) if threads else QUIET_WORK
+        self._work = QUIET_WORK if threads is None else Work(threads)
         self._home: Home | None = None
         self.learned: Learned | None = None
 
@@ -84,6 +84,11 @@ class Recommender:
         """Put the recommender into a new workspace, where it lives from now on."""
         home = self._learned_home()
         with home.reading() as session, Workspace.creating(folder) as workspace:
+            if found := differences(session.environment):
+                # The copy would say that it was learned here, and forgetting from it would be inexact.
+                raise NotReproducible(
+                    f"this was learned in another numeric environment ({'; '.join(found)}): copy its folder instead"
+                )
             state = session.state()
             for link in state.chain:
                 workspace.checkpoints.put(session.checkpoints.get(link.fingerprint))
@@ -115,8 +120,8 @@ RECOMMENDATIONS = pa.schema(_FIELDS)
 
 
 def _texts(ids: Iterable[UserId]) -> list[str]:
-    if isinstance(ids, str):
-        raise WrongUse("give a list of users: one text would be read letter by letter")
+    if isinstance(ids, str | int):
+        raise WrongUse(f"give a list of ids: [{ids!r}], not {ids!r}")
     return [str(identifier) for identifier in ids]
 
 

@@ -26,7 +26,7 @@ def verify(home: Home, certificate: Path | None = None, work: Work = QUIET_WORK)
             return Verification(False, 0, f"{certificate} is not a certificate of this workspace, or was changed")
         found = differences(session.environment)
         if found:
-            return Verification(None, 0, f"this can't be reproduced here: {'; '.join(found)}")
+            return Verification(None, 0, f"it was learned in another numeric environment: {'; '.join(found)}")
         state, checkpoints = _copied(session)
     with work.training("replaying", samples_of(state.knowledge)) as effort:
         replayed = replay(state, effort)

@@ -16,8 +16,9 @@ PROVES = (
 )
 DOES_NOT_PROVE = (
     "It says nothing about copies outside this workspace: the input file, exports, backups, snapshots, and blocks that "
-    "a disk has freed but not overwritten. Under the policy fixed, the groups and their order (and a filter, if there "
-    "was one) were decided while the person's data was there."
+    "a disk has freed but not overwritten. Under the policy fixed, the groups and their order were decided while the "
+    "person's data was there; so were, under any policy, a filter if there was one, and the catalogue and the rating "
+    "scale where they were not declared."
 )
 
 

@@ -1,6 +1,7 @@
 """The numeric environment: what must be equal for the same training to give the same bytes."""
 
 import platform
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import version
 
@@ -12,9 +13,13 @@ from erasable.models.blas import one_blas_thread
 _LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "erasable")
 
 
-@cache
 def numeric_environment() -> dict[str, str]:
     """Return the processor, the BLAS kernels and the versions that this process computes with."""
+    return dict(_environment())
+
+
+@cache
+def _environment() -> Mapping[str, str]:
     with one_blas_thread():
         kernels = ThreadpoolController().select(user_api="blas").info()
     return {

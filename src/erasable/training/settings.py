@@ -22,7 +22,7 @@ class ChainSettings(BaseModel):
     strategy: Strategy = "laser"
     """How to learn: laser (groups in sequence) or retrain (all at once, the yardstick); sisa is not there yet."""
 
-    epochs: int = Field(10, ge=1, le=10_000)
+    epochs: int = Field(20, ge=1, le=10_000)
     """The total number of training epochs, the paper's T."""
 
     epoch_budget: Literal["shared", "full"] = "shared"

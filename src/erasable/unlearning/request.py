@@ -41,22 +41,28 @@ class Erasure:
 
 def known_requests(requests: Sequence[Request], knowledge: Knowledge, ignore_unknown: bool = False) -> list[Request]:
     """Return the requests about what is held; what is not is refused, or left out."""
-    known = [request for request in requests if not _fault(request, knowledge)]
-    if len(known) < len(requests) and not ignore_unknown:
-        raise next(fault for request in requests if (fault := _fault(request, knowledge)))
+    known: list[Request] = []
+    for request in requests:
+        try:
+            held = _held_items(request, knowledge)
+        except UnknownUser:
+            if ignore_unknown:
+                continue
+            raise
+        missing = [item for item in request.items if item not in held]
+        if missing and not ignore_unknown:
+            raise UnknownInteraction(
+                f"user {request.user!r} has no interaction with item {missing[0]!r}: nothing was done"
+            )
+        # No items means everything, so a request of which nothing is held must not be trimmed to that.
+        if request.everything or held:
+            known.append(Request(request.user, tuple(item for item in request.items if item in held)))
     return known
 
 
-def _fault(request: Request, knowledge: Knowledge) -> UnknownUser | UnknownInteraction | None:
-    try:
-        held = knowledge.data_of(request.user)
-    except UnknownUser as unknown:
-        return unknown
-    positions = held.items.positions(list(request.items))
+def _held_items(request: Request, knowledge: Knowledge) -> set[str]:
+    """Return the items of a request that its user has; an unknown user is refused."""
+    held = knowledge.data_of(request.user)
     present = set(held.item_index.tolist())
-    missing = [item for item, place in zip(request.items, positions, strict=True) if int(place) not in present]
-    if missing:
-        return UnknownInteraction(
-            f"user {request.user!r} has no interaction with item {missing[0]!r}: nothing was done"
-        )
-    return None
+    places = held.items.positions(list(request.items)).tolist()
+    return {item for item, place in zip(request.items, places, strict=True) if place in present}

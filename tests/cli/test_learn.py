@@ -1,0 +1,355 @@
+"""`erasable learn`: what it makes and says, and the many inputs that it refuses without leaving a trace."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+from erasable.store import Workspace
+
+HEADER = "user_id,item_id,rating\n"
+FINE = HEADER + "ann,a,1\nann,b,2\nbob,a,5\ncat,c,3\n"
+
+
+def positions(folder):
+    with Workspace.reading(folder) as workspace:
+        return [group.users.texts() for group in workspace.state().knowledge.groups]
+
+
+def checkpoints(folder):
+    return {path.name: path.read_bytes() for path in folder.rglob("*.safetensors")}
+
+
+@pytest.fixture
+def learn(run, tmp_path):
+    """Learn from a text, written to a file, into a new folder."""
+
+    def call(text: str | bytes, *options: object, name: str = "input.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return run("learn", path, "--into", tmp_path / "shop", "--epochs", "1", *options)
+
+    return call
+
+
+class TestWhatIsLearned:
+    def test_it_says_what_was_learned_and_what_comes_next(self, learn, tmp_path):
+        result = learn(FINE, "--groups", 2)
+        first, second = result.out.splitlines()
+        assert first.startswith("learned 3 users, 3 items, 4 interactions in 2 groups (")
+        assert second == f"the workspace is {tmp_path / 'shop'}; next: erasable recommend {tmp_path / 'shop'} --user U"
+
+    def test_one_of_a_kind_is_no_plural(self, learn):
+        assert "1 item, 2 interactions in 1 group (" in learn("ann,a\nbob,a\n", "--strategy", "retrain").out
+
+    def test_json_counts_what_was_learned(self, learn):
+        found = learn(FINE, "--groups", 2, "--json").json
+        assert {**found, "seconds": 0} == {
+            "users": 3,
+            "items": 3,
+            "interactions": 4,
+            "groups": 2,
+            "seconds": 0,
+            "held_out": 0,
+            "rating_scale": "1–5",
+        }
+        assert found["seconds"] > 0
+
+    def test_the_same_command_gives_the_same_checkpoints_on_one_thread_and_on_two(self, run, ratings_file, tmp_path):
+        options = ("--groups", 3, "--epochs", 6)
+        run("learn", ratings_file, "--into", tmp_path / "one", *options, "--threads", 1)
+        run("learn", ratings_file, "--into", tmp_path / "two", *options, "--threads", 2)
+        assert len(checkpoints(tmp_path / "one")) == 3
+        assert checkpoints(tmp_path / "one") == checkpoints(tmp_path / "two")
+
+    def test_another_seed_gives_other_checkpoints(self, run, ratings_file, tmp_path):
+        for seed in (0, 1):
+            run("learn", ratings_file, "--into", tmp_path / str(seed), "--groups", 3, "--epochs", 1, "--seed", seed)
+        assert not checkpoints(tmp_path / "0").keys() & checkpoints(tmp_path / "1").keys()
+
+    def test_an_empty_folder_is_used(self, learn, tmp_path):
+        (tmp_path / "shop").mkdir()
+        assert learn(FINE, "--groups", 2).code == 0
+
+    @pytest.mark.parametrize("kind", ["tsv", "parquet", "inter", "::"])
+    def test_other_formats_give_the_same_checkpoints_as_csv(self, run, ratings_file, tmp_path, kind):
+        table = pacsv.read_csv(ratings_file)
+        path = tmp_path / f"ratings.{'dat' if kind == '::' else kind}"
+        lines = ratings_file.read_text().splitlines()
+        if kind == "parquet":
+            pq.write_table(table, path)
+        elif kind == "tsv":
+            path.write_text("\n".join(lines).replace(",", "\t"))
+        elif kind == "inter":
+            header = "user_id:token\titem_id:token\trating:float\ttimestamp:float"
+            path.write_text("\n".join([header, *(line.replace(",", "\t") for line in lines[1:])]))
+        else:
+            path.write_text("\n".join(lines[1:]).replace(",", "::"))
+        for number, source in enumerate((ratings_file, path)):
+            result = run("learn", source, "--into", tmp_path / str(number), "--groups", 3, "--epochs", 1)
+            assert (result.code, result.err) == (0, "")
+        assert checkpoints(tmp_path / "0") == checkpoints(tmp_path / "1")
+
+    def test_few_interactions_are_dropped_on_request(self, learn):
+        text = HEADER + "ann,a,1\nann,b,1\nbob,a,1\nbob,b,1\ncat,c,1\n"
+        assert learn(text, "--min-interactions", 2, "--groups", 2, "--json").json["users"] == 2
+
+
+BAD_DATA = {
+    "an empty file": ("", "input.csv is empty", "give a file"),
+    "a header only": (HEADER, "holds no interaction, only a header", "give one interaction"),
+    "text as rating": (FINE + "dan,a,good\n", "input.csv, line 6: 'good' is no rating", "--rating-column"),
+    "NaN as rating": (FINE + "dan,a,nan\n", "input.csv, line 6: 'nan' is no rating", "give a finite number"),
+    "infinity as rating": (FINE + "dan,a,inf\n", "input.csv, line 6: 'inf' is no rating", "give a finite number"),
+    "no rating in a row": (FINE + "dan,a,\n", "input.csv, line 6: an empty field is no rating", "give a finite number"),
+    "no user in a row": (FINE + ",a,1\n", "input.csv, line 6: the user is empty", "drop the line"),
+    "a scale that nobody knows": (FINE + "dan,a,77\n", "input.csv: ratings from 1 to 77", "--rating-scale"),
+    "a short row": (FINE + "dan,a\n", "input.csv, line 6: holds 2 fields instead of 3", "drop it"),
+    "a long row": (FINE + "dan,a,1,2\n", "input.csv, line 6: holds 4 fields instead of 3", "drop it"),
+    "a NUL byte": (FINE.encode() + b"da\0n,a,1\n", "input.csv, line 6: holds a NUL byte", "UTF-8"),
+    "not UTF-8": (FINE.encode() + b"d\xe4n,a,1\n", "input.csv, line 6: is not UTF-8", "save the file as UTF-8"),
+    "UTF-16": (FINE.encode("utf-16"), "input.csv, line 1: the text is UTF-16", "save it as UTF-8"),
+    "one user only": (HEADER + "ann,a,1\nann,b,2\n", "input.csv holds one user only", "give the interactions of two"),
+    "no known column": ("who,what\nann,a\nbob,b\n" + "x,y\n", None, None),
+    "a Parquet file that is none": (b"PAR1 and so on", "input.csv is not a Parquet file", "write it again"),
+}
+del BAD_DATA["no known column"]
+
+
+class TestRefusedInput:
+    @pytest.mark.parametrize("folder_exists", [False, True], ids=["new folder", "empty folder"])
+    @pytest.mark.parametrize(("text", "said", "remedy"), BAD_DATA.values(), ids=BAD_DATA)
+    def test_bad_data_is_refused_with_place_and_remedy_and_nothing_is_left(
+        self, learn, tmp_path, text, said, remedy, folder_exists
+    ):
+        if folder_exists:
+            (tmp_path / "shop").mkdir()
+        result = learn(text, "--groups", 2, "--json")
+        assert (result.code, result.out) == (1, "")
+        assert result.err.startswith("erasable: ")
+        assert result.err.count("\n") == 1
+        assert str(tmp_path / "input.csv") in result.err
+        assert said in result.err
+        assert remedy in result.err
+        assert (tmp_path / "shop").exists() == folder_exists
+        assert {path.name for path in tmp_path.rglob("*")} <= {"input.csv", "shop"}
+
+    @pytest.mark.parametrize(
+        ("options", "code", "said"),
+        [
+            (("--user-column", "who"), 1, "there is no column 'who'; the columns are user_id, item_id, rating"),
+            (("--time-column", "7"), 1, "there is no column '7'"),
+            (("--rating-scale", 2, 5), 1, "input.csv: rating 1 lies outside the scale 2–5"),
+            (("--rating-scale", 5, 1), 2, "wrong setting --rating-scale: LOW must not exceed HIGH"),
+            (("--rating-scale", 1, "nan"), 2, "wrong setting --rating-scale"),
+            (("--groups", 4), 1, "4 groups for 3 users: give --groups"),
+            (("--groups", 0), 2, "wrong setting --groups: Input should be greater than or equal to 1"),
+            (("--holdout", 1), 2, "wrong setting --holdout: Input should be less than 1"),
+            (("--epochs", 0), 2, "wrong setting --epochs"),
+            (("--seed", -1), 2, "wrong setting --seed"),
+            (("--learning-rate", "nan"), 2, "wrong setting --learning-rate"),
+            (("--policy", "independent"), 2, "the policy independent needs the grouping independent"),
+            (("--grouping", "given"), 2, "--grouping given needs --groups-from"),
+            (("--min-interactions", 9), 1, "input.csv: the filter leaves no interaction: lower --min-interactions"),
+            (("--catalogue", "nowhere"), 1, "nowhere does not exist"),
+            (("--groups-from", "nowhere"), 1, "nowhere: there is no such file"),
+            (("--strategy", "retrain", "--groups-from", "nowhere"), 2, "makes no sense with --strategy retrain"),
+        ],
+    )
+    def test_options_that_do_not_fit_are_refused_and_nothing_is_left(self, learn, tmp_path, options, code, said):
+        result = learn(FINE, "--groups", 2, *options)
+        assert (result.code, result.out) == (code, "")
+        assert said in result.err
+        assert result.err.count("\n") == 1
+        assert [path.name for path in tmp_path.rglob("*")] == ["input.csv"]
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (("--model", "ease"), "the model ease is not there yet"),
+            (("--model", "als"), "the model als is not there yet"),
+            (("--strategy", "sisa"), "the strategy sisa is not there yet"),
+            (("--policy", "regroup"), "the policy regroup is not there yet"),
+            (("--grouping", "independent", "--policy", "regroup"), "the policy regroup is not there yet"),
+            *((("--grouping", name), f"the grouping {name} is not there yet") for name in ("cbkm", "cbkm-near", "bkm")),
+            *((("--grouping", name), f"the grouping {name} is not there yet") for name in ("clpa", "cgmm")),
+            (("--order", "easy"), "the order easy needs cohesion, which is not there yet"),
+            (("--order", "hard"), "the order hard needs cohesion, which is not there yet"),
+            (("--rows", "solved"), "--rows is not there yet"),
+            (("--anchors", "0.1"), "--anchors is not there yet"),
+            (("--anchors", "0"), "--anchors is not there yet"),
+            (("--aggregate", "mean"), "--aggregate is not there yet"),
+            (("--more",), "--more is not there yet"),
+        ],
+    )
+    def test_what_is_not_there_yet_is_wrong_use_and_nothing_is_left(self, learn, tmp_path, options, said):
+        result = learn(FINE, "--groups", 2, *options)
+        assert (result.code, result.out) == (2, "")
+        assert said in result.err
+        assert [path.name for path in tmp_path.rglob("*")] == ["input.csv"]
+
+    def test_rows_of_stages_may_be_asked_for_by_name(self, learn):
+        assert learn(FINE, "--groups", 2, "--rows", "stage").code == 0
+
+    def test_a_missing_file_is_named(self, run, tmp_path):
+        result = run("learn", tmp_path / "nothing.csv", "--into", tmp_path / "shop")
+        assert (result.code, result.out) == (1, "")
+        assert result.err == f"erasable: {tmp_path / 'nothing.csv'} does not exist: check the path\n"
+        assert list(tmp_path.iterdir()) == []
+
+    def test_no_column_that_can_be_a_user_is_refused(self, learn):
+        result = learn("account,item,rating\nann,a,1\nbob,b,2\n")
+        assert result.code == 1
+        assert "the columns are account, item, rating: name one of them with --user-column" in result.err
+
+    def test_a_file_that_only_ends_in_parquet_is_refused(self, learn, tmp_path):
+        result = learn(FINE, name="input.parquet")
+        assert result.code == 1
+        assert f"{tmp_path / 'input.parquet'} is not a Parquet file" in result.err
+
+    def test_a_message_never_repeats_the_row(self, learn):
+        result = learn(FINE + "a-private-person,a-private-item,good,bad\n")
+        assert "private" not in result.err
+
+    def test_a_folder_that_is_not_empty_is_refused_and_untouched(self, learn, content_of, tmp_path):
+        (tmp_path / "shop").mkdir()
+        (tmp_path / "shop" / "notes.txt").write_text("mine")
+        result = learn(FINE, "--groups", 2)
+        assert (result.code, result.out) == (1, "")
+        assert f"{tmp_path / 'shop'} is not empty: give a new folder" in result.err
+        assert content_of(tmp_path / "shop") == {"notes.txt": b"mine"}
+
+    def test_a_workspace_is_not_learned_over(self, run, shop, ratings_file, content_of):
+        before = content_of(shop)
+        result = run("learn", ratings_file, "--into", shop, "--groups", 2)
+        assert result.code == 1
+        assert "holds a workspace already" in result.err
+        assert content_of(shop) == before
+
+    def test_a_file_in_the_place_of_the_folder_is_refused(self, run, ratings_file, tmp_path):
+        (tmp_path / "shop").write_text("mine")
+        assert run("learn", ratings_file, "--into", tmp_path / "shop").code == 1
+        assert (tmp_path / "shop").read_text() == "mine"
+
+
+class TestConfigFile:
+    def test_toml_and_json_give_settings_and_columns(self, run, tmp_path):
+        (tmp_path / "input.csv").write_text("who,what,how\nann,a,1\nann,b,2\nbob,a,5\ncat,c,3\n")
+        settings = {"groups": 2, "epochs": 3, "rating_scale": [0, 5], "user_column": "who", "item_column": "what"}
+        (tmp_path / "c.json").write_text(json.dumps(settings | {"rating_column": "how"}))
+        (tmp_path / "c.toml").write_text(
+            "groups = 2\nepochs = 3\nrating_scale = [0, 5]\n"
+            'user_column = "who"\nitem_column = "what"\nrating_column = "how"\n'
+        )
+        for kind in ("json", "toml"):
+            result = run("learn", tmp_path / "input.csv", "--into", tmp_path / kind, "--config", tmp_path / f"c.{kind}")
+            assert (result.code, result.err) == (0, "")
+        assert checkpoints(tmp_path / "json") == checkpoints(tmp_path / "toml")
+        found = run("status", tmp_path / "toml", "--json").json
+        assert (found["groups"], found["rating_scale"]) == (2, "0–5")
+
+    def test_options_win_over_the_file(self, learn, run, tmp_path):
+        (tmp_path / "c.toml").write_text('groups = 2\nmodel = "dmf"\nuser_column = "nobody"\n')
+        options = ("--config", tmp_path / "c.toml", "--groups", 3, "--user-column", "user_id")
+        assert learn(FINE, *options).code == 0
+        found = run("status", tmp_path / "shop", "--json").json
+        assert (found["groups"], found["model"]) == (3, "dmf")
+
+    @pytest.mark.parametrize(
+        ("name", "text", "said"),
+        [
+            ("c.toml", "groups 2", "c.toml: neither TOML nor JSON"),
+            ("c.json", "{", "c.json: neither TOML nor JSON"),
+            ("c.json", "[1]", "c.json: holds no settings"),
+            ("c.toml", "colour = 2", "c.toml: there is no setting 'colour': the settings are batch, epoch_budget"),
+            ("c.toml", "[learn]\ngroups = 2", "c.toml: there is no setting 'learn'"),
+            ("c.toml", 'groups = "many"', "wrong setting --groups: Input should be a valid integer"),
+            ("c.toml", "groups = 0", "wrong setting --groups: Input should be greater than or equal to 1"),
+            ("c.toml", "rating_scale = [5, 1]", "wrong setting --rating-scale"),
+            ("c.toml", 'model = "svd"', "wrong setting --model: Input should be 'nmf'"),
+            ("c.toml", "user_column = 3", "wrong setting --user-column: Input should be a valid string"),
+        ],
+    )
+    def test_a_wrong_file_is_wrong_use_and_nothing_is_left(self, learn, tmp_path, name, text, said):
+        (tmp_path / name).write_text(text)
+        result = learn(FINE, "--config", tmp_path / name)
+        assert (result.code, result.out) == (2, "")
+        assert said in result.err
+        assert result.err.count("\n") == 1
+        assert not (tmp_path / "shop").exists()
+
+    @pytest.mark.parametrize("kind", ["missing", "folder"])
+    def test_a_file_that_can_not_be_read_is_wrong_use(self, learn, tmp_path, kind):
+        (tmp_path / "folder").mkdir()
+        result = learn(FINE, "--config", tmp_path / kind)
+        assert result.code == 2
+        assert f"{tmp_path / kind}: can't be read: give --config a TOML or JSON file" in result.err
+
+
+class TestGivenElsewhere:
+    def test_groups_and_their_order_come_from_a_csv(self, learn, tmp_path):
+        (tmp_path / "groups.csv").write_text("user_id,group,position\ncat,x,0\nann,y,1\nbob,x,0\n")
+        assert learn(FINE, "--groups-from", tmp_path / "groups.csv").code == 0
+        assert positions(tmp_path / "shop") == [["bob", "cat"], ["ann"]]
+
+    def test_groups_and_their_order_come_from_a_workspace(self, run, learned, ratings_file, tmp_path):
+        run("learn", ratings_file, "--into", tmp_path / "other", "--groups-from", learned, "--seed", 9)
+        assert positions(tmp_path / "other") == positions(learned)
+
+    def test_given_groups_are_recorded_as_what_they_are(self, learn, run, tmp_path):
+        (tmp_path / "groups.csv").write_text("user_id,group,position\ncat,x,0\nann,y,1\nbob,x,0\n")
+        options = ("--grouping", "independent", "--order", "number", "--groups-from", tmp_path / "groups.csv")
+        assert learn(FINE, *options).code == 0
+        found = run("status", tmp_path / "shop", "--json").json
+        assert (found["grouping"], found["policy"]) == ("given", "fixed")
+
+    @pytest.mark.parametrize(
+        ("rows", "said"),
+        [
+            ("ann,x,0\nbob,x,1\n", "groups.csv: 1 of the 3 users of the data have no group there: add them"),
+            ("ann,x,0\nann,x,1\nbob,x,1\ncat,x,1\n", "groups.csv: a user stands in it twice"),
+            ("ann,x,0\nbob,x,-1\ncat,x,1\n", "groups.csv: every user needs a position of 0 or more"),
+            ("ann,x,0\nbob,x,first\ncat,x,1\n", "groups.csv: not a CSV with the columns user_id, group, position"),
+            ("ann,x,0\nbob,x,99999999\ncat,x,1\n", "groups.csv: 100000000 groups are too many"),
+            ("", "groups.csv: every user needs a position"),
+        ],
+    )
+    def test_groups_that_do_not_fit_are_refused_and_nothing_is_left(self, learn, tmp_path, rows, said):
+        (tmp_path / "groups.csv").write_text("user_id,group,position\n" + rows)
+        result = learn(FINE, "--groups-from", tmp_path / "groups.csv")
+        assert (result.code, result.out) == (1, "")
+        assert said in result.err
+        assert not (tmp_path / "shop").exists()
+
+    def test_the_catalogue_comes_from_a_file_or_a_workspace(self, learn, run, tmp_path):
+        (tmp_path / "items.txt").write_text("c\nb\nd\na\n")
+        assert learn(FINE, "--groups", 2, "--catalogue", tmp_path / "items.txt", "--json").json["items"] == 4
+        options = ("--groups", 2, "--epochs", 1, "--catalogue", tmp_path / "shop")
+        assert run("learn", tmp_path / "input.csv", "--into", tmp_path / "other", *options, "--json").json["items"] == 4
+        assert checkpoints(tmp_path / "shop") == checkpoints(tmp_path / "other")
+
+    def test_an_item_that_the_catalogue_lacks_is_refused(self, learn, tmp_path):
+        (tmp_path / "items.txt").write_text("a\nb\n")
+        result = learn(FINE, "--groups", 2, "--catalogue", tmp_path / "items.txt")
+        assert (result.code, result.out) == (1, "")
+        assert "input.csv: item 'c' is not in the catalogue: add it there, or drop its interactions" in result.err
+        assert not (tmp_path / "shop").exists()
+
+    @pytest.mark.parametrize("option", ["--groups-from", "--catalogue"])
+    def test_a_folder_that_is_no_workspace_is_refused(self, learn, tmp_path, option):
+        (tmp_path / "folder").mkdir()
+        result = learn(FINE, "--groups", 2, option, tmp_path / "folder")
+        assert result.code == 1
+        assert f"{tmp_path / 'folder'} is no workspace" in result.err
+        assert not (tmp_path / "shop").exists()
+
+
+def test_ids_are_kept_exactly_as_written(run, tmp_path):
+    table = pa.table({"user_id": ["7", "007", " 7", "Ä"], "item_id": ["1", "01", "1.0", "[red]"]})
+    pq.write_table(table, tmp_path / "odd.parquet")
+    run("learn", tmp_path / "odd.parquet", "--into", tmp_path / "shop", "--groups", 1, "--epochs", 1)
+    found = run("recommend", tmp_path / "shop", "--all", "--json").json["recommendations"]
+    assert [one["user_id"] for one in found] == [" 7", "007", "7", "Ä"]
+    assert {item["item_id"] for item in found[1]["items"]} == {"1", "1.0", "[red]"}
