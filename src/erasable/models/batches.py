@@ -51,11 +51,20 @@ class Table(NamedTuple):
     slots: NDArray[np.int32]
 
 
+class Shares(NamedTuple):
+    """Which places of a batch (units or samples) each lane has to look at, tile by tile, in their order."""
+
+    places: NDArray[np.int32]  # [tile, lane, number]
+    counts: NDArray[np.int64]  # [tile, lane]
+
+
 class Batch(NamedTuple):
     """Room for one batch: its samples, and the slopes that the tiles leave for the lanes."""
 
     users: NDArray[np.int32]
     items: NDArray[np.int32]
+    user_shares: Shares
+    item_shares: Shares
     targets: Floats
     weights: Floats
     user_slopes: Floats
@@ -97,6 +106,8 @@ def make_batch(sizes: Sizes, width: int, network: int) -> Batch:
     return Batch(
         users=np.empty(sizes.batch_units, np.int32),
         items=np.empty(samples, np.int32),
+        user_shares=_make_shares(tiles, sizes.tile_units),
+        item_shares=_make_shares(tiles, sizes.tile_units * (1 + sizes.negatives)),
         targets=np.empty(samples, np.float32),
         weights=np.empty(samples, np.float32),
         user_slopes=np.empty((sizes.batch_units, width), np.float32),
@@ -105,6 +116,10 @@ def make_batch(sizes: Sizes, width: int, network: int) -> Batch:
         lane_rows=np.empty((ROW_LANES, samples), np.int32),
         lane_slopes=np.empty((ROW_LANES, samples, width), np.float32),
     )
+
+
+def _make_shares(tiles: int, places: int) -> Shares:
+    return Shares(np.empty((tiles, ROW_LANES, places), np.int32), np.zeros((tiles, ROW_LANES), np.int64))
 
 
 def rates_of(learning_rate: float, first_step: int, batches: int) -> Rates:
@@ -152,6 +167,9 @@ def sample_units(
             if missing > 0:
                 number = np.uint64(positive) * np.uint64(each) + np.uint64(sample - at)
                 out.items[sample] = missing_item(owned, below(draw(key, number), missing))
+    tile = low // sizes.tile_units
+    share_out(out.users, low, high, tile, out.user_shares)
+    share_out(out.items, low * each, high * each, tile, out.item_shares)
 
 
 @compiled
@@ -160,6 +178,18 @@ def turn(matrix: Floats, turned: Floats) -> None:
     for row in range(matrix.shape[0]):
         for column in range(matrix.shape[1]):
             turned[column, row] = matrix[row, column]
+
+
+@compiled
+def share_out(index: NDArray[np.int32], low: int, high: int, tile: int, shares: Shares) -> None:
+    """Note for each lane which places from low up to high hold its rows."""
+    counts = shares.counts[tile]
+    for lane in range(ROW_LANES):
+        counts[lane] = 0
+    for place in range(low, high):
+        lane = index[place] & (ROW_LANES - 1)
+        shares.places[tile, lane, counts[lane]] = place
+        counts[lane] += 1
 
 
 @compiled
@@ -196,6 +226,7 @@ def adam_row(table: Table, row: int, slopes: Floats, rate: tuple[float, float, f
 def update_rows(
     table: Table,
     index: NDArray[np.int32],
+    shares: Shares,
     slopes: Floats,
     lane: tuple[int, NDArray[np.int32], Floats],
     rate: tuple[float, float, float],
@@ -203,9 +234,10 @@ def update_rows(
     """Add up the slopes of the rows that belong to a lane, and step each of those rows once."""
     own, rows, totals = lane
     found = 0
-    for sample in range(len(index)):
-        row = index[sample]
-        if row & (ROW_LANES - 1) == own:
+    for tile in range(len(shares.counts)):
+        for number in range(shares.counts[tile, own]):
+            sample = shares.places[tile, own, number]
+            row = index[sample]
             slot = table.slots[row]
             if slot < 0:
                 table.slots[row] = found
@@ -222,6 +254,11 @@ def update_rows(
 
 
 @compiled
+def _of_tiles(shares: Shares, tiles: int) -> Shares:
+    return Shares(shares.places[:tiles], shares.counts[:tiles])
+
+
+@compiled
 def update_lane(
     lane: int,
     tables: tuple[Table, Table, Table],
@@ -233,17 +270,18 @@ def update_lane(
     """Do one update task of a batch: the rows of a lane, or the network from the tiles' slopes in their order."""
     users, items, network = tables
     samples = units * (1 + sizes.negatives)
+    tiles = -(-units // sizes.tile_units)
     counted = np.float32(0)
     for sample in range(samples):
         counted += batch.weights[sample]
     mean_rate = (np.float32(1) / counted, rate[0], rate[1])
     if lane < ROW_LANES:
         own = (lane, batch.lane_rows[lane], batch.lane_slopes[lane])
-        update_rows(users, batch.users[:units], batch.user_slopes, own, mean_rate)
-        update_rows(items, batch.items[:samples], batch.item_slopes, own, mean_rate)
+        update_rows(users, batch.users, _of_tiles(batch.user_shares, tiles), batch.user_slopes, own, mean_rate)
+        update_rows(items, batch.items, _of_tiles(batch.item_shares, tiles), batch.item_slopes, own, mean_rate)
     else:
         total = batch.network_slopes[0]
-        for tile in range(1, -(-units // sizes.tile_units)):
+        for tile in range(1, tiles):
             for place in range(len(total)):
                 total[place] += batch.network_slopes[tile, place]
         adam_row(network, 0, total, mean_rate)

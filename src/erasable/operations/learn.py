@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from erasable.errors import NotYet, WrongUse
+from erasable.errors import WrongUse
 from erasable.models import Effort, make_model
 from erasable.operations.home import Session
 from erasable.operations.prepare import NO_INPUTS, Inputs, prepare
@@ -71,7 +71,7 @@ def learn(
 def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, work: Work) -> Learned:  # noqa: ANN401
     """Learn into a home that is open for writing."""
     began = time.perf_counter()
-    _refuse_later(config)
+    make_model(config)  # refuses a model that is not there before any work
     knowledge = prepare(source, config, inputs, work.reporter)
     with work.training("learning", samples_of(knowledge)) as effort:
         state = train_chain(knowledge, session.checkpoints, effort)
@@ -85,15 +85,6 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
         held_out=len(knowledge.held_out),
         rating_scale=str(knowledge.scale),
     )
-
-
-def _refuse_later(config: Config) -> None:
-    """Refuse what is not there yet before any work; above all, no certificate may name a policy that is not kept."""
-    make_model(config)
-    if config.strategy == "sisa":
-        raise NotYet("the strategy sisa is not there yet: choose laser or retrain")
-    if config.policy == "regroup":
-        raise NotYet("the policy regroup is not there yet: choose fixed, or --grouping independent")
 
 
 def samples_of(knowledge: Knowledge) -> int:

@@ -1,0 +1,210 @@
+"""`erasable forget`: what it does and says, what it refuses, and what is left of the person."""
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from erasable.store import Workspace
+
+REMINDER = "The input file, exports and backups still hold the person: erase them there too."
+
+
+def users_at(folder, position):
+    with Workspace.reading(folder) as workspace:
+        return workspace.state().knowledge.groups[position].users.texts()
+
+
+def ids_in(folder: Path) -> set[str]:
+    """Every text in every Parquet file below a folder."""
+    tables = [pq.read_table(path) for path in folder.rglob("*.parquet")]
+    columns = [column for table in tables for column in table.columns]
+    return {value for column in columns for value in column.to_pylist() if isinstance(value, str)}
+
+
+def all_bytes(folder: Path) -> bytes:
+    return b"\n".join(str(path).encode() + path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def kept_out(run, ratings_file, tmp_path) -> Path:
+    """A workspace with a holdout, a filter and several groups, which may be changed."""
+    options = ("--groups", 3, "--epochs", 3, "--holdout", 0.4, "--min-interactions", 2)
+    assert run("learn", ratings_file, "--into", tmp_path / "shop", *options).code == 0
+    return tmp_path / "shop"
+
+
+class TestWhatIsSaid:
+    @pytest.mark.parametrize("position", [0, 1, 2])
+    def test_json_names_the_certificate_and_the_cost(self, run, shop, position):
+        found = run("forget", shop, "--user", users_at(shop, position)[0], "--json").json
+        assert [Path(path).parent for path in found["certificates"]] == [shop / "certificates"]
+        assert Path(found["certificates"][0]).exists()
+        assert (found["stages_rerun"], found["stages_total"]) == (3 - position, 3)
+        assert 0 < found["cost_ratio"] < 1
+        assert found["seconds"] > 0
+        assert found["reminder"] == REMINDER
+
+    def test_words_say_the_same(self, run, shop):
+        first, second, third = run("forget", shop, "--user", users_at(shop, 1)[0]).out.splitlines()
+        assert first.startswith("erased what 1 person asked for: trained 2 of 3 stages again, ")
+        assert "% of a full retraining (" in first
+        assert Path(second.removeprefix("certificate: ")).exists()
+        assert third == REMINDER
+
+    def test_several_people_get_a_certificate_each(self, run, shop):
+        found = run("forget", shop, "--user", "ann", "--user", "bob", "--user", "ann", "--json").json
+        assert len(set(found["certificates"])) == 2
+        assert sorted(found["certificates"]) == sorted(map(str, (shop / "certificates").iterdir()))
+        assert run("status", shop, "--json").json["erasures"] == 2
+
+    def test_a_file_names_people_and_some_of_their_items(self, run, shop, tmp_path):
+        (tmp_path / "requests.csv").write_text("user_id,item_id\nann,a\nbob,\nann,b\n")
+        assert len(run("forget", shop, "--users-file", tmp_path / "requests.csv", "--json").json["certificates"]) == 2
+        assert run("show", shop, "--user", "bob").code == 1
+        left = run("show", shop, "--user", "ann", "--json").json["interactions"]
+        assert [one["item_id"] for one in left] == ["c"]
+
+    def test_a_person_whose_last_item_goes_is_gone(self, run, shop):
+        assert run("forget", shop, "--user", "ann", "--item", "a", "--item", "b", "--item", "c").code == 0
+        assert run("recommend", shop, "--user", "ann").code == 1
+        assert run("status", shop, "--json").json["users"] == 7
+
+    def test_everyone_may_go(self, run, shop, facts):
+        options = [word for user in facts.ratings for word in ("--user", user)]
+        assert len(run("forget", shop, *options, "--json").json["certificates"]) == 8
+        assert run("status", shop, "--json").json["users"] == 0
+        assert run("recommend", shop, "--all", "--json").json == {"recommendations": []}
+        assert run("verify", shop, "--json").json["identical"] is True
+
+
+class TestWhatIsLeft:
+    def test_nothing_below_the_workspace_holds_the_person(self, run, kept_out, facts):
+        assert facts.long in ids_in(kept_out)
+        assert run("forget", kept_out, "--user", facts.long).code == 0
+        assert facts.long not in ids_in(kept_out)
+        assert facts.long.encode() not in all_bytes(kept_out)
+        assert ids_in(kept_out) & set(facts.ratings) == set(facts.ratings) - {facts.long}
+
+    def test_no_earlier_file_survives_that_had_the_person(self, run, shop, content_of):
+        before = content_of(shop)
+        user = users_at(shop, 1)[0]
+        assert run("forget", shop, "--user", user).code == 0
+        kept = {name for name in before if name in content_of(shop)}
+        with Workspace.reading(shop) as workspace:
+            named = set(workspace.manifest.files) | {"manifest.json"}
+        assert set(content_of(shop)) == named
+        # Only the first of three groups and its checkpoint are as they were.
+        assert sum(name.startswith("checkpoints/") for name in kept) == 1
+        assert sum(name.startswith("data/") for name in kept) == 2
+
+    def test_the_salt_of_the_earlier_version_is_destroyed(self, run, shop):
+        with Workspace.reading(shop) as workspace:
+            salt = workspace.manifest.salt
+        assert salt.encode() in all_bytes(shop)
+        run("forget", shop, "--user", "ann")
+        assert salt.encode() not in all_bytes(shop)
+
+    def test_certificates_outlive_later_erasures_unchanged(self, run, shop):
+        (first,) = run("forget", shop, "--user", "ann", "--json").json["certificates"]
+        content = Path(first).read_bytes()
+        run("forget", shop, "--user", "bob")
+        assert Path(first).read_bytes() == content
+        assert len(list((shop / "certificates").iterdir())) == 2
+
+    def test_the_certificate_holds_no_personal_data(self, run, shop, facts):
+        run("forget", shop, "--user", facts.long, "--user", "cat")
+        for path in (shop / "certificates").iterdir():
+            text = path.read_text()
+            assert facts.long not in text
+            assert '"cat"' not in text
+            assert json.loads(text)["request_id"] == path.stem
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("options", "code", "said"),
+        [
+            ((), 2, "say who: give --user U (may be repeated) or --users-file F"),
+            (("--user", "zoe"), 1, "nothing is held about the user 'zoe': check the id, exactly as in the data"),
+            (("--user", "ann", "--user", "zoe"), 1, "nothing is held about the user 'zoe'"),
+            (("--user", "ANN"), 1, "nothing is held about the user 'ANN'"),
+            (("--user", "ann", "--item", "f"), 1, "user 'ann' has no interaction with item 'f'"),
+            (("--user", "ann", "--item", "a", "--item", "zz"), 1, "user 'ann' has no interaction with item 'zz'"),
+            (("--user", "ann", "--user", "bob", "--item", "a"), 2, "--item needs exactly one --user"),
+            (("--item", "a"), 2, "--item needs exactly one --user"),
+            (("--users-file", "nowhere"), 1, "nowhere: can't be read: give a file with one user id a line"),
+        ],
+    )
+    def test_what_is_refused_changes_not_a_byte(self, run, shop, content_of, options, code, said):
+        before = content_of(shop)
+        result = run("forget", shop, *options, "--json")
+        assert (result.code, result.out) == (code, "")
+        assert said in result.err
+        assert result.err.count("\n") == 1
+        assert content_of(shop) == before
+
+    @pytest.mark.parametrize("text", ["", "\n\n", "user_id\n", "user_id,item_id\n"])
+    def test_a_file_that_names_nobody_is_refused(self, run, shop, content_of, tmp_path, text):
+        (tmp_path / "users").write_text(text)
+        before = content_of(shop)
+        result = run("forget", shop, "--users-file", tmp_path / "users", "--ignore-unknown")
+        assert (result.code, result.out) == (1, "")
+        assert f"{tmp_path / 'users'}: names no user: write one user id a line" in result.err
+        assert content_of(shop) == before
+
+
+class TestIgnoreUnknown:
+    def test_known_people_are_forgotten_and_the_rest_left_out(self, run, shop):
+        result = run("forget", shop, "--user", "zoe", "--user", "ann", "--ignore-unknown")
+        assert result.code == 0
+        assert "erased what 1 person asked for" in result.out
+        assert "left out 1 person: nothing is held of what was named" in result.out
+        assert run("show", shop, "--user", "ann").code == 1
+
+    def test_if_nobody_is_known_not_a_byte_changes(self, run, shop, content_of):
+        before = content_of(shop)
+        result = run("forget", shop, "--user", "zoe", "--ignore-unknown")
+        assert (result.code, result.out) == (0, "left out 1 person: nothing is held of what was named\n")
+        found = run("forget", shop, "--user", "zoe", "--ignore-unknown", "--json").json
+        assert (found["certificates"], found["stages_rerun"], found["stages_total"]) == ([], 0, 3)
+        assert found["cost_ratio"] == 0
+        assert content_of(shop) == before
+
+
+class TestTwoCommandsAtOnce:
+    @pytest.fixture
+    def while_forgetting(self, start_apart, big_shop):
+        """Start to forget someone, and wait until the first stage is trained again."""
+        process = start_apart("forget", big_shop, "--user", "first", "--json")
+        while len(list(big_shop.glob("checkpoints/*.safetensors"))) <= 10:
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.005)
+        # It stands still from here on, so that whoever waits for it would wait for ever.
+        process.send_signal(signal.SIGSTOP)
+        yield process
+        process.kill()
+        process.wait()
+
+    def test_a_second_writer_is_refused(self, run, big_shop, while_forgetting):
+        result = run("forget", big_shop, "--user", "u0001")
+        assert (result.code, result.out) == (1, "")
+        assert f"another command is writing {big_shop}: wait for it to end" in result.err
+
+    def test_readers_go_on_and_see_the_version_before(self, run, big_shop, while_forgetting):
+        found = run("status", big_shop, "--json").json
+        assert (found["users"], found["version"], found["erasures"]) == (3000, 1, 0)
+        assert len(run("recommend", big_shop, "--user", "first", "--json").json["recommendations"]) == 1
+        assert run("plan", big_shop, "--user", "first").code == 0
+
+    def test_the_first_goes_on_and_ends_well(self, run, big_shop, while_forgetting):
+        assert run("forget", big_shop, "--user", "u0001").code == 1
+        while_forgetting.send_signal(signal.SIGCONT)
+        out, err = while_forgetting.communicate()
+        assert (while_forgetting.returncode, err) == (0, "")
+        assert json.loads(out)["stages_rerun"] == 10
+        found = run("status", big_shop, "--json").json
+        assert (found["users"], found["version"], found["erasures"]) == (2999, 2, 1)

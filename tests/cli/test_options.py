@@ -1,0 +1,128 @@
+"""Options made from settings: every setting has one, under its own name, and its value arrives."""
+
+import inspect
+import re
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from erasable.cli.options import (
+    COLUMN_OPTIONS,
+    CONFIG_OPTIONS,
+    columns_from,
+    config_from,
+    parameters_of,
+    settings_options,
+    work_with,
+)
+from erasable.data import ColumnNames
+from erasable.errors import WrongUse
+from erasable.store import Workspace
+from erasable.training import Config
+
+# A value other than the default for each setting; all go together.
+VALUES = {
+    "strategy": ("laser", "laser"),
+    "epochs": ("3", 3),
+    "epoch_budget": ("full", "full"),
+    "policy": ("fixed", "independent"),
+    "seed": ("7", 7),
+    "model": ("dmf", "dmf"),
+    "batch": ("32", 32),
+    "negatives": ("2", 2),
+    "learning_rate": ("0.01", 0.01),
+    "grouping": ("independent", "independent"),
+    "groups": ("2", 2),
+    "order": ("number", "number"),
+    "holdout": ("0.3", 0.3),
+    "min_interactions": ("2", 2),
+    "rating_scale": ("0 6", (0.0, 6.0)),
+}
+
+
+class Toy(BaseModel):
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    size: int = Field(3, ge=1)
+    """How large."""
+    colour: Literal["red", "blue"] | None = None
+    """Which colour."""
+
+
+def test_every_setting_and_every_column_is_an_option_of_learn(run):
+    text = run("learn", "--help").out
+    options = set(re.findall(r"--[a-z-]+", text))
+    names = [*Config.model_fields, *(f"{name}_column" for name in ColumnNames.model_fields)]
+    assert {"--" + name.replace("_", "-") for name in names} <= options
+    assert set(VALUES) == set(Config.model_fields)
+
+
+def test_the_value_of_every_option_arrives(run, ratings_file, tmp_path):
+    words = [word for name, (given, _) in VALUES.items() for word in ("--" + name.replace("_", "-"), *given.split())]
+    assert run("learn", ratings_file, "--into", tmp_path / "shop", *words).code == 0
+    with Workspace.reading(tmp_path / "shop") as workspace:
+        assert workspace.state().knowledge.config.model_dump() == {name: value for name, (_, value) in VALUES.items()}
+
+
+def test_the_value_of_every_column_arrives(run, tmp_path):
+    (tmp_path / "t.csv").write_text("when,how,what,who\n50,2,a,ann\n60,3,b,bob\n")
+    words = ("--user-column", "who", "--item-column", "what", "--rating-column", "how", "--time-column", "when")
+    options = ("--groups", 2, "--epochs", 1, *words)
+    assert run("learn", tmp_path / "t.csv", "--into", tmp_path / "shop", *options).code == 0
+    found = run("show", tmp_path / "shop", "--user", "bob", "--json").json["interactions"]
+    assert found == [{"item_id": "b", "rating": 3.0, "time": 60.0, "held_out": False}]
+
+
+def test_an_option_left_out_keeps_the_default(run, ratings_file, tmp_path):
+    run("learn", ratings_file, "--into", tmp_path / "shop", "--groups", 2)
+    with Workspace.reading(tmp_path / "shop") as workspace:
+        assert workspace.state().knowledge.config == Config(groups=2)
+
+
+def test_help_shows_the_sentence_and_the_default_of_a_setting(run):
+    text = " ".join(run("learn", "--help").out.split())
+    for field in Config.model_fields.values():
+        assert " ".join(field.description.split()) in text
+    assert f"[default: ({Config.model_fields['epochs'].default})]" in text
+    assert "--rating-scale LOW HIGH" in text
+
+
+def test_parameters_have_the_sentence_of_the_setting_and_are_optional():
+    found = parameters_of(Toy, suffix="_of_toy")
+    assert list(found) == ["size_of_toy", "colour_of_toy"]
+    assert {parameter.default for parameter in found.values()} == {None}
+    assert found["size_of_toy"].annotation.__metadata__[0].help == "How large."
+
+
+def test_a_command_receives_its_own_options_and_those_that_were_given():
+    heard = []
+
+    @settings_options(parameters_of(Toy), parameters_of(ColumnNames))
+    def command(name: str, loud: bool = False, toy: dict | None = None, columns: dict | None = None) -> None:
+        heard.append((name, loud, toy, columns))
+
+    assert list(inspect.signature(command).parameters) == ["name", "loud", *Toy.model_fields, *ColumnNames.model_fields]
+    nothing = dict.fromkeys(ColumnNames.model_fields)
+    command(loud=True, name="x", size=4, colour=None, **{**nothing, "user": "u"})
+    assert heard == [("x", True, {"size": 4}, {"user": "u"})]
+
+
+def test_a_wrong_value_is_said_in_terms_of_its_option():
+    with pytest.raises(WrongUse, match="wrong setting --epoch-budget: Input should be 'shared' or 'full'"):
+        config_from({"epoch_budget": "some"})
+    with pytest.raises(WrongUse, match=r"^wrong setting: the policy independent needs"):
+        config_from({"policy": "independent"})
+    with pytest.raises(WrongUse, match="wrong setting --time-column: Input should be a valid string"):
+        columns_from({"time_column": 3})
+
+
+def test_columns_lose_their_ending():
+    assert columns_from({"user_column": "who"}) == ColumnNames(user="who")
+    assert set(COLUMN_OPTIONS) == {"user_column", "item_column", "rating_column", "time_column"}
+    assert set(CONFIG_OPTIONS) == set(Config.model_fields)
+
+
+def test_threads_are_those_asked_for_or_all_cores():
+    assert work_with(3).threads == 3
+    assert work_with(None).threads >= 1

@@ -1,0 +1,192 @@
+"""`erasable recommend`: for whom, how many, in which order, and into which file."""
+
+import os
+import subprocess
+import sys
+
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+COLUMNS = ["user_id", "item_id", "score", "rank"]
+# Run a command as its own process does, then tell what was compiled and imported on the way.
+COMPILED = """
+import gc, sys
+from erasable.cli.main import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+from numba.core.dispatcher import Dispatcher
+kernels = [one for one in gc.get_objects() if isinstance(one, Dispatcher)]
+assert len(kernels) > 5
+print([one.py_func.__name__ for one in kernels if one.signatures], "gensim" in sys.modules, file=sys.stderr)
+"""
+
+
+def as_rows(recommendations):
+    return [
+        {"user_id": one["user_id"], **item}
+        for one in recommendations
+        for item in sorted(one["items"], key=lambda i: i["rank"])
+    ]
+
+
+@pytest.fixture
+def recommended(run, learned):
+    """Return what --json lists for some options."""
+
+    def call(*options: object):
+        result = run("recommend", learned, *options, "--json")
+        assert (result.code, result.err) == (0, "")
+        return result.json["recommendations"]
+
+    return call
+
+
+class TestTheList:
+    def test_ranks_ascend_from_1_and_scores_descend(self, recommended):
+        (one,) = recommended("--user", "ann")
+        scores = [item["score"] for item in one["items"]]
+        assert [item["rank"] for item in one["items"]] == [1, 2, 3]
+        assert scores == sorted(scores, reverse=True)
+        assert len(set(scores)) == 3
+
+    def test_holds_everything_in_the_catalogue_but_what_the_user_has(self, recommended, facts):
+        for one in recommended("--all", "-k", 100):
+            has = facts.ratings[one["user_id"]]
+            assert sorted(item["item_id"] for item in one["items"]) == sorted(set(facts.items) - set(has))
+
+    def test_a_shorter_list_is_the_beginning_of_a_longer_one(self, recommended):
+        (long,), (short,) = recommended("--user", "bob", "-k", 3), recommended("--user", "bob", "-k", 2)
+        assert short["items"] == long["items"][:2]
+
+    def test_a_user_who_has_every_item_is_listed_with_an_empty_list(self, recommended, run, learned, facts):
+        found = recommended("--user", facts.every_item, "--user", "ann")
+        assert [one["user_id"] for one in found] == [facts.every_item, "ann"]
+        assert found[0]["items"] == []
+        words = run("recommend", learned, "--user", facts.every_item).out
+        assert words == "user  rank  item  score\nuser eve has every item: there is nothing to recommend\n"
+
+    def test_one_thread_and_two_give_the_same_bytes(self, run, learned):
+        results = [run("recommend", learned, "--all", "--json", "--threads", threads) for threads in (1, 2)]
+        assert results[0].out == results[1].out
+
+    def test_words_show_a_table_of_the_same(self, run, learned, recommended):
+        (one,) = recommended("--user", "ann", "-k", 2)
+        lines = run("recommend", learned, "--user", "ann", "-k", 2).out.splitlines()
+        assert [line.split() for line in lines] == [
+            ["user", "rank", "item", "score"],
+            *(["ann", str(item["rank"]), item["item_id"], f"{item['score']:.4f}"] for item in one["items"]),
+        ]
+
+
+class TestForWhom:
+    def test_users_come_in_the_order_given_and_once_each(self, recommended):
+        found = recommended("--user", "dan", "--user", "ann", "--user", "dan")
+        assert [one["user_id"] for one in found] == ["dan", "ann"]
+
+    def test_all_lists_every_user_once_with_the_list_that_each_gets_alone(self, recommended, facts):
+        found = recommended("--all")
+        assert sorted(one["user_id"] for one in found) == sorted(facts.ratings)
+        assert [one for one in found if one["user_id"] == "cat"] == recommended("--user", "cat")
+
+    @pytest.mark.parametrize(
+        "text", ["dan\nann\n", "dan\r\n\r\nann", "user_id\ndan\nann\n", "user_id,item_id\ndan,c\ndan,d\nann,\n"]
+    )
+    def test_a_file_names_users(self, recommended, tmp_path, text):
+        (tmp_path / "users").write_bytes(text.encode())
+        assert recommended("--users-file", tmp_path / "users") == recommended("--user", "dan", "--user", "ann")
+
+    def test_nobody_or_everybody_and_somebody_is_wrong_use(self, run, learned):
+        for options in ((), ("--all", "--user", "ann")):
+            result = run("recommend", learned, *options)
+            assert (result.code, result.out) == (2, "")
+            assert "give --user U (may be repeated), --users-file F or --all" in result.err
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [(None, "users: can't be read"), ("", "users: names no user"), ("user_id\n", "users: names no user")],
+    )
+    def test_a_file_without_users_is_refused(self, run, learned, tmp_path, text, said):
+        if text is not None:
+            (tmp_path / "users").write_text(text)
+        result = run("recommend", learned, "--users-file", tmp_path / "users")
+        assert (result.code, result.out) == (1, "")
+        assert said in result.err
+        assert "one user id a line" in result.err
+
+    def test_an_unknown_user_is_refused_and_nobody_gets_anything(self, run, learned, tmp_path):
+        result = run("recommend", learned, "--user", "ann", "--user", "zoe", "--out", tmp_path / "out.csv")
+        assert (result.code, result.out) == (1, "")
+        assert "nothing is held about the user 'zoe': check the id, or give --fallback popular" in result.err
+        assert not (tmp_path / "out.csv").exists()
+
+    @pytest.mark.parametrize("k", [0, -1, 100_001])
+    def test_a_number_of_items_that_makes_no_sense_is_wrong_use(self, run, learned, k):
+        assert run("recommend", learned, "--user", "ann", "-k", k).code == 2
+
+
+class TestPopularFallback:
+    def test_an_unknown_user_gets_the_items_that_most_have_and_known_ones_their_own(self, recommended, facts):
+        counts = {item: sum(item in has for has in facts.ratings.values()) for item in facts.items}
+        assert counts == {"a": 5, "b": 5, "c": 6, "d": 5, "e": 5, "f": 1}
+        known, unknown = recommended("--user", "ann", "--user", "zoe", "--fallback", "popular", "-k", 3)
+        assert [known] == recommended("--user", "ann", "-k", 3)
+        assert unknown == {
+            "user_id": "zoe",
+            "items": [
+                {"item_id": "c", "score": 6.0, "rank": 1},
+                {"item_id": "a", "score": 5.0, "rank": 2},
+                {"item_id": "b", "score": 5.0, "rank": 3},
+            ],
+        }
+
+    def test_the_counts_go_down_when_someone_is_forgotten(self, run, shop, facts):
+        def counts():
+            found = run("recommend", shop, "--user", "zoe", "--fallback", "popular", "--json").json["recommendations"]
+            return {item["item_id"]: item["score"] for item in found[0]["items"]}
+
+        before = counts()
+        assert run("forget", shop, "--user", facts.long).code == 0
+        assert counts() == {item: count - (item in facts.ratings[facts.long]) for item, count in before.items()}
+
+
+class TestIntoAFile:
+    @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out"])
+    def test_the_file_holds_what_json_lists(self, run, learned, recommended, tmp_path, name):
+        result = run("recommend", learned, "--all", "--out", tmp_path / name)
+        assert result.out == f"wrote recommendations for 8 users to {tmp_path / name}\n"
+        table = pq.read_table(tmp_path / name) if name == "out.parquet" else pacsv.read_csv(tmp_path / name)
+        assert table.column_names == COLUMNS
+        assert table.to_pylist() == as_rows(recommended("--all"))
+
+    def test_json_also_says_where(self, run, learned, tmp_path):
+        found = run("recommend", learned, "--user", "ann", "--out", tmp_path / "out.csv", "--json").json
+        assert found["out"] == str(tmp_path / "out.csv")
+        assert len(found["recommendations"]) == 1
+
+    @pytest.mark.parametrize(("place", "reason"), [("nowhere/out.csv", "No such file or directory"), ("", "directory")])
+    @pytest.mark.parametrize("ending", ["", ".parquet"])
+    def test_a_file_that_can_not_be_written_is_wrong_use(self, run, learned, tmp_path, place, reason, ending):
+        target = tmp_path / (place + ending if place else f"folder{ending}")
+        if not place:
+            target.mkdir()
+        result = run("recommend", learned, "--all", "--out", target)
+        assert (result.code, result.out) == (2, "")
+        assert f"{target}: can't be written (" in result.err
+        assert reason in result.err
+        assert "give --out another file" in result.err
+
+
+def test_recommending_to_one_user_compiles_nothing_and_loads_no_gensim(learned, tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-c", COMPILED, "recommend", str(learned), "--user", "ann", "--json"],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert '"user_id": "ann"' in ended.stdout
+    assert ended.stderr == "[] False\n"
+    assert list(tmp_path.rglob("*.nb*")) == []

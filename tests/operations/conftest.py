@@ -1,0 +1,118 @@
+"""A small shop as a table, a reporter that remembers, and a recommender that is learned once."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+from erasable.operations import DiskHome, MemoryHome, Work, learn
+from erasable.operations.learn import learn_into
+from erasable.operations.prepare import NO_INPUTS
+from erasable.training import Config
+
+RATINGS = {
+    "ann": {"a": 5, "b": 4, "c": 1},
+    "bob": {"a": 4, "b": 5, "d": 2},
+    "cat": {"b": 3, "c": 4, "e": 5},
+    "dan": {"c": 2, "d": 5, "e": 4},
+    "eve": {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 1},
+    "fay": {"a": 3, "d": 3, "e": 1},
+}
+
+
+class Remembering:
+    """A reporter that remembers what it heard."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.work: list[tuple[str, int]] = []
+        self.done = 0
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    @contextmanager
+    def track(self, label: str, total: int) -> Iterator:
+        self.work.append((label, total))
+        yield self._advance
+
+    def _advance(self, done: int) -> None:
+        self.done += done
+
+
+@pytest.fixture
+def reporter() -> Remembering:
+    return Remembering()
+
+
+@pytest.fixture(scope="session")
+def ratings() -> dict[str, dict[str, int]]:
+    return RATINGS
+
+
+@pytest.fixture(scope="session")
+def as_table():
+    """Turn {user: {item: rating}} into an Arrow table."""
+
+    def build(ratings: dict[str, dict[str, int]]) -> pa.Table:
+        rows = [(user, item, rating) for user, has in ratings.items() for item, rating in has.items()]
+        users, items, values = zip(*rows, strict=True)
+        return pa.table({"user_id": users, "item_id": items, "rating": values})
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def table(as_table) -> pa.Table:
+    return as_table(RATINGS)
+
+
+@pytest.fixture(scope="session")
+def config() -> Config:
+    return Config(groups=3, epochs=3, batch=16, holdout=0.3)
+
+
+@pytest.fixture(scope="session")
+def learned(table, config, tmp_path_factory) -> Path:
+    """A workspace that has learned; to be read only."""
+    folder = tmp_path_factory.mktemp("operations") / "shop"
+    learn(table, folder, config)
+    return folder
+
+
+@pytest.fixture(params=["memory", "disk"])
+def home(request, learned, table, config, tmp_path):
+    """The same recommender in memory and on disk; it may be changed."""
+    if request.param == "disk":
+        return DiskHome(Path(shutil.copytree(learned, tmp_path / "shop")))
+    memory = MemoryHome()
+    learn_into(memory, table, config, NO_INPUTS, Work(1))
+    return memory
+
+
+@pytest.fixture(scope="session")
+def snapshot():
+    """What a home holds: arrays byte by byte, data, and counts."""
+
+    def take(home) -> SimpleNamespace:
+        with home.reading() as session:
+            state = session.state()
+            arrays = [
+                {name: array.tobytes() for name, array in session.checkpoints.get(link.fingerprint).arrays().items()}
+                for link in state.chain
+            ]
+            return SimpleNamespace(
+                names=[link.fingerprint for link in state.chain],
+                arrays=arrays,
+                groups=[group.digest() for group in state.knowledge.groups],
+                held_out=state.knowledge.held_out.digest(),
+                version=session.version,
+                erasures=session.erasures,
+                certificates=dict(session.issued()),
+            )
+
+    return take

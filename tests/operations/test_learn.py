@@ -1,0 +1,59 @@
+"""Learn, as the library and the service call it."""
+
+import pytest
+
+from erasable.errors import DataRefused, NotYet, WorkspaceError, WrongUse
+from erasable.operations import DiskHome, Work, learn
+from erasable.operations.learn import available_cores, samples_of
+from erasable.training import Config
+
+
+def test_it_counts_what_it_learned(table, config, tmp_path):
+    learned = learn(table, tmp_path / "shop", config)
+    assert (learned.users, learned.items, learned.interactions, learned.groups) == (6, 6, 21, 3)
+    assert learned.rating_scale == "1–5"
+    assert 0 < learned.held_out < 21
+    assert learned.seconds > 0
+
+
+def test_the_same_input_gives_the_same_bytes_on_any_number_of_threads(table, config, tmp_path, snapshot):
+    found = []
+    for threads in (1, 2, 3):
+        learn(table, tmp_path / str(threads), config, work=Work(threads))
+        found.append(snapshot(DiskHome(tmp_path / str(threads))))
+    assert found[0].arrays == found[1].arrays == found[2].arrays
+
+
+def test_a_group_may_be_empty(as_table, tmp_path):
+    table = as_table({"ann": {"a": 1}, "bob": {"b": 1}})
+    config = Config(grouping="independent", groups=9, epochs=9)
+    assert learn(table, tmp_path / "shop", config).groups == 9
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [({"model": "ease"}, NotYet), ({"grouping": "cbkm"}, NotYet), ({"rating_scale": (2, 3)}, DataRefused)],
+)
+def test_what_is_refused_leaves_no_folder(table, tmp_path, settings, error):
+    with pytest.raises(error):
+        learn(table, tmp_path / "deep" / "shop", Config(groups=2, **settings))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_use_is_refused_before_the_input_is_read(table, config, learned):
+    with pytest.raises(WorkspaceError, match="holds a workspace already"):
+        learn("no such file", learned, config)
+
+
+def test_work_takes_all_cores_and_refuses_none():
+    assert Work().threads == available_cores() >= 1
+    with pytest.raises(WrongUse, match="0 threads make no sense: give 1 or more"):
+        Work(0)
+
+
+def test_samples_are_positives_and_negatives_in_every_epoch_of_every_stage(as_table, tmp_path):
+    table = as_table({"ann": {"a": 1}, "bob": {"b": 1, "c": 1}})
+    learn(table, tmp_path / "shop", Config(groups=2, epochs=5, negatives=3))
+    with DiskHome(tmp_path / "shop").reading() as session:
+        # Three interactions with three negatives each; the two groups share five epochs, rounded up.
+        assert samples_of(session.state().knowledge) == 3 * 4 * 3

@@ -1,0 +1,203 @@
+"""The acceptance test of exactness, through the command: learn A and forget; learn B without what was erased.
+
+Both must hold the same checkpoints, byte for byte, and A must hold nothing of whom it forgot.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from erasable.cli.main import main
+
+ODD = "the-only-one-with-a-five-and-with-the-last-item"
+LONELY = "has-one-item"
+ALL = "has-every-item"
+USERS, ITEMS = 24, 14
+Row = tuple[str, str, int]
+
+
+def made_up() -> list[Row]:
+    """Ratings from 1 to 4, except one 5; one item that one user alone has; one user with one item, one with all."""
+    generator = np.random.default_rng(5)
+    names = [f"i{number:02d}" for number in range(ITEMS)]
+    rows = [(LONELY, names[3], 2)]
+    rows += [(ALL, item, int(generator.integers(1, 5))) for item in names[:-1]]
+    rows += [(ODD, item, 5 if item == names[-1] else 3) for item in (*names[:4], names[-1])]
+    for number in range(USERS):
+        chosen = generator.permutation(ITEMS - 1)[: generator.integers(4, 9)]
+        rows += [(f"u{number:02d}", names[item], int(generator.integers(1, 5))) for item in sorted(chosen)]
+    return rows
+
+
+ROWS = made_up()
+
+
+def write(path: Path, rows: Sequence[Row]) -> Path:
+    path.write_text("\n".join(["user_id,item_id,rating", *(",".join(map(str, row)) for row in rows)]) + "\n")
+    return path
+
+
+@dataclass(frozen=True)
+class Erasure:
+    """Calls of forget, and what they are about."""
+
+    calls: tuple[tuple[str, ...], ...]
+    users: frozenset[str] = frozenset()
+    pairs: frozenset[tuple[str, str]] = frozenset()
+
+    def left(self, rows: Sequence[Row]) -> list[Row]:
+        return [row for row in rows if row[0] not in self.users and row[:2] not in self.pairs]
+
+
+def whole(*users: str) -> Erasure:
+    return Erasure((tuple(word for user in users for word in ("--user", user)),), frozenset(users))
+
+
+def items_of(user: str) -> list[str]:
+    return [item for owner, item, _ in ROWS if owner == user]
+
+
+ERASURES = {
+    "one user": whole("u07"),
+    "the only one with a rating and an item": whole(ODD),
+    "the user with every item": whole(ALL),
+    "several users": whole("u01", LONELY, "u11", "u20"),
+    "some items": Erasure(
+        (("--user", "u03", "--item", items_of("u03")[0], "--item", items_of("u03")[2]),),
+        pairs=frozenset({("u03", items_of("u03")[0]), ("u03", items_of("u03")[2])}),
+    ),
+    "the last item of someone": Erasure((("--user", LONELY, "--item", items_of(LONELY)[0]),), frozenset({LONELY})),
+    "in several calls": Erasure(
+        (
+            ("--user", "u05", "--item", items_of("u05")[1]),
+            ("--user", ODD, "--user", "u13"),
+            ("--user", "u05", "--item", items_of("u05")[0]),
+            ("--user", "u00"),
+        ),
+        frozenset({ODD, "u13", "u00"}),
+        frozenset({("u05", items_of("u05")[1]), ("u05", items_of("u05")[0])}),
+    ),
+}
+SETTINGS = {
+    "nmf": ("--model", "nmf"),
+    "dmf": ("--model", "dmf"),
+    "holdout": ("--holdout", "0.2"),
+    "filter": ("--min-interactions", "3"),
+    "full budget": ("--epoch-budget", "full"),
+    "filter, holdout, dmf, full budget": (
+        *("--min-interactions", "3", "--holdout", "0.2"),
+        *("--model", "dmf", "--epoch-budget", "full"),
+    ),
+    "order by count": ("--order", "count", "--seed", "3", "--negatives", "1"),
+    "observed only": ("--negatives", "0", "--batch", "7"),
+}
+COMMON = ("--groups", "4", "--epochs", "6", "--batch", "64")
+
+
+@pytest.fixture
+def erasable(monkeypatch, capsys):
+    """Run the command, which must end well, and return what it says as JSON."""
+
+    def call(*words: object) -> dict:
+        monkeypatch.setattr(sys, "argv", ["erasable", *map(str, words), "--json"])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        assert (end.value.code or 0, said.err) == (0, "")
+        return json.loads(said.out)
+
+    return call
+
+
+def checkpoints(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.safetensors")}
+
+
+def texts_in(folder: Path) -> set[str]:
+    columns = [column for path in folder.rglob("*.parquet") for column in pq.read_table(path).columns]
+    return {value for column in columns for value in column.to_pylist() if isinstance(value, str)}
+
+
+@pytest.fixture
+def compare(erasable, tmp_path):
+    """Learn A, forget, learn B without what was erased, and compare."""
+
+    def call(erasure: Erasure, options_of_both: Sequence[str], *options_of_b: object) -> None:
+        a, b = tmp_path / "a", tmp_path / "b"
+        erasable("learn", write(tmp_path / "all.csv", ROWS), "--into", a, *options_of_both)
+        before = checkpoints(a)
+        certificates = [path for call in erasure.calls for path in erasable("forget", a, *call)["certificates"]]
+        erasable(
+            "learn", write(tmp_path / "left.csv", erasure.left(ROWS)), "--into", b, *options_of_both, *options_of_b
+        )
+        assert checkpoints(a) == checkpoints(b)
+        assert checkpoints(a) != before
+        assert erasable("verify", a)["identical"] is True
+        assert_nothing_is_left(a, erasure, certificates)
+
+    return call
+
+
+def assert_nothing_is_left(folder: Path, erasure: Erasure, certificates: Sequence[str]) -> None:
+    assert not texts_in(folder) & erasure.users
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    for user in erasure.users & {ODD, LONELY, ALL}:
+        assert not [path for path in files if user.encode() in path.read_bytes() or user in path.name]
+    assert sorted(map(str, (folder / "certificates").iterdir())) == sorted(certificates)
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("erasure", ERASURES.values(), ids=ERASURES)
+def test_laser_with_the_groups_and_the_catalogue_of_the_first(compare, tmp_path, erasure, settings):
+    # With the filter on, whoever it dropped can't be forgotten.
+    if "--min-interactions" in settings and LONELY in erasure.users:
+        erasure = whole("u01", "u11", "u20")
+    given = ("--catalogue", tmp_path / "a", "--groups-from", tmp_path / "a")
+    compare(erasure, (*COMMON, *settings), *given)
+
+
+@pytest.mark.parametrize("model", ["nmf", "dmf"])
+@pytest.mark.parametrize("holdout", ["0", "0.2"])
+@pytest.mark.parametrize("erasure", ERASURES.values(), ids=ERASURES)
+def test_independent_groups_without_the_groups_of_the_first(compare, tmp_path, erasure, model, holdout):
+    items = sorted({item for _, item, _ in ROWS})
+    (tmp_path / "items.txt").write_text("\n".join(items))
+    declared = ("--catalogue", str(tmp_path / "items.txt"), "--rating-scale", "1", "5")
+    compare(erasure, (*COMMON, "--grouping", "independent", "--model", model, "--holdout", holdout, *declared))
+
+
+@pytest.mark.parametrize("model", ["nmf", "dmf"])
+@pytest.mark.parametrize("holdout", ["0", "0.2"])
+@pytest.mark.parametrize("erasure", ERASURES.values(), ids=ERASURES)
+def test_retrain_with_the_catalogue_of_the_first(compare, tmp_path, erasure, model, holdout):
+    options = (*COMMON, "--strategy", "retrain", "--rating-scale", "1", "5", "--model", model, "--holdout", holdout)
+    compare(erasure, options, "--catalogue", tmp_path / "a")
+
+
+def test_the_comparison_can_fail(erasable, tmp_path):
+    """Without the groups of the first, or with one row more, the checkpoints differ."""
+    a, b, c = tmp_path / "a", tmp_path / "b", tmp_path / "c"
+    erasure = whole(ODD)
+    erasable("learn", write(tmp_path / "all.csv", ROWS), "--into", a, *COMMON)
+    erasable("forget", a, *erasure.calls[0])
+    left = erasure.left(ROWS)
+    erasable("learn", write(tmp_path / "left.csv", left), "--into", b, *COMMON)
+    given = ("--catalogue", a, "--groups-from", a)
+    erasable("learn", write(tmp_path / "less.csv", left[1:]), "--into", c, *COMMON, *given)
+    assert not checkpoints(a).keys() & checkpoints(b).keys()
+    assert checkpoints(a) != checkpoints(c)
+
+
+def test_the_person_alone_shaped_the_scale_and_the_catalogue(erasable, tmp_path):
+    """What makes the erasure of the odd one hard: without them, scale and catalogue would be recognised otherwise."""
+    everything = erasable("learn", write(tmp_path / "all.csv", ROWS), "--into", tmp_path / "a", *COMMON)
+    without = erasable("learn", write(tmp_path / "left.csv", whole(ODD).left(ROWS)), "--into", tmp_path / "b", *COMMON)
+    assert (everything["items"], without["items"]) == (ITEMS, ITEMS - 1)
+    assert max(rating for _, _, rating in whole(ODD).left(ROWS)) == 4
