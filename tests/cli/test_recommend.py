@@ -178,6 +178,16 @@ class TestIntoAFile:
         assert reason in result.err
         assert "give --out another file" in result.err
 
+    @pytest.mark.parametrize("place", ["out.csv", "data/out.csv", "data/../out.csv"])
+    def test_no_file_is_written_into_the_workspace_where_it_would_outlive_an_erasure(
+        self, run, shop, content_of, place
+    ):
+        before = content_of(shop)
+        result = run("recommend", shop, "--all", "--out", shop / place)
+        assert (result.code, result.out) == (2, "")
+        assert f"{shop / place} lies in the workspace, where it would outlive an erasure" in result.err
+        assert content_of(shop) == before
+
 
 def test_recommending_to_one_user_compiles_nothing_and_loads_no_gensim(learned, tmp_path):
     ended = subprocess.run(

@@ -36,7 +36,7 @@ class Remembering:
         self.notes.append(text)
 
     @contextmanager
-    def track(self, label: str, total: int) -> Iterator:
+    def track(self, label: str, total: int | None = None) -> Iterator:
         self.work.append((label, total))
         yield self._advance
 

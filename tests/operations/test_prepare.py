@@ -68,8 +68,8 @@ class TestDecidedElsewhere:
         assert len(original.groups) == 3
         assert original.scale == RatingScale(0, 6)
         assert (original.config.grouping, original.config.order, original.config.groups) == ("random", "count", 3)
-        # Without someone, the filter alone would drop more: nobody else has many of eve's items.
-        fewer = {user: has for user, has in ratings.items() if user not in ("eve", "dan")}
+        # Among those left, only one has c and only one has e: computed anew, the filter would drop both.
+        fewer = {user: ratings[user] for user in ("ann", "bob", "fay")}
         without = prepared(as_table(fewer), Inputs(groups_from=given), min_interactions=2)
         assert users_of(without) == [[u for u in group if u in fewer] for group in users_of(original)]
         assert without.kept_items == original.kept_items

@@ -131,10 +131,9 @@ class TestNothingPersonal:
         assert not {link["digest"] for link in facts["chain"]} & {link["digest"] for link in other["chain"]}
 
     def test_a_salted_digest_is_keyed_blake2b(self):
-        # Worked out with: printf abc | b2sum, which has no key, gives another; this is hashlib's keyed form.
-        assert salted_digest(SALT, "abc") == salted_digest(SALT, "abc")
-        assert salted_digest(SALT, "abc") != salted_digest(SALT, "abd")
-        assert len(salted_digest(SALT, "abc")) == 64
+        expected = "3a203738434b9f02fd32efeb5d4cac4f49b403086897f8dc04bb9dfe19c6676b"
+        assert salted_digest(SALT, "abc") == expected
+        assert salted_digest(SALT, "abd") != expected
 
     def test_the_salt_in_force_lies_in_the_manifest_and_goes_with_the_version(self, tmp_path):
         learn(shop(), tmp_path / "shop", Config(groups=2, epochs=2))

@@ -28,11 +28,11 @@ class TerminalReporter:
             err.print(text, style="dim", markup=False, emoji=False)
 
     @contextmanager
-    def track(self, label: str, total: int) -> Iterator[Advance]:
-        """Show a bar with the time left; it vanishes when the work is done."""
+    def track(self, label: str, total: int | None = None) -> Iterator[Advance]:
+        """Show a bar, with the time left if the size is known; it vanishes when the work is done."""
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         with Progress(*columns, console=err, transient=True, disable=not self._shown) as progress:
-            task = progress.add_task(label, total=max(total, 1))
+            task = progress.add_task(label, total=total)
             yield lambda done: progress.advance(task, done)
 
 

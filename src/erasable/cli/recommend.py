@@ -36,6 +36,8 @@ def command(
     """Recommend items to users."""
     if everyone == bool(users or users_file):
         raise WrongUse("say for whom: give --user U (may be repeated), --users-file F or --all")
+    if out is not None and out.resolve().is_relative_to(folder.resolve()):
+        raise WrongUse(f"{out} lies in the workspace, where it would outlive an erasure: give --out a file elsewhere")
     wanted = None if everyone else _user_ids(users, users_file)
     found = recommend(DiskHome(folder), wanted, k, fallback == "popular", work_with(threads, quiet or json_output))
     if out is not None:

@@ -58,7 +58,8 @@ def evaluate(
             held_out = state.knowledge.held_out
         else:
             raise Refused("nothing was held out: learn with --holdout 0.1, or give --test FILE")
-        return whole_catalogue(state, session.checkpoints, held_out, work.threads)
+        with work.reporter.track("evaluating"):
+            return whole_catalogue(state, session.checkpoints, held_out, work.threads)
 
 
 def show(home: Home, user: str) -> Holding:

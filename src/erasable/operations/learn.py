@@ -75,7 +75,8 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
     knowledge = prepare(source, config, inputs, work.reporter)
     with work.training("learning", samples_of(knowledge)) as effort:
         state = train_chain(knowledge, session.checkpoints, effort)
-    session.commit(state)
+    with work.reporter.track("saving"):
+        session.commit(state)
     return Learned(
         users=knowledge.users,
         items=len(knowledge.catalogue.items),

@@ -58,7 +58,8 @@ def prepare(source: Any, config: Config, inputs: Inputs, reporter: Reporter) -> 
     """Read interactions and decide everything that learning rests on."""
     given = _given(config, inputs)
     config = _with_given(config, given, inputs)
-    read = read_interactions(source, inputs.columns)
+    with reporter.track("reading"):
+        read = read_interactions(source, inputs.columns)
     for note in read.notes:
         reporter.note(note)
     with _naming(source):

@@ -13,8 +13,8 @@ class Reporter(Protocol):
     def note(self, text: str) -> None:
         """Hear a fact worth knowing."""
 
-    def track(self, label: str, total: int) -> AbstractContextManager[Advance]:
-        """Follow work of a known size; what is yielded is called with each part done."""
+    def track(self, label: str, total: int | None = None) -> AbstractContextManager[Advance]:
+        """Follow work, of a known size if it is; what is yielded is called with each part done."""
 
 
 class Silent:
@@ -24,7 +24,7 @@ class Silent:
         """Ignore a note."""
 
     @contextmanager
-    def track(self, label: str, total: int) -> Iterator[Advance]:
+    def track(self, label: str, total: int | None = None) -> Iterator[Advance]:
         """Ignore progress."""
         yield lambda done: None
 
