@@ -11,7 +11,6 @@ from erasable.cli.options import (
     COLUMN_OPTIONS,
     CONFIG_OPTIONS,
     columns_from,
-    config_from,
     parameters_of,
     settings_options,
     work_with,
@@ -110,9 +109,9 @@ def test_a_command_receives_its_own_options_and_those_that_were_given():
 
 def test_a_wrong_value_is_said_in_terms_of_its_option():
     with pytest.raises(WrongUse, match="wrong setting --epoch-budget: Input should be 'shared' or 'full'"):
-        config_from({"epoch_budget": "some"})
+        Config.of({"epoch_budget": "some"})
     with pytest.raises(WrongUse, match=r"^wrong setting: the policy independent needs"):
-        config_from({"policy": "independent"})
+        Config.of({"policy": "independent"})
     with pytest.raises(WrongUse, match="wrong setting --time-column: Input should be a valid string"):
         columns_from({"time_column": 3})
 

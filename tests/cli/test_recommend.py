@@ -92,7 +92,7 @@ class TestForWhom:
         assert [one for one in found if one["user_id"] == "cat"] == recommended("--user", "cat")
 
     @pytest.mark.parametrize(
-        "text", ["dan\nann\n", "dan\r\n\r\nann", "user_id\ndan\nann\n", "user_id,item_id\ndan,c\ndan,d\nann,\n"]
+        "text", ["dan\nann\n", "dan\r\n\r\nann", "user_id\ndan\nann\n", "user_id,item_id\ndan,c\ndan,d\nann,a\n"]
     )
     def test_a_file_names_users(self, recommended, tmp_path, text):
         (tmp_path / "users").write_bytes(text.encode())

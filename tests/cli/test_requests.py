@@ -59,8 +59,9 @@ class TestFile:
         assert read("user_id,item_id\nann,a\nbob,b\nann,c\n") == [Request("ann", ("a", "c")), Request("bob", ("b",))]
 
     @pytest.mark.parametrize("text", ["ann,\n", "ann\n", "ann,a\nann,\n", "ann,\nann,a\n"])
-    def test_a_user_without_an_item_anywhere_asks_for_everything(self, read, text):
-        assert read("user_id,item_id\n" + text) == [Request("ann")]
+    def test_a_blank_item_is_refused_since_it_could_forget_more_than_was_asked(self, read, text):
+        with pytest.raises(DataRefused, match=r"file, line \d: is no user_id,item_id"):
+            read("user_id,item_id\n" + text)
 
     def test_spaces_in_the_header_do_not_turn_items_into_whole_people(self, read):
         assert read("user_id, item_id\nann,a\n") == [Request("ann", ("a",))]

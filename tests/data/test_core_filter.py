@@ -16,9 +16,7 @@ def table(some):
 
 def as_pairs(interactions):
     users, items = interactions.users.texts(), interactions.items.texts()
-    return {
-        (users[u], items[i]) for u, i in zip(interactions.user_index, interactions.item_index, strict=True)
-    }
+    return {(users[u], items[i]) for u, i in zip(interactions.user_index, interactions.item_index, strict=True)}
 
 
 def plain_core(some, minimum):

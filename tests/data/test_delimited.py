@@ -117,9 +117,9 @@ def test_a_file_that_holds_too_little_is_refused(tmp_path, content, reason):
         read(tmp_path, content)
 
 
-ids = st.text(
-    st.characters(codec="utf-8", exclude_characters='\0\x1f\r\n",:;|\t '), min_size=1, max_size=3
-).filter(lambda text: not text.startswith("\ufeff"))
+ids = st.text(st.characters(codec="utf-8", exclude_characters='\0\x1f\r\n",:;|\t '), min_size=1, max_size=3).filter(
+    lambda text: not text.startswith("\ufeff")
+)
 table = st.dictionaries(st.tuples(ids, ids), st.integers(1, 5), min_size=2, max_size=8)
 
 

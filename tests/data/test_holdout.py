@@ -19,9 +19,7 @@ def table(some):
 
 def as_pairs(interactions):
     users, items = interactions.users.texts(), interactions.items.texts()
-    return {
-        (users[u], items[i]) for u, i in zip(interactions.user_index, interactions.item_index, strict=True)
-    }
+    return {(users[u], items[i]) for u, i in zip(interactions.user_index, interactions.item_index, strict=True)}
 
 
 @given(pairs, rates, st.integers(0, 9))

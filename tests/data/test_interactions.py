@@ -180,9 +180,7 @@ def test_a_single_text_is_no_list_of_users():
 )
 def test_the_object_checks_itself(users, user_index, item_index, rating, reason):
     with pytest.raises(DataRefused, match=reason):
-        Interactions(
-            Ids.of(users), Ids.of("xy"), np.array(user_index), np.array(item_index), np.array(rating)
-        )
+        Interactions(Ids.of(users), Ids.of("xy"), np.array(user_index), np.array(item_index), np.array(rating))
 
 
 def test_a_mask_of_the_wrong_kind_is_refused():

@@ -27,9 +27,7 @@ def test_a_separator_that_splits_evenly_is_preferred(tmp_path):
 
 def test_what_was_recognised_is_said_in_words(tmp_path):
     text = "user_id,item_id,rating,timestamp\na,b,3,9\n"
-    assert (
-        str(layout_of(tmp_path, text)) == "comma-separated with a header; user_id, item_id, rating, timestamp"
-    )
+    assert str(layout_of(tmp_path, text)) == "comma-separated with a header; user_id, item_id, rating, timestamp"
     assert (
         str(layout_of(tmp_path, "a,b,3\n"))
         == "comma-separated without a header; columns 1, 2, 3 are user, item, rating"

@@ -55,10 +55,7 @@ def test_a_reader_of_batches_is_a_table():
 def test_a_file_and_a_table_give_the_same_bytes(tmp_path):
     path = tmp_path / "f.csv"
     pd.DataFrame(TABLE).to_csv(path, index=False)
-    assert (
-        read_interactions(path).interactions.digest()
-        == read_interactions(pa.table(TABLE)).interactions.digest()
-    )
+    assert read_interactions(path).interactions.digest() == read_interactions(pa.table(TABLE)).interactions.digest()
 
 
 @pytest.mark.parametrize("name", ["f.parquet", "f.pq", "noname"])

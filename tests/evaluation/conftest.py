@@ -1,57 +1,23 @@
-"""A state made by hand: five items, three users in two groups, and scores that anyone can read off."""
+"""The kit as fixtures: modules of tests/kit by name."""
 
-from dataclasses import dataclass
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
-from erasable.data import Catalogue, Interactions, RatingScale
-from erasable.models import Parameters
-from erasable.models.nmf_kernel import ROW, SHAPES, WIDTH
-from erasable.training import ORIGIN, Checkpoint, Config, Knowledge, Link, MemoryStore, State
 
-ITEMS = ["a", "b", "c", "d", "e"]
-OWNED = [{"ann": ["a"], "bob": ["b"]}, {"cat": ["c"]}]
-SCORES = {"ann": [5, 4, 3, 2, 1], "bob": [0, 9, -1, 3, 3], "cat": [1, 0, 9, 2, 0]}
-
-
-def interactions(items_of: dict[str, list[str]]) -> Interactions:
-    pairs = [(user, item) for user, items in items_of.items() for item in items]
-    users, items = (pa.array([pair[side] for pair in pairs], pa.string()) for side in (0, 1))
-    return Interactions.from_columns(users, items)[0]
-
-
-def shared_parameters(product_weight: float) -> dict[str, np.ndarray]:
-    """Return an NMF whose score is the product of the rows alone, and whose items are unit vectors."""
-    shared = {name: np.zeros(shape, np.float32) for name, shape in SHAPES.items()}
-    shared["product_out"][:] = product_weight
-    return {"item": np.eye(len(ITEMS), ROW, dtype=np.float32), **shared}
-
-
-def personal_rows(users: list[str]) -> np.ndarray:
-    rows = np.zeros((len(users), ROW), np.float32)
-    for row, user in zip(rows, users, strict=True):
-        row[: len(ITEMS)] = SCORES[user]
-        row[WIDTH:] = 7  # the part for the layers, whose weights are zero
-    return rows
-
-
-@dataclass(frozen=True)
-class Learned:
-    state: State
-    checkpoints: MemoryStore
+def _from_kit(name: str) -> ModuleType:
+    path = Path(__file__).parents[1] / "kit" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"kit_{name}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture
-def learned() -> Learned:
-    catalogue = Catalogue.from_items(ITEMS)
-    groups = tuple(interactions(owned).with_items(catalogue.items) for owned in OWNED)
-    held_out = interactions({"ann": ["b", "e"], "cat": ["e"]}).with_items(catalogue.items)
-    knowledge = Knowledge(Config(groups=2), catalogue, RatingScale(1, 1), groups, held_out)
-    store = MemoryStore()
-    # The first stage's shared parameters would score everything 0: whoever uses them is found out.
-    for name, parent, weight, group in (("one", ORIGIN, 0.0, groups[0]), ("two", "one", 1.0, groups[1])):
-        rows = personal_rows(group.users.texts())
-        store.put(Checkpoint(name, parent, Parameters(shared_parameters(weight), {"user": rows})))
-    return Learned(State(knowledge, (Link("one", ORIGIN, 1, 1.0), Link("two", "one", 1, 1.0))), store)
+def learned() -> object:
+    """A state made by hand, whose scores anyone can read off."""
+    return _from_kit("handmade").handmade()

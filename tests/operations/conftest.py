@@ -90,7 +90,8 @@ def home(request, learned, table, config, tmp_path):
     if request.param == "disk":
         return DiskHome(Path(shutil.copytree(learned, tmp_path / "shop")))
     memory = MemoryHome()
-    learn_into(memory, table, config, NO_INPUTS, Work(1))
+    with memory.writing() as session:
+        learn_into(session, table, config, NO_INPUTS, Work(1))
     return memory
 
 

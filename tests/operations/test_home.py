@@ -2,8 +2,10 @@
 
 import pytest
 
-from erasable.errors import WorkspaceError
-from erasable.operations import DiskHome, MemoryHome, forget
+from erasable.errors import WorkspaceBusy, WorkspaceError, WrongUse
+from erasable.operations import DiskHome, MemoryHome, Work, forget
+from erasable.operations.learn import learn_into
+from erasable.operations.prepare import NO_INPUTS
 from erasable.training import numeric_environment
 from erasable.unlearning import Request
 
@@ -41,8 +43,37 @@ def test_places_of_certificates(tmp_path):
 
 
 def test_a_memory_that_has_learned_nothing_says_so():
-    with pytest.raises(RuntimeError, match="nothing was learned yet"):
-        MemoryHome().state()
+    with MemoryHome().reading() as session, pytest.raises(WrongUse, match="nothing was learned yet"):
+        session.state()
+
+
+def test_a_second_writer_in_memory_is_refused_and_a_reader_keeps_what_it_began_with(table, config):
+    home = MemoryHome()
+    with home.writing() as session:
+        learn_into(session, table, config, NO_INPUTS, Work(1))
+    with home.reading() as reading:
+        before = reading.state()
+        with home.writing(), pytest.raises(WorkspaceBusy), home.writing():
+            pass
+        forget(home, [Request(before.knowledge.groups[0].users[0])])
+        assert reading.state() is before
+        assert all(link.fingerprint in reading.checkpoints for link in before.chain)
+    with home.reading() as session:
+        assert session.state().knowledge.users == before.knowledge.users - 1
+
+
+def test_what_fails_in_memory_changes_nothing(table, config):
+    home = MemoryHome()
+
+    def learn_and_be_stopped():
+        with home.writing() as session:
+            learn_into(session, table, config, NO_INPUTS, Work(1))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learn_and_be_stopped()
+    with home.reading() as session, pytest.raises(WrongUse):
+        session.state()
 
 
 def test_a_disk_that_has_learned_nothing_says_so(tmp_path):

@@ -4,7 +4,8 @@ import pytest
 
 from erasable.errors import DataRefused, NotYet, WorkspaceError, WrongUse
 from erasable.operations import DiskHome, Work, learn
-from erasable.operations.learn import available_cores, samples_of
+from erasable.operations.learn import samples_of
+from erasable.operations.work import available_cores
 from erasable.training import Config
 
 

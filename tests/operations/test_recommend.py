@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from erasable.errors import UnknownUser
-from erasable.evaluation import Scoring
 from erasable.operations import DiskHome, Work, forget, learn, recommend
-from erasable.training import Config
+from erasable.training import Config, Scoring
 from erasable.unlearning import Request
 
 

@@ -6,7 +6,6 @@ import polars
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
-from pydantic import ValidationError
 from scipy import sparse
 
 from erasable import Recommender
@@ -219,7 +218,7 @@ class TestWrongUse:
         "settings", [{"groups": 0}, {"colour": "red"}, {"model": "svd"}, {"holdout": 1.0}, {"rating_scale": (5, 1)}]
     )
     def test_settings_that_make_no_sense_are_refused_at_once(self, settings):
-        with pytest.raises(ValidationError):
+        with pytest.raises(WrongUse):
             Recommender(**settings)
 
     @pytest.mark.parametrize("settings", [{"strategy": "sisa"}, {"policy": "regroup"}])

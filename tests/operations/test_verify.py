@@ -30,7 +30,8 @@ def test_one_other_number_is_different(home):
 
 @pytest.mark.parametrize("home", ["memory"], indirect=True)
 def test_another_environment_can_not_be_told(home):
-    home.environment = {**home.environment, "machine": "abacus"}
+    with home.reading() as session:
+        session.environment["machine"] = "abacus"
     found = verify(home)
     assert (found.identical, found.compared) == (None, 0)
     assert "was abacus" in found.reason

@@ -70,7 +70,11 @@ class TestWhatItSays:
         assert facts["rating_scale"] == [1, 5]
         assert facts["settings"] == state.knowledge.config.model_dump(mode="json")
         assert facts["environment"] == numeric_environment()
-        assert facts["catalogue"] == {"declared": False, "items": 4, "digest": state.knowledge.catalogue.digest()}
+        assert facts["catalogue"] == {
+            "declared": False,
+            "items": 4,
+            "digest": salted_digest(SALT, state.knowledge.catalogue.digest()),
+        }
         assert (facts["stages_rerun"], facts["stages_total"]) == (plan.stages_rerun, 2)
         assert facts["cost_ratio"] == plan.cost_ratio
         assert facts["seconds"] == 1.235

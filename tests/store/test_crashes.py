@@ -16,7 +16,7 @@ def whole_manifest(path) -> Manifest:
         assert [len(group) for group in state.knowledge.groups] == [g.interactions for g in workspace.manifest.groups]
         for link in state.chain:
             workspace.checkpoints.get(link.fingerprint)
-        workspace.certificates()
+        workspace.issued()
         return workspace.manifest
 
 
@@ -41,8 +41,9 @@ def test_a_learn_killed_anywhere_leaves_nothing_or_everything_and_can_be_repeate
     assert change > 40
 
 
-def test_a_forget_killed_anywhere_leaves_the_state_before_or_after_and_the_next_writer_sweeps(
-    versions, swift_path, killed_at, content_of
+@pytest.mark.parametrize("opened", [Workspace.reading, Workspace.writing])
+def test_a_forget_killed_anywhere_leaves_the_state_before_or_after_and_whoever_opens_it_next_sweeps(
+    versions, swift_path, killed_at, content_of, opened
 ):
     before = whole_manifest(versions.learn(swift_path / "undisturbed")).files
     versions.forget(swift_path / "undisturbed")
@@ -51,17 +52,36 @@ def test_a_forget_killed_anywhere_leaves_the_state_before_or_after_and_the_next_
     for change in range(1, 1000):
         path = versions.learn(swift_path / f"shop-{change}")
         died = killed_at(change, lambda path=path: versions.forget(path))
+        with opened(path) as workspace:
+            left = set(content_of(path))
+            assert workspace.leftovers == ()
         found = whole_manifest(path)
         assert found.files == (before if found.version == 1 else after)
-        with Workspace.writing(path):
-            pass
-        assert set(content_of(path)) == {"manifest.json", *found.files}
+        assert left == set(content_of(path)) == {"manifest.json", *found.files}
         seen.append(found.version)
         if not died:
             break
     # First the old version, then the new one, and both were met.
     assert seen == sorted(seen)
     assert set(seen) == {1, 2}
+
+
+def test_a_reader_who_sweeps_can_itself_be_killed_anywhere(versions, swift_path, killed_at, content_of):
+    def read(path):
+        with Workspace.reading(path):
+            pass
+
+    died, change = True, 0
+    while died:
+        change += 1
+        path = versions.learn(swift_path / f"shop-{change}")
+        for leftover in ("checkpoints/old.safetensors", "data/old.parquet", "manifest.json.new"):
+            (path / leftover).write_bytes(b"left over")
+        died = killed_at(change, lambda path=path: read(path))
+        named = whole_manifest(path).files
+        assert set(content_of(path)) == {"manifest.json", *named}
+    # Flush the manifest, remove three files, flush three folders, and once undisturbed.
+    assert change == 1 + 3 + 3 + 1
 
 
 def test_a_forget_that_was_killed_can_be_repeated(versions, swift_path, killed_at):

@@ -56,7 +56,7 @@ def test_a_file_is_no_place_for_a_workspace(tmp_path):
 def test_the_rest_of_a_killed_learn_is_taken_over_and_swept(versions, tmp_path, content_of):
     shop = tmp_path / "shop"
     (shop / "checkpoints").mkdir(parents=True)
-    for name in ("writer.lock", "reader.lock", "config.json", "checkpoints/half.safetensors"):
+    for name in ("writer.lock", "reader.lock", "gate.lock", "config.json", "checkpoints/half.safetensors"):
         (shop / name).write_bytes(b"")
     versions.learn(shop)
     assert "checkpoints/half.safetensors" not in content_of(shop)

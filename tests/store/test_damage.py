@@ -27,7 +27,7 @@ def read_everything(path) -> None:
         list(state.knowledge.groups)
         for link in state.chain:
             workspace.checkpoints.get(link.fingerprint)
-        workspace.certificates()
+        workspace.issued()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,7 +1,7 @@
 import pytest
 
 from erasable.errors import WorkspaceDamaged, WorkspaceError
-from erasable.store.folder import CheckedFolder, sweep
+from erasable.store.folder import CheckedFolder
 
 
 @pytest.fixture
@@ -50,12 +50,3 @@ def test_a_folder_in_the_place_of_a_file_is_told(folder):
     (folder.root / "config.json").mkdir()
     with pytest.raises(WorkspaceError, match="can't be read"):
         folder.read("config.json")
-
-
-def test_sweeping_removes_our_files_that_are_not_named(folder):
-    folder.write("data/a.parquet", b"one")
-    folder.write("data/b.parquet", b"two")
-    (folder.root / "notes.txt").write_text("mine")
-    sweep(folder.root, {"data/a.parquet"})
-    left = sorted(path.name for path in folder.root.rglob("*") if path.is_file())
-    assert left == ["a.parquet", "notes.txt"]

@@ -8,7 +8,7 @@ def test_our_files_are_told_from_those_of_others(tmp_path):
     ours = ["catalogue-0123456789ab.parquet", "checkpoints/x.safetensors", "config.json", "manifest.json.new"]
     others = ["catalogue.parquet", "config-mine.json", "notes.txt"]
     (tmp_path / "checkpoints").mkdir()
-    for name in [*ours, *others, "manifest.json", "writer.lock", "reader.lock"]:
+    for name in [*ours, *others, "manifest.json", "writer.lock", "reader.lock", "gate.lock"]:
         (tmp_path / name).write_bytes(b"")
     assert own_files(tmp_path) == ours
     assert foreign_entries(tmp_path) == others

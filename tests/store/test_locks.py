@@ -1,8 +1,10 @@
+import fcntl
 import threading
 
 import pytest
 
 from erasable.errors import WorkspaceBusy
+from erasable.store import Workspace
 from erasable.store.locks import exclusive_reader_lock, shared_reader_lock, writer_lock
 
 
@@ -32,6 +34,67 @@ def test_a_change_of_version_waits_for_readers(tmp_path):
         order.append("read")
     writer.join()
     assert order == ["read", "changed"]
+
+
+def test_a_reader_who_comes_while_a_change_of_version_waits_is_let_in_after_it(tmp_path):
+    order = []
+
+    def change():
+        with exclusive_reader_lock(tmp_path):
+            order.append("changed")
+
+    def read():
+        with shared_reader_lock(tmp_path):
+            order.append("read")
+
+    writer, reader = threading.Thread(target=change), threading.Thread(target=read)
+    with shared_reader_lock(tmp_path):
+        writer.start()
+        while not _is_held(tmp_path / "gate.lock"):
+            pass
+        reader.start()
+        reader.join(0.05)
+    writer.join()
+    reader.join()
+    assert order == ["changed", "read"]
+
+
+def _is_held(path) -> bool:
+    with path.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def test_readers_who_overlap_for_good_do_not_keep_a_commit_from_ending(versions, learned):
+    entered, done, news = [0], threading.Event(), threading.Condition()
+
+    def read_until_the_next_is_inside():
+        while not done.is_set():
+            with Workspace.reading(learned), news:
+                entered[0] += 1
+                news.notify_all()
+                # The next one stands outside while a commit waits; only then does this time pass.
+                news.wait_for(lambda mine=entered[0]: entered[0] > mine, timeout=0.3)
+
+    readers = [threading.Thread(target=read_until_the_next_is_inside) for _ in range(3)]
+    writer = threading.Thread(target=lambda: versions.forget(learned), daemon=True)
+    for reader in readers:
+        reader.start()
+    try:
+        with news:
+            assert news.wait_for(lambda: entered[0] > 3, timeout=60)
+        writer.start()
+        writer.join(20)
+        assert not writer.is_alive(), "the commit still waits"
+    finally:
+        done.set()
+        for reader in readers:
+            reader.join()
+    with Workspace.reading(learned) as workspace:
+        assert workspace.version == 2
 
 
 def test_an_error_inside_the_lock_stays_what_it_is(tmp_path):

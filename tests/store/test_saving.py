@@ -60,14 +60,19 @@ def test_a_changed_config_goes_by_another_name(learned):
     assert not (learned / "config.json").exists()
 
 
-def test_cohesion_stays_until_other_is_given(versions, learned):
+@pytest.mark.parametrize("cohesion", [(0.1, 0.2, 1 / 3, 0.4), None])
+def test_cohesion_comes_back_as_it_was(learned, cohesion):
     with Workspace.writing(learned) as workspace:
-        workspace.commit(workspace.state(), cohesion=[0.1, 0.2, None, 0.4])
-    versions.forget(learned)
-    with Workspace.writing(learned) as workspace:
-        assert [group.cohesion for group in workspace.manifest.groups] == [0.1, 0.2, None, 0.4]
-        with pytest.raises(WrongUse, match="one number for each"):
-            workspace.commit(workspace.state(), cohesion=[0.1])
+        workspace.commit(changed(workspace.state(), cohesion=cohesion))
+        assert [group.cohesion for group in workspace.manifest.groups] == list(cohesion or [None] * 4)
+    assert reloaded(learned).knowledge.cohesion == cohesion
+
+
+def test_cohesion_of_other_groups_is_refused(learned, content_of):
+    before = content_of(learned)
+    with Workspace.writing(learned) as workspace, pytest.raises(WrongUse, match="one number for each"):
+        workspace.commit(changed(workspace.state(), cohesion=(0.1,)))
+    assert content_of(learned) == before
 
 
 def test_a_state_whose_checkpoints_are_not_there_is_refused(versions, learned, content_of):

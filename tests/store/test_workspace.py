@@ -128,7 +128,6 @@ def test_the_manifest_says_what_is_there(versions, learned):
     with Workspace.reading(learned) as workspace:
         manifest = workspace.manifest
         assert manifest.environment == numeric_environment()
-        assert manifest.facts == {"input": "made up"}
         assert sum(group.users for group in manifest.groups) == versions.learned.knowledge.users
         assert [group.position for group in manifest.groups] == [0, 1, 2, 3]
         assert manifest.catalogue.versions == (30,)
@@ -139,7 +138,7 @@ def test_certificates_are_added_one_for_each_erasure(versions, forgotten):
     with Workspace.writing(forgotten) as workspace:
         assert workspace.erasures == 1
         workspace.commit(workspace.state(), {"request-0": b"{}"})
-        assert [path.name for path in workspace.certificates()] == ["request-1.json", "request-0.json"]
+        assert list(workspace.issued()) == ["request-1", "request-0"]
         assert workspace.erasures == 2
     assert (forgotten / "certificates/request-1.json").read_bytes() == b'{"erased": 1}'
 
@@ -156,13 +155,6 @@ def test_issued_certificates_go_by_request_id(forgotten):
     with Workspace.reading(forgotten) as workspace:
         assert workspace.issued() == {"request-1": b'{"erased": 1}'}
         assert (workspace.version, workspace.environment) == (2, numeric_environment())
-
-
-def test_facts_stay_until_others_are_given(versions, forgotten):
-    with Workspace.writing(forgotten) as workspace:
-        assert workspace.manifest.facts == {"input": "made up"}
-        workspace.commit(workspace.state(), facts={"b": (1, 2)})
-        assert workspace.manifest.facts == {"b": [1, 2]}
 
 
 def test_after_a_commit_the_same_block_sees_the_new_version(versions, learned):
@@ -197,24 +189,9 @@ def test_what_is_not_committed_is_swept_at_the_end(versions, learned, content_of
     assert content_of(learned) == before
 
 
-def test_a_writer_sweeps_what_a_killed_command_left_and_nothing_else(learned, content_of):
-    before = content_of(learned)
-    for leftover in (
-        "checkpoints/old.safetensors",
-        "data/group-000-0123456789ab.parquet",
-        "manifest.json.new",
-    ):
-        (learned / leftover).write_bytes(b"left over")
-    (learned / "notes.txt").write_text("somebody's own")
-    with Workspace.reading(learned):
-        assert (learned / "manifest.json.new").exists()
-    with Workspace.writing(learned):
-        pass
-    assert content_of(learned) == before | {"notes.txt": b"somebody's own"}
-
-
-def test_readers_change_nothing_but_their_lock(learned):
-    (learned / "reader.lock").unlink()
+def test_readers_change_nothing_but_their_locks(learned):
+    for lock in ("gate.lock", "reader.lock"):
+        (learned / lock).unlink()
     seen = []
     before = files.before_change
     files.before_change = lambda kind, path: seen.append((kind, path.name))
@@ -223,7 +200,7 @@ def test_readers_change_nothing_but_their_lock(learned):
             list(workspace.state().knowledge.groups)
     finally:
         files.before_change = before
-    assert seen == [("create", "reader.lock")]
+    assert seen == [("create", "gate.lock"), ("create", "reader.lock")]
 
 
 def test_a_reader_can_not_write(versions, learned):
@@ -237,7 +214,7 @@ def test_a_reader_can_not_write(versions, learned):
 def test_before_the_first_commit_there_is_no_manifest(tmp_path):
     with Workspace.creating(tmp_path / "shop") as workspace:
         assert workspace.erasures == 0
-        assert workspace.certificates() == []
+        assert workspace.issued() == {}
         with pytest.raises(WorkspaceError, match="commit a state first"):
             _ = workspace.manifest
 

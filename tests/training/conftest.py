@@ -25,3 +25,9 @@ def tables() -> ModuleType:
 @pytest.fixture(scope="session")
 def chains() -> ModuleType:
     return _from_kit("chains")
+
+
+@pytest.fixture
+def learned() -> object:
+    """A state made by hand, whose scores anyone can read off."""
+    return _from_kit("handmade").handmade()

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from erasable.errors import NotYet
+from erasable.errors import NotYet, WrongUse
 from erasable.training import Config
 
 TEN_EPOCHS = {"groups": 8, "epochs": 10}
@@ -21,7 +21,7 @@ def test_groups_share_the_epochs_rounded_up_or_get_all_of_them(epochs, groups, e
 
 
 def test_retrain_is_one_group_with_all_epochs():
-    config = Config(strategy="retrain", groups=8, epochs=7)
+    config = Config(strategy="retrain", epochs=7)
     assert (config.groups, config.stage_epochs) == (1, 7)
 
 
@@ -48,8 +48,10 @@ def test_independent_groups_imply_the_policy():
     ids=str,
 )
 def test_settings_without_sense_are_refused(wrong):
-    with pytest.raises(ValidationError):
+    with pytest.raises((ValidationError, WrongUse)):
         Config(**wrong)
+    with pytest.raises(WrongUse):
+        Config.of(wrong)
 
 
 @pytest.mark.parametrize("later", [{"strategy": "sisa"}, {"policy": "regroup"}], ids=str)

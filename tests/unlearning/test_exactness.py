@@ -42,13 +42,13 @@ def some_requests(draw, tables, rows):
     for user in users:
         own = sorted(item for _, item, _ in tables.as_rows(rows.of_users([user])))
         some = draw(st.just([]) | st.lists(st.sampled_from(own), min_size=1, max_size=len(own), unique=True))
-        requests.append(Request(user, tuple(some)))
+        requests.append(Request(user, tuple(some) or None))
     return requests
 
 
 def remaining(rows, requests):
     whole = [request.user for request in requests if request.everything]
-    pairs = [(request.user, item) for request in requests for item in request.items]
+    pairs = [(request.user, item) for request in requests for item in request.items or ()]
     return rows.without(users=whole, pairs=pairs)
 
 

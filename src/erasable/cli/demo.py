@@ -86,9 +86,8 @@ def _tell_forgetting(home: DiskHome, user: str, work: Work) -> None:
 
 def _strip(planned: Plan) -> str:
     """Draw the chain: which stages are kept and which are trained again."""
-    kept = range(1, planned.first_stage + 1)
-    again = range(planned.first_stage + 1, planned.stages_total + 1)
-    return " ─ ".join([f"[{number} kept]" for number in kept] + [f"[{number} again]" for number in again])
+    words = ["again" if position in planned.rerun else "kept" for position in range(planned.stages_total)]
+    return " ─ ".join(f"[{number} {word}]" for number, word in enumerate(words, start=1))
 
 
 def _tell_proof(home: DiskHome, user: str, work: Work) -> None:
@@ -101,7 +100,7 @@ def _tell_proof(home: DiskHome, user: str, work: Work) -> None:
     verdict = "byte for byte the same" if verification.identical else "DIFFERENT"
     print_line(
         f"Training everything again from scratch, on data that never had {user}, gives {verdict} "
-        f"({verification.compared} arrays compared). The certificate of the erasure says so, without naming the person."
+        f"({verification.compared} arrays compared)."
     )
     print_line("")
     print_line("Now with your data: erasable learn ratings.csv --into shop")

@@ -15,13 +15,13 @@ from erasable.cli.options import (
     Quiet,
     Threads,
     columns_from,
-    config_from,
     settings_options,
     work_with,
 )
 from erasable.cli.output import counted, print_json, print_line
 from erasable.errors import NotYet, WrongUse
 from erasable.operations import Inputs, learn
+from erasable.training import Config
 
 NAME = "learn"
 
@@ -55,7 +55,7 @@ def command(
     _refuse_later(aggregate, rows, anchors, more)
     from_file = _read_config(config)
     named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
-    chosen = config_from({**from_file, **(settings or {})})
+    chosen = Config.of({**from_file, **(settings or {})})
     inputs = Inputs(columns_from({**named, **(columns or {})}), groups_from, catalogue)
     learned = learn(data, into, chosen, inputs, work_with(threads, quiet or json_output))
     if json_output:

@@ -13,9 +13,9 @@ from pydantic import BaseModel, ValidationError
 
 from erasable.cli.output import TerminalReporter
 from erasable.data import ColumnNames
-from erasable.errors import WrongUse
 from erasable.operations import Work, available_cores
 from erasable.training import Config
+from erasable.training.settings import wrong_setting
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the result.")]
@@ -81,21 +81,7 @@ def columns_from(given: Mapping[str, Any]) -> ColumnNames:
     try:
         return ColumnNames(**{name.removesuffix("_column"): value for name, value in given.items()})
     except ValidationError as error:
-        raise _wrong_setting(error, suffix="-column") from None
-
-
-def config_from(settings: Mapping[str, Any]) -> Config:
-    """Build a configuration; a wrong value is said in terms of its option."""
-    try:
-        return Config(**settings)
-    except ValidationError as error:
-        raise _wrong_setting(error) from None
-
-
-def _wrong_setting(error: ValidationError, suffix: str = "") -> WrongUse:
-    first = error.errors()[0]
-    option = " --" + str(first["loc"][0]).replace("_", "-") + suffix if first["loc"] else ""
-    return WrongUse(f"wrong setting{option}: {first['msg'].removeprefix('Value error, ')}")
+        raise wrong_setting(error, suffix="-column") from None
 
 
 def _without_none(annotation: Any) -> Any:  # noqa: ANN401 - a type

@@ -29,14 +29,14 @@ def requests_from(users: list[str] | None, users_file: Path | None, items: list[
         raise WrongUse("--item needs exactly one --user")
     if not users and users_file is None:
         raise WrongUse("say who: give --user U (may be repeated) or --users-file F")
-    named = [Request(user, tuple(items or ())) for user in users or []]
+    named = [Request(user, tuple(items) if items else None) for user in users or []]
     return named + (read_requests(users_file) if users_file else [])
 
 
 def read_requests(path: Path) -> list[Request]:
     """Read requests from a file with one user id a line, or CSV with the header user_id[,item_id].
 
-    A user with an empty item anywhere asks for everything to be forgotten.
+    With an item column every line needs an item: a blank one must not be taken to mean the whole person.
     """
     lines = _numbered_lines(path)
     header = _fields(lines[0][1]) if lines else []
@@ -56,10 +56,12 @@ def _requests_of_rows(path: Path, header: list[str], rows: list[tuple[int, str]]
     items: dict[str, list[str]] = {}
     for number, row in rows:
         fields = next(csv.reader([row]))
-        if len(fields) > len(header) or not fields[0]:
-            raise DataRefused(f"{path}, line {number}: is no {','.join(header)}: correct it, or drop the line")
-        items.setdefault(fields[0], []).append(fields[1] if len(fields) > 1 else "")
-    return [Request(user, () if "" in named else tuple(named)) for user, named in items.items()]
+        if len(fields) != len(header) or not all(fields):
+            raise DataRefused(
+                f"{path}, line {number}: is no {','.join(header)}: correct it (whole people: leave out the item column)"
+            )
+        items.setdefault(fields[0], []).extend(fields[1:])
+    return [Request(user, tuple(named) or None) for user, named in items.items()]
 
 
 def _fields(header: str) -> list[str]:

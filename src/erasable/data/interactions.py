@@ -128,6 +128,10 @@ class Interactions:
         starts.setflags(write=False)
         return starts
 
+    def items_at(self, row: int) -> NDArray[np.int32]:
+        """Return the item numbers of one user, ascending."""
+        return self.item_index[self.user_starts[row] : self.user_starts[row + 1]]
+
     def csr(self) -> sparse.csr_array[np.float32, tuple[int, int]]:
         """Return the ratings as a sparse matrix, users by items."""
         shape = (len(self.users), len(self.items))

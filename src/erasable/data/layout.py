@@ -108,9 +108,11 @@ def _has_header(first: Sequence[str], others: Sequence[Sequence[str]], wanted: C
         return True
     if any(map(is_number, first)):
         return False
-    # Names that nobody knows: text above a column that goes on with numbers, ids aside.
+    # Names that nobody knows: text above a column that goes on with numbers; for ids alone, both must be numbers.
     below = others[0] if others else []
-    above_numbers = any(map(is_number, below[2:]))
+    above_numbers = any(map(is_number, below[2:])) or (
+        bool(others) and all(len(row) >= 2 and is_number(row[0]) and is_number(row[1]) for row in others)
+    )
     # A name was given that is not there: this must be the header it is missing from.
     asked_by_name = any(not name.isdigit() for name in wanted.given().values())
     return above_numbers or asked_by_name

@@ -29,8 +29,11 @@ class RatingScale:
         object.__setattr__(self, "high", float(self.high))
         if not (isfinite(self.low) and isfinite(self.high)):
             raise WrongUse("--rating-scale needs two finite numbers, such as 1 5")
-        if self.high <= 0 or self.high < self.low:
-            raise WrongUse("--rating-scale needs LOW HIGH with HIGH above 0 and not below LOW, such as 1 5")
+        if not 0 <= self.low <= self.high or self.high == 0:
+            raise WrongUse(
+                "--rating-scale needs LOW HIGH from 0 up, HIGH above 0 and not below LOW, such as 1 5: shift ratings "
+                "that go below 0"
+            )
 
     def contains(self, rating: ArrayLike) -> bool:
         """Say whether every rating lies on the scale."""

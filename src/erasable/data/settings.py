@@ -2,6 +2,8 @@
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from erasable.data.rating_scale import RatingScale
+
 
 class DataSettings(BaseModel):
     """Holdout, filter and rating scale."""
@@ -19,7 +21,7 @@ class DataSettings(BaseModel):
 
     @field_validator("rating_scale")
     @classmethod
-    def _ascending(cls, value: tuple[float, float] | None) -> tuple[float, float] | None:
-        if value is not None and not (value[0] <= value[1] and value[1] > 0):
-            raise ValueError("LOW must not exceed HIGH, and HIGH must be above 0")
+    def _makes_sense(cls, value: tuple[float, float] | None) -> tuple[float, float] | None:
+        if value is not None:
+            RatingScale(*value)  # refuses what makes no sense
         return value

@@ -3,12 +3,10 @@
 from erasable.evaluation.metrics import hit_rate, ndcg, recall
 from erasable.evaluation.protocols import CUTOFFS, Utility, sampled_candidates, whole_catalogue
 from erasable.evaluation.replay import Comparison, compare, replay
-from erasable.evaluation.scoring import Scoring
 
 __all__ = [
     "CUTOFFS",
     "Comparison",
-    "Scoring",
     "Utility",
     "compare",
     "hit_rate",

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from erasable.data import Ids, Interactions
 from erasable.errors import Refused, WrongUse
 from erasable.evaluation.metrics import hit_rate, ndcg, recall
-from erasable.evaluation.scoring import Scoring
 from erasable.models.blas import one_blas_thread
 from erasable.models.ranking import ItemNumbers, top_items
-from erasable.training import CheckpointStore, Knowledge, State
+from erasable.training import CheckpointStore, Knowledge, Scoring, State
 
 CUTOFFS = (10, 20)
 _METRICS = {"hr": hit_rate, "ndcg": ndcg, "recall": recall}

@@ -3,9 +3,12 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-import scipy.linalg.cython_blas  # noqa: F401 - loads scipy's BLAS, which compiled code calls, before it is counted
+import numpy
+import scipy
+import scipy.linalg.cython_blas
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 
@@ -33,6 +36,14 @@ class _OneThread:
             if self._inside == 0:
                 _take_control()
                 self._limiter.restore_original_limits()
+
+
+def blas_libraries() -> list[dict[str, Any]]:
+    """Describe the BLAS copies that this package computes with, numpy's and scipy's; a host program may load others."""
+    folders = [str(Path(package.__file__ or "").parent) for package in (numpy, scipy)]
+    found = ThreadpoolController().select(user_api="blas").info()
+    # Beside numpy lies numpy.libs; where both share a system library, all that is loaded must do.
+    return [library for library in found if library["filepath"].startswith(tuple(folders))] or found
 
 
 def _take_control() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.models.dmf_kernel import FIRST, SHAPES, SMALLEST_NORM, WIDTH, dmf_shift
-from erasable.models.embedding_model import ITEM_ROWS, EmbeddingModel, blocks
+from erasable.models.embedding_model import ITEM_ROWS, USER_ROWS, EmbeddingModel, blocks
 from erasable.models.model import Scorer, Scores
 from erasable.models.parameters import Arrays
 
@@ -33,8 +33,8 @@ class Dmf(EmbeddingModel):
         rows = shared[ITEM_ROWS]
         directions = np.concatenate([_direction(shared, "item", rows[part]) for part in blocks(len(rows), _BLOCK)])
 
-        def score(row: NDArray[np.float32]) -> Scores:
-            return directions @ _direction(shared, "user", row[None, :])[0]
+        def score(rows: Arrays, owned: NDArray[np.int32]) -> Scores:
+            return directions @ _direction(shared, "user", rows[USER_ROWS][None, :])[0]
 
         return score
 

@@ -51,7 +51,7 @@ class EmbeddingModel(ABC):
 
     @abstractmethod
     def scorer(self, shared: Arrays) -> Scorer:
-        """Return what scores items for a personal row under these shared parameters."""
+        """Return what scores items for a user under these shared parameters."""
 
     def start(self, catalogue: Ids, seed: int) -> Arrays:
         """Return the shared parameters before any stage."""

@@ -33,9 +33,9 @@ class Effort:
 
 
 class Scorer(Protocol):
-    """Scores the whole catalogue for one user from that user's personal row."""
+    """Scores the whole catalogue for one user, from that user's personal rows and own items alone."""
 
-    def __call__(self, row: NDArray[np.float32]) -> Scores:
+    def __call__(self, rows: Arrays, owned: NDArray[np.int32]) -> Scores:
         """Return one score for each item of the catalogue; higher is better."""
 
 
@@ -52,7 +52,7 @@ class Model(Protocol):
         """Train on one stage from these shared parameters; without interactions they stay as they are."""
 
     def scorer(self, shared: Arrays) -> Scorer:
-        """Return what scores items for a personal row under these shared parameters."""
+        """Return what scores items for a user under these shared parameters."""
 
     def samples(self, interactions: Interactions, epochs: int) -> int:
         """Return how many samples, positives and negatives, training on these interactions visits."""

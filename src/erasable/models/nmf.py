@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.models.embedding_model import ITEM_ROWS, EmbeddingModel, blocks
+from erasable.models.embedding_model import ITEM_ROWS, USER_ROWS, EmbeddingModel, blocks
 from erasable.models.model import Scorer, Scores
 from erasable.models.nmf_kernel import ROW, SHAPES, WIDTH, nmf_shift
 from erasable.models.parameters import Arrays
@@ -28,7 +28,8 @@ class Nmf(EmbeddingModel):
         firsts = shared[ITEM_ROWS][:, WIDTH:] @ shared["item_in"] + shared["first_bias"]
         parts = blocks(len(products), _BLOCK)
 
-        def score(row: NDArray[np.float32]) -> Scores:
+        def score(rows: Arrays, owned: NDArray[np.int32]) -> Scores:
+            row = rows[USER_ROWS]
             scores = products @ (row[:WIDTH] * shared["product_out"]) + shared["bias_out"]
             first_part = row[WIDTH:] @ shared["user_in"]
             for part in parts:

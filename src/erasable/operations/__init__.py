@@ -3,12 +3,13 @@
 from erasable.operations.forget import Forgotten, forget, plan, plan_random
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
-from erasable.operations.learn import Learned, Work, available_cores, learn
+from erasable.operations.learn import Learned, learn
 from erasable.operations.prepare import Inputs
 from erasable.operations.recommend import Recommendation, recommend
 from erasable.operations.recommender import RECOMMENDATIONS, Recommender
 from erasable.operations.reporting import Reporter, Silent
 from erasable.operations.verify import Verification, verify
+from erasable.operations.work import Work, available_cores
 
 __all__ = [
     "RECOMMENDATIONS",

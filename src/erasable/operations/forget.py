@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from erasable import unlearning
 from erasable.errors import NotReproducible, Refused
 from erasable.operations.home import Home, Session
-from erasable.operations.learn import QUIET_WORK, Work
+from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import issue_certificates
 from erasable.seeding import id_keys
-from erasable.training import State, differences, train_chain
-from erasable.unlearning import Erasure, Plan, Request, known_requests, plan_change, plan_erasure
+from erasable.training import State, differences
+from erasable.unlearning import Plan, Request, known_requests, plan_erasure
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Forgotten:
     stages_total: int
     cost_ratio: float
     seconds: float
+    left_out: int
+    """How many requests were left out because nothing is held of what they name."""
 
 
 def plan(home: Home, requests: Sequence[Request]) -> Plan:
@@ -60,13 +63,13 @@ def forget(
         _check_environment(session, rerun)
         state = session.state()
         known = known_requests(requests, state.knowledge, ignore_unknown)
+        left_out = len(requests) - len(known)
         if not known:
-            return Forgotten((), 0, len(state.chain), 0.0, time.perf_counter() - began)
+            return Forgotten((), 0, len(state.chain), 0.0, time.perf_counter() - began, left_out)
         before = State(state.knowledge, ()) if rerun else state
-        after = Erasure.of(known).apply(state.knowledge)
-        planned = plan_change(before, after)
+        planned = plan_erasure(before, known)
         with work.training("forgetting", planned.samples) as effort:
-            new_state = train_chain(after, session.checkpoints, effort, trained=before.chain)
+            new_state = unlearning.forget(before, known, session.checkpoints, effort)
         seconds = time.perf_counter() - began
         certificates = issue_certificates(known, new_state, planned, (session.next_salt, seconds))
         session.commit(new_state, certificates)
@@ -76,6 +79,7 @@ def forget(
         stages_total=planned.stages_total,
         cost_ratio=planned.cost_ratio,
         seconds=time.perf_counter() - began,
+        left_out=left_out,
     )
 
 

@@ -9,8 +9,8 @@ from erasable.data import ColumnNames, read_interactions
 from erasable.errors import Refused
 from erasable.evaluation import Utility, whole_catalogue
 from erasable.operations.home import Home
-from erasable.operations.learn import QUIET_WORK, Work
 from erasable.operations.prepare import ANY_COLUMNS
+from erasable.operations.work import QUIET_WORK, Work
 
 
 @dataclass(frozen=True)

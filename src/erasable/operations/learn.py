@@ -1,18 +1,14 @@
 """Learn: from an input to a recommender that can forget."""
 
-import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from erasable.errors import WrongUse
-from erasable.models import Effort, make_model
+from erasable.models import make_model
 from erasable.operations.home import Session
 from erasable.operations.prepare import NO_INPUTS, Inputs, prepare
-from erasable.operations.reporting import SILENT, Reporter
+from erasable.operations.work import QUIET_WORK, Work
 from erasable.store import Workspace
 from erasable.training import Config, Knowledge, train_chain
 
@@ -28,32 +24,6 @@ class Learned:
     seconds: float
     held_out: int
     rating_scale: str
-
-
-def available_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
-@dataclass(frozen=True)
-class Work:
-    """How an operation works, none of which changes a byte: threads, and who hears about it."""
-
-    threads: int = field(default_factory=available_cores)
-    reporter: Reporter = SILENT
-
-    def __post_init__(self) -> None:
-        if self.threads < 1:
-            raise WrongUse(f"{self.threads} threads make no sense: give 1 or more")
-
-    @contextmanager
-    def training(self, label: str, samples: int) -> Iterator[Effort]:
-        """Follow training of a known size."""
-        with self.reporter.track(label, samples) as advance:
-            yield Effort(self.threads, advance)
-
-
-QUIET_WORK = Work()
 
 
 def learn(

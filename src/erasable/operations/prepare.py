@@ -97,8 +97,6 @@ def _given(config: Config, inputs: Inputs) -> _Given:
 
 
 def _given_groups(config: Config, source: Path) -> _Given:
-    if config.strategy == "retrain":
-        raise WrongUse("--groups-from makes no sense with --strategy retrain, which has one group")
     if not source.is_dir():
         positions = read_positions(source)
         settings = {"grouping": "given", "order": "number", "policy": "fixed"}
@@ -114,6 +112,8 @@ def _given_groups(config: Config, source: Path) -> _Given:
 
 
 def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
+    if config.strategy == "retrain" and given.groups not in (None, 1):
+        raise WrongUse("--strategy retrain trains everyone in one group: give --groups-from a source with one group")
     if given.positions is None:
         if config.grouping == "given":
             raise WrongUse("--grouping given needs --groups-from")

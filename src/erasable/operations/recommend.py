@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from erasable.errors import UnknownUser
-from erasable.evaluation import Scoring
+from erasable.errors import UnknownUser, WrongUse
 from erasable.models.blas import one_blas_thread
 from erasable.models.ranking import top_items
 from erasable.operations.home import Home, Session
-from erasable.operations.learn import QUIET_WORK, Work
-from erasable.training import Knowledge
+from erasable.operations.work import QUIET_WORK, Work
+from erasable.training import Knowledge, Scoring
 
 _NOTHING = np.empty(0, dtype=np.int64)
 
@@ -45,6 +44,8 @@ def recommend(
     work: Work = QUIET_WORK,
 ) -> list[UserRecommendations]:
     """Return the k best items for each of these users (None: for all), in their order."""
+    if k < 1:
+        raise WrongUse(f"{k} items make no sense: give k of 1 or more")
     with home.reading() as session:
         knowledge = session.state().knowledge
         wanted = _everyone(knowledge) if users is None else [_find(knowledge, user) for user in users]
@@ -81,7 +82,7 @@ def _scored(
         work.reporter.track("recommending", len(names)) as advance,
     ):
         found = []
-        for name, chosen in zip(names, pool.map(best, places, chunksize=64), strict=True):
+        for name, chosen in zip(names, pool.map(best, places), strict=True):
             found.append(UserRecommendations(name, chosen))
             advance(1)
     return found

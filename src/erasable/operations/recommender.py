@@ -11,10 +11,11 @@ from erasable.evaluation import Utility
 from erasable.operations.forget import Forgotten, forget, plan
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import Holding, evaluate, show, status
-from erasable.operations.learn import QUIET_WORK, Learned, Work, learn_into
+from erasable.operations.learn import Learned, learn_into
 from erasable.operations.prepare import NO_INPUTS, Inputs
 from erasable.operations.recommend import recommend
 from erasable.operations.verify import Verification, verify
+from erasable.operations.work import QUIET_WORK, Work
 from erasable.store import Workspace
 from erasable.training import Config, differences
 from erasable.unlearning import Plan, Request
@@ -38,7 +39,7 @@ class Recommender:
     """
 
     def __init__(self, *, threads: int | None = None, **settings: Any) -> None:  # noqa: ANN401 - the fields of Config
-        self._config = Config(**settings)
+        self._config = Config.of(settings)
         self._work = QUIET_WORK if threads is None else Work(threads)
         self._home: Home | None = None
         self.learned: Learned | None = None
@@ -46,7 +47,8 @@ class Recommender:
     def fit(self, table: Any, inputs: Inputs = NO_INPUTS) -> "Recommender":  # noqa: ANN401 - any table or path
         """Learn from a pandas, polars or Arrow table, a SciPy matrix or a path; earlier learning is dropped."""
         home = MemoryHome()
-        self.learned = learn_into(home, table, self._config, inputs, self._work)
+        with home.writing() as session:
+            self.learned = learn_into(session, table, self._config, inputs, self._work)
         self._home = home
         return self
 
@@ -56,13 +58,19 @@ class Recommender:
         rows = [vars(recommendation) for one_user in found for recommendation in one_user]
         return pa.Table.from_pylist(rows, schema=RECOMMENDATIONS)
 
-    def plan(self, users: Iterable[UserId], items: Sequence[UserId] = ()) -> Plan:
+    def plan(self, users: Iterable[UserId], items: Sequence[UserId] | None = None) -> Plan:
         """Say what `forget` would touch and cost; nothing is changed."""
         return plan(self._learned_home(), _requests(users, items))
 
-    def forget(self, users: Iterable[UserId], items: Sequence[UserId] = ()) -> Forgotten:
+    def forget(
+        self,
+        users: Iterable[UserId],
+        items: Sequence[UserId] | None = None,
+        ignore_unknown: bool = False,
+        rerun: bool = False,
+    ) -> Forgotten:
         """Forget users, or some items of one user; what comes back says what it cost and names the certificates."""
-        return forget(self._learned_home(), _requests(users, items), work=self._work)
+        return forget(self._learned_home(), _requests(users, items), ignore_unknown, rerun, self._work)
 
     def verify(self) -> Verification:
         """Train everything again from what is left and compare every byte."""
@@ -125,8 +133,8 @@ def _texts(ids: Iterable[UserId]) -> list[str]:
     return [str(identifier) for identifier in ids]
 
 
-def _requests(users: Iterable[UserId], items: Sequence[UserId]) -> list[Request]:
+def _requests(users: Iterable[UserId], items: Sequence[UserId] | None) -> list[Request]:
     named = _texts(users)
-    if items and len(named) != 1:
+    if items is not None and len(named) != 1:
         raise WrongUse("items need exactly one user")
-    return [Request(user, tuple(_texts(items))) for user in named]
+    return [Request(user, None if items is None else tuple(_texts(items))) for user in named]

@@ -6,7 +6,8 @@ from pathlib import Path
 from erasable.errors import WrongUse
 from erasable.evaluation import compare, replay
 from erasable.operations.home import Home, Session
-from erasable.operations.learn import QUIET_WORK, Work, samples_of
+from erasable.operations.learn import samples_of
+from erasable.operations.work import QUIET_WORK, Work
 from erasable.training import MemoryStore, State, differences
 
 

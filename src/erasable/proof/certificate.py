@@ -11,8 +11,9 @@ from erasable.training import State, numeric_environment
 from erasable.unlearning import Plan, Request
 
 PROVES = (
-    "The parameters that are current are what training from scratch gives on the data that is left, with the groups, "
-    "catalogue, settings and seed named here: `erasable verify` repeats that training and compares every byte."
+    "By construction, the parameters of this version are what training from scratch gives on the data that is left, in "
+    "the workspace's groups, with the settings and seed named here. `erasable verify` repeats that training whenever "
+    "asked and compares every byte; this certificate does not hold the result of such a replay."
 )
 DOES_NOT_PROVE = (
     "It says nothing about copies outside this workspace: the input file, exports, backups, snapshots, and blocks that "
@@ -62,7 +63,7 @@ def _common_facts(state: State, plan: Plan, salt: str) -> dict[str, Any]:
         "catalogue": {
             "declared": knowledge.catalogue.declared,
             "items": len(knowledge.catalogue.items),
-            "digest": knowledge.catalogue.digest(),
+            "digest": salted_digest(salt, knowledge.catalogue.digest()),
         },
         "filter": "frozen" if knowledge.kept_items is not None else "none",
         "rating_scale": [knowledge.scale.low, knowledge.scale.high],
@@ -72,7 +73,7 @@ def _common_facts(state: State, plan: Plan, salt: str) -> dict[str, Any]:
         "chain": [
             {
                 "position": position,
-                "kept": position < plan.first_stage,
+                "kept": position not in plan.rerun,
                 "digest": salted_digest(salt, link.fingerprint),
             }
             for position, link in enumerate(state.chain)

@@ -19,18 +19,22 @@ _PACKAGE = Path(__file__).parent.parent
 
 def _source_stamp() -> str:
     sources = (path.read_bytes() for path in sorted(_PACKAGE.rglob("*.py")))
-    return blake2b(b"".join(source for source in sources if b"compiled" in source)).hexdigest()
+    return blake2b(b"".join(source for source in sources if b"compiled" in source), digest_size=16).hexdigest()
 
 
-_STAMP = _source_stamp()
+SOURCE_STAMP = _source_stamp()
+"""What the compiled code of this package is, to the byte."""
 
 
 def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:  # noqa: ANN401 - numba's own
     """Compile a function with numba, with IEEE arithmetic as written, and keep the code between processes."""
     if function is None:
         return lambda inner: compiled(inner, **options)
-    dispatcher = njit(cache=True, error_model="numpy", **options)(function)
-    dispatcher._cache._cache_file._source_stamp = _STAMP
+    try:
+        dispatcher = njit(cache=True, error_model="numpy", **options)(function)
+        dispatcher._cache._cache_file._source_stamp = SOURCE_STAMP
+    except (RuntimeError, AttributeError):  # no folder to keep code in, or compiling is switched off: work all the same
+        return njit(error_model="numpy", **options)(function)
     return dispatcher
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from erasable.errors import WorkspaceError
 from erasable.store import files, layout
-from erasable.store.folder import sweep
+from erasable.store.leftovers import sweep
 
 
 def refuse_occupied(root: Path) -> None:
@@ -49,8 +49,9 @@ def clear(root: Path) -> None:
         for folder in layout.FOLDERS:
             if (root / folder).is_dir():
                 files.remove_folder(root / folder)
-        files.remove_file(root / layout.READER_LOCK)
-        files.remove_file(root / layout.WRITER_LOCK)
+        # The writer's lock is the last of them: it tells that the folder is ours.
+        for lock in layout.LOCKS:
+            files.remove_file(root / lock)
         files.flush_folder(root)
 
 

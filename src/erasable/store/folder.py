@@ -1,13 +1,13 @@
 """A folder whose files are known by their hashes: none is returned unchecked or overwritten."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from erasable import fingerprint
 from erasable.errors import WorkspaceDamaged, WorkspaceError
 from erasable.store import files
-from erasable.store.layout import hashed_name, own_files
+from erasable.store.layout import hashed_name
 from erasable.store.manifest import RESTORE
 
 
@@ -64,12 +64,3 @@ def read_whole(path: Path) -> bytes:
         raise WorkspaceDamaged(f"{path} is missing: {RESTORE}") from None
     except OSError as error:
         raise WorkspaceError(f"{path} can't be read ({error.strerror}): check that you may read it") from error
-
-
-def sweep(root: Path, named: Collection[str]) -> None:
-    """Remove for good every file of a workspace that is not named."""
-    leftovers = [root / name for name in own_files(root) if name not in named]
-    for path in leftovers:
-        files.remove_file(path)
-    for parent in sorted({path.parent for path in leftovers}):
-        files.flush_folder(parent)

@@ -12,11 +12,13 @@ NEW_MANIFEST = "manifest.json.new"
 CONFIG = "config.json"
 WRITER_LOCK = "writer.lock"
 READER_LOCK = "reader.lock"
+GATE_LOCK = "gate.lock"
 DATA = "data"
 HOLDOUT = "holdout"
 CHECKPOINTS = "checkpoints"
 CERTIFICATES = "certificates"
 FOLDERS = (DATA, HOLDOUT, CHECKPOINTS, CERTIFICATES)
+LOCKS = (GATE_LOCK, READER_LOCK, WRITER_LOCK)
 
 _HASH_LENGTH = 12
 _HASH = f"[0-9a-f]{{{_HASH_LENGTH}}}"
@@ -55,7 +57,7 @@ def own_files(root: Path) -> list[str]:
 
 def foreign_entries(root: Path) -> list[str]:
     """Return what lies in a folder and is no part of a workspace."""
-    ours = {MANIFEST, WRITER_LOCK, READER_LOCK, *FOLDERS}
+    ours = {MANIFEST, *LOCKS, *FOLDERS}
     return sorted(name for name in _names(root) if name not in ours and not _OWN_AT_TOP.fullmatch(name))
 
 

@@ -56,6 +56,7 @@ def load_state(folder: CheckedFolder, manifest: Manifest) -> State:
         groups=StoredGroups(manifest.groups, read),
         held_out=read(manifest.holdout.file),
         kept_items=_load_kept_items(folder, manifest.catalogue),
+        cohesion=_cohesion(manifest.groups),
     )
     links = (Link(link.fingerprint, link.parent, link.samples, link.seconds) for link in manifest.chain)
     return State(knowledge, tuple(links))
@@ -78,3 +79,8 @@ def _load_catalogue(folder: CheckedFolder, record: CatalogueRecord) -> Catalogue
 
 def _load_kept_items(folder: CheckedFolder, record: CatalogueRecord) -> frozenset[str] | None:
     return None if record.kept_items is None else frozenset(decode_items(folder.read(record.kept_items)))
+
+
+def _cohesion(groups: Sequence[GroupRecord]) -> tuple[float, ...] | None:
+    known = tuple(group.cohesion for group in groups if group.cohesion is not None)
+    return known if len(known) == len(groups) else None

@@ -1,14 +1,14 @@
-"""The two locks of a workspace: one writer at a time, and no change of version under a reader's feet."""
+"""The locks of a workspace: one writer at a time, and no change of version under a reader's feet."""
 
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from erasable.errors import WorkspaceBusy, WorkspaceError
 from erasable.store import files
-from erasable.store.layout import READER_LOCK, WRITER_LOCK
+from erasable.store.layout import GATE_LOCK, READER_LOCK, WRITER_LOCK
 
 
 @contextmanager
@@ -24,15 +24,25 @@ def writer_lock(root: Path) -> Iterator[None]:
 
 @contextmanager
 def exclusive_reader_lock(root: Path) -> Iterator[None]:
-    """Wait until no reader is inside, and keep them out."""
-    with _locked(_existing(root / READER_LOCK), fcntl.LOCK_EX):
+    """Wait until no reader is inside, and keep new ones out from now on."""
+    # The gate comes first: a lock lets new readers in ahead of a writer who waits, so that a stream of them that
+    # overlap would keep the writer waiting for good.
+    with _locked(_existing(root / GATE_LOCK), fcntl.LOCK_EX), _locked(_existing(root / READER_LOCK), fcntl.LOCK_EX):
         yield
 
 
 @contextmanager
 def shared_reader_lock(root: Path) -> Iterator[None]:
-    """Be one of many readers; where no lock file can be made there is no writer to keep waiting."""
-    path = root / READER_LOCK
+    """Be one of many readers; whoever is one already must not ask again, since a writer may wait in between."""
+    with ExitStack() as inside:
+        with _shared(root / GATE_LOCK):
+            inside.enter_context(_shared(root / READER_LOCK))
+        yield
+
+
+@contextmanager
+def _shared(path: Path) -> Iterator[None]:
+    # Where no lock file can be made there is no writer to keep waiting.
     with suppress(WorkspaceError):
         _existing(path)
     if not path.exists():

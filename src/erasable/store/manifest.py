@@ -1,8 +1,7 @@
 """The manifest: which files of a workspace are current, with the hash of each; it seals itself."""
 
 import json
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -82,8 +81,6 @@ class Manifest(_Record):
     chain: tuple[LinkRecord, ...]
     certificates: tuple[str, ...]
     """File names in the folder `certificates`, oldest first."""
-    facts: dict[str, Any]
-    """Notes of the operations, such as what was recognised in the input."""
     files: dict[str, str]
     """The hash of every current file."""
     fingerprint: str = ""
@@ -99,12 +96,6 @@ class Manifest(_Record):
 
     def _seal(self) -> str:
         return fingerprint.of_value(self.model_dump(mode="json", exclude={"fingerprint"}))
-
-
-def as_stored(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts as they come back from disk, with sorted keys."""
-    stored: dict[str, Any] = json.loads(fingerprint.canonical_json(dict(facts)))
-    return stored
 
 
 def encode_manifest(manifest: Manifest) -> bytes:

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from erasable import fingerprint
 from erasable.data import Catalogue, Ids, Interactions
@@ -13,30 +12,11 @@ from erasable.store import layout
 from erasable.store.checkpoints import DiskCheckpoints
 from erasable.store.folder import CheckedFolder
 from erasable.store.loading import StoredGroups
-from erasable.store.manifest import (
-    CatalogueRecord,
-    GroupRecord,
-    HoldoutRecord,
-    LinkRecord,
-    Manifest,
-    ScaleRecord,
-    as_stored,
-)
+from erasable.store.manifest import CatalogueRecord, GroupRecord, HoldoutRecord, LinkRecord, Manifest, ScaleRecord
 from erasable.store.tables import encode_interactions, encode_items
-from erasable.training import Config, Link, State, differences, numeric_environment
+from erasable.training import Config, Knowledge, Link, State, differences, numeric_environment
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-
-
-@dataclass(frozen=True)
-class Extras:
-    """What a commit brings beside the state; None keeps what the version before had."""
-
-    certificates: Mapping[str, bytes]
-    facts: Mapping[str, Any] | None
-    cohesion: Sequence[float | None] | None
-    salt: str
-    """The salt of the version that the commit makes."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +30,20 @@ class Version:
     """The groups that were handed out; those that come back untouched need not be written."""
 
 
-def write_version(state: State, before: Version, extras: Extras) -> Manifest:
-    """Write what is new of a state and return the manifest that would make it current."""
+def write_version(state: State, certificates: Mapping[str, bytes], before: Version, salt: str) -> Manifest:
+    """Write what is new of a state, with certificates to add, and return the manifest that would make it current."""
     knowledge, folder = state.knowledge, before.folder
     manifest = Manifest(
         version=before.manifest.version + 1 if before.manifest else 1,
-        salt=extras.salt,
+        salt=salt,
         environment=_environment(state.chain, before),
         config=folder.write(layout.CONFIG, _encode_config(knowledge.config)),
         scale=ScaleRecord(low=knowledge.scale.low, high=knowledge.scale.high),
         catalogue=_write_catalogue(folder, knowledge.catalogue, knowledge.kept_items),
-        groups=_write_groups(knowledge.groups, before, extras.cohesion),
+        groups=_write_groups(knowledge, before),
         holdout=_write_holdout(folder, knowledge.held_out),
         chain=tuple(_link_record(link, before.checkpoints) for link in state.chain),
-        certificates=_write_certificates(before, extras.certificates),
-        facts=_facts(before.manifest, extras.facts),
+        certificates=_write_certificates(before, certificates),
         files={},
     )
     return manifest.model_copy(update={"files": folder.hashes(named_files(manifest))}).sealed()
@@ -110,29 +89,27 @@ def _write_catalogue(folder: CheckedFolder, catalogue: Catalogue, kept: frozense
     )
 
 
-def _write_groups(
-    groups: Sequence[Interactions], before: Version, cohesion: Sequence[float | None] | None
-) -> tuple[GroupRecord, ...]:
-    known = _cohesion(len(groups), before.manifest, cohesion)
+def _write_groups(knowledge: Knowledge, before: Version) -> tuple[GroupRecord, ...]:
+    cohesion = _cohesion(knowledge)
     return tuple(
         GroupRecord(
             position=position,
             file=_write_group(position, group, before),
             users=len(group.users),
             interactions=len(group),
-            cohesion=known[position],
+            cohesion=cohesion[position],
         )
-        for position, group in enumerate(groups)
+        for position, group in enumerate(knowledge.groups)
     )
 
 
-def _cohesion(count: int, before: Manifest | None, given: Sequence[float | None] | None) -> Sequence[float | None]:
-    if given is None:
-        given = [group.cohesion for group in before.groups] if before else [None] * count
-        return given if len(given) == count else [None] * count
-    if len(given) != count:
-        raise WrongUse(f"cohesion of {len(given)} groups for {count} groups: give one number for each")
-    return given
+def _cohesion(knowledge: Knowledge) -> Sequence[float | None]:
+    count, known = len(knowledge.groups), knowledge.cohesion
+    if known is None:
+        return [None] * count
+    if len(known) != count:
+        raise WrongUse(f"cohesion of {len(known)} groups for {count} groups: give one number for each")
+    return known
 
 
 def _write_group(position: int, group: Interactions, before: Version) -> str:
@@ -170,9 +147,3 @@ def _write_certificates(before: Version, certificates: Mapping[str, bytes]) -> t
     for request_id, content in certificates.items():
         before.folder.write(layout.certificate_name(request_id), content)
     return (*earlier, *(f"{request_id}.json" for request_id in certificates))
-
-
-def _facts(before: Manifest | None, facts: Mapping[str, Any] | None) -> dict[str, Any]:
-    if facts is not None:
-        return as_stored(facts)
-    return before.facts if before else {}

@@ -1,22 +1,22 @@
 """The workspace: one readable folder that holds a recommender; a new manifest makes a new version current."""
 
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from erasable.errors import ErasableError, WorkspaceError, WrongUse
 from erasable.store import files, layout
 from erasable.store.checkpoints import DiskCheckpoints
 from erasable.store.creation import clear, make_missing_folders, refuse_occupied, remove_folders
-from erasable.store.folder import CheckedFolder, sweep
+from erasable.store.folder import CheckedFolder
+from erasable.store.leftovers import sweep, sweep_as_reader
 from erasable.store.loading import StoredGroups, load_state
 from erasable.store.locks import exclusive_reader_lock, shared_reader_lock, writer_lock
 from erasable.store.manifest import Manifest, encode_manifest
 from erasable.store.opening import existing_workspace, read_manifest
-from erasable.store.saving import Extras, Version, write_version
+from erasable.store.saving import Version, write_version
 from erasable.training import State
 
 _NO_CERTIFICATES: Mapping[str, bytes] = MappingProxyType({})
@@ -34,6 +34,8 @@ class Workspace:
         self._state: State | None = None
         self.next_salt = secrets.token_hex(32)
         """The salt of the version that the next commit makes; certificates need it before."""
+        self.leftovers: tuple[str, ...] = ()
+        """Files that a killed command left, perhaps of someone erased, and that a reader here can't remove."""
         if manifest is not None:
             self._adopt(manifest)
 
@@ -78,10 +80,12 @@ class Workspace:
     @classmethod
     @contextmanager
     def reading(cls, path: str | Path) -> Iterator["Workspace"]:
-        """Read a workspace; a commit waits until the block ends, so keep it short."""
+        """Read a workspace, rid of what a killed command left; a commit waits for the block to end: keep it short."""
         root = existing_workspace(path)
         with shared_reader_lock(root):
-            yield cls(root, read_manifest(root), writable=False)
+            workspace = cls(root, read_manifest(root), writable=False)
+            workspace.leftovers = sweep_as_reader(root, workspace.manifest.files)
+            yield workspace
 
     @property
     def manifest(self) -> Manifest:
@@ -115,31 +119,21 @@ class Workspace:
         names = self._manifest.certificates if self._manifest else ()
         return {name.removesuffix(".json"): self._folder.read(f"{layout.CERTIFICATES}/{name}") for name in names}
 
-    def certificates(self) -> list[Path]:
-        """Return the certificates, oldest first, each found unchanged."""
-        return [self.path / layout.certificate_name(request_id) for request_id in self.issued()]
-
     def state(self) -> State:
         """Return the state; a group's data is read when it is first asked for, inside the block."""
         if self._state is None:
             self._state = load_state(self._folder, self.manifest)
         return self._state
 
-    def commit(
-        self,
-        state: State,
-        certificates: Mapping[str, bytes] = _NO_CERTIFICATES,
-        facts: Mapping[str, Any] | None = None,
-        cohesion: Sequence[float | None] | None = None,
-    ) -> None:
+    def commit(self, state: State, certificates: Mapping[str, bytes] = _NO_CERTIFICATES) -> None:
         """Make a state current and destroy every file of the version before that it does not share.
 
         Its checkpoints are in `checkpoints` already. Certificates go by request id and are added to those
-        there; facts and cohesion replace those there, None keeps them.
+        there.
         """
         if not self._writable:
             raise WrongUse("the workspace is open for reading: open it with Workspace.writing to commit")
-        manifest = write_version(state, self._version(), Extras(certificates, facts, cohesion, self.next_salt))
+        manifest = write_version(state, certificates, self._version(), self.next_salt)
         files.write_file(self.path / layout.NEW_MANIFEST, encode_manifest(manifest))
         with exclusive_reader_lock(self.path):
             files.replace_file(self.path / layout.NEW_MANIFEST, self.path / layout.MANIFEST)

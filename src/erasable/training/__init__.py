@@ -3,6 +3,7 @@
 from erasable.training.chain import ORIGIN, stage_names, stages_to_run, train_chain
 from erasable.training.checkpoint import Checkpoint, CheckpointStore, MemoryStore
 from erasable.training.environment import differences, numeric_environment
+from erasable.training.scoring import Scoring
 from erasable.training.settings import Config
 from erasable.training.state import Knowledge, Link, State
 
@@ -14,6 +15,7 @@ __all__ = [
     "Knowledge",
     "Link",
     "MemoryStore",
+    "Scoring",
     "State",
     "differences",
     "numeric_environment",

@@ -34,12 +34,10 @@ def stage_names(knowledge: Knowledge) -> list[str]:
     return names
 
 
-def stages_to_run(names: Sequence[str], chain: Sequence[Link]) -> range:
-    """Return the positions whose checkpoints differ from a chain trained earlier: none, or all from some point on."""
-    kept = 0
-    while kept < min(len(names), len(chain)) and names[kept] == chain[kept].fingerprint:
-        kept += 1
-    return range(kept, len(names))
+def stages_to_run(names: Sequence[str], chain: Sequence[Link]) -> tuple[int, ...]:
+    """Return the positions whose checkpoints differ from those of a chain trained earlier."""
+    trained = [link.fingerprint for link in chain]
+    return tuple(place for place, name in enumerate(names) if trained[place : place + 1] != [name])
 
 
 def stage_of(knowledge: Knowledge, position: int) -> Stage:
@@ -50,29 +48,35 @@ def stage_of(knowledge: Knowledge, position: int) -> Stage:
 
 def train_chain(knowledge: Knowledge, store: CheckpointStore, effort: Effort, trained: Sequence[Link] = ()) -> State:
     """Train the stages that a chain trained earlier does not already hold, and return the state with the new chain."""
-    model = make_model(knowledge.config)
     names = stage_names(knowledge)
     to_run = stages_to_run(names, trained)
-    links = list(trained[: to_run.start])
-    shared = _shared_before(to_run.start, knowledge, store, links)
-    for position in to_run:
-        began = time.perf_counter()
-        stage = stage_of(knowledge, position)
-        parameters = model.train(shared, stage, effort)
-        _check_finite(parameters, position)
-        parent = links[-1].fingerprint if links else ORIGIN
-        store.put(Checkpoint(names[position], parent, parameters))
-        samples = model.samples(stage.interactions, stage.epochs)
-        links.append(Link(names[position], parent, samples, time.perf_counter() - began))
-        shared = parameters.shared
+    links: list[Link] = []
+    for position, name in enumerate(names):
+        if position in to_run:
+            parent = names[position - 1] if position else ORIGIN
+            links.append(_train_stage(knowledge, position, (name, parent), store, effort))
+        else:
+            links.append(trained[position])
     return State(knowledge, tuple(links))
 
 
-def _shared_before(position: int, knowledge: Knowledge, store: CheckpointStore, links: Sequence[Link]) -> Arrays:
-    """Roll back: return the shared parameters of the last checkpoint that has not seen what is to be trained."""
-    if position == 0:
-        return make_model(knowledge.config).start(knowledge.catalogue.items, knowledge.config.seed)
-    return store.get(links[position - 1].fingerprint).parameters.shared
+def _train_stage(
+    knowledge: Knowledge, position: int, names: tuple[str, str], store: CheckpointStore, effort: Effort
+) -> Link:
+    """Train one stage from its parent's checkpoint, which has not seen the stage's data, and keep the result."""
+    name, parent = names
+    model, stage = make_model(knowledge.config), stage_of(knowledge, position)
+    shared = _start(knowledge) if parent == ORIGIN else store.get(parent).parameters.shared
+    began = time.perf_counter()
+    parameters = model.train(shared, stage, effort)
+    seconds = time.perf_counter() - began
+    _check_finite(parameters, position)
+    store.put(Checkpoint(name, parent, parameters))
+    return Link(name, parent, model.samples(stage.interactions, stage.epochs), seconds)
+
+
+def _start(knowledge: Knowledge) -> Arrays:
+    return make_model(knowledge.config).start(knowledge.catalogue.items, knowledge.config.seed)
 
 
 def _check_finite(parameters: Parameters, position: int) -> None:

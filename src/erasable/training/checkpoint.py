@@ -45,9 +45,6 @@ class CheckpointStore(Protocol):
     def __contains__(self, fingerprint: str) -> bool:
         """Whether a checkpoint is kept."""
 
-    def keep_only(self, fingerprints: Iterable[str]) -> None:
-        """Destroy all other checkpoints."""
-
 
 class MemoryStore:
     """Keeps checkpoints in memory; they are frozen, so no two share what one could change."""
@@ -66,6 +63,12 @@ class MemoryStore:
     def __contains__(self, fingerprint: str) -> bool:
         """Whether a checkpoint is kept."""
         return fingerprint in self._kept
+
+    def copy(self) -> "MemoryStore":
+        """Return a store with the same checkpoints, which are frozen, so that changes to it are its own."""
+        store = MemoryStore()
+        store._kept = dict(self._kept)
+        return store
 
     def keep_only(self, fingerprints: Iterable[str]) -> None:
         """Destroy all other checkpoints."""

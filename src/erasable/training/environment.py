@@ -6,9 +6,9 @@ from functools import cache
 from importlib.metadata import version
 
 import llvmlite.binding
-from threadpoolctl import ThreadpoolController
 
-from erasable.models.blas import one_blas_thread
+from erasable.models.blas import blas_libraries
+from erasable.seeding.compiled import SOURCE_STAMP
 
 _LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "erasable")
 
@@ -20,14 +20,14 @@ def numeric_environment() -> dict[str, str]:
 
 @cache
 def _environment() -> Mapping[str, str]:
-    with one_blas_thread():
-        kernels = ThreadpoolController().select(user_api="blas").info()
+    kernels = blas_libraries()
     return {
         "machine": platform.machine(),
         "processor": llvmlite.binding.get_host_cpu_name(),
         "libc": " ".join(platform.libc_ver()),
         "blas": "; ".join(sorted({f"{k['internal_api']} {k['version']} {k.get('architecture', '')}" for k in kernels})),
         **{library: version(library) for library in _LIBRARIES},
+        "kernels": SOURCE_STAMP,
     }
 
 

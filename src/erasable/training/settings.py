@@ -1,12 +1,13 @@
 """What can be set about the chain; `Config` joins it with the settings of data, groups and model."""
 
 import math
-from typing import Literal, Self
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from erasable.data.settings import DataSettings
-from erasable.errors import NotYet
+from erasable.errors import NotYet, WrongUse
 from erasable.grouping import GroupingSettings
 from erasable.models import ModelSettings
 
@@ -35,6 +36,13 @@ class ChainSettings(BaseModel):
     """The seed of everything random."""
 
 
+def wrong_setting(error: ValidationError, suffix: str = "") -> WrongUse:
+    """Say which option has a wrong value, and why."""
+    first = error.errors()[0]
+    option = " --" + str(first["loc"][0]).replace("_", "-") + suffix if first["loc"] else ""
+    return WrongUse(f"wrong setting{option}: {first['msg'].removeprefix('Value error, ')}")
+
+
 class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
     """Every setting that decides what is learned."""
 
@@ -44,12 +52,22 @@ class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
             later = "--strategy sisa" if self.strategy == "sisa" else "--policy regroup"
             raise NotYet(f"{later} is not there yet: leave it out")
         if self.strategy == "retrain":
+            if "groups" in self.model_fields_set and self.groups != 1:
+                raise ValueError("--strategy retrain trains everyone in one group: leave out --groups")
             object.__setattr__(self, "groups", 1)
         if self.grouping == "independent" and self.policy == "fixed":
             object.__setattr__(self, "policy", "independent")
         if self.policy == "independent" and (self.grouping != "independent" or self.order != "number"):
             raise ValueError("the policy independent needs the grouping independent and the order number")
         return self
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """Build a configuration; a wrong value is refused in the words of its option."""
+        try:
+            return cls(**settings)
+        except ValidationError as error:
+            raise wrong_setting(error) from None
 
     @property
     def stage_epochs(self) -> int:

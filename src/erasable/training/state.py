@@ -33,6 +33,8 @@ class Knowledge:
     held_out: Interactions
     kept_items: frozenset[str] | None = field(default=None, repr=False)
     """The items that the filter kept, if there was one."""
+    cohesion: tuple[float, ...] | None = None
+    """The paper's ρ of each group, by position, if it was computed; frozen with the groups."""
 
     @property
     def users(self) -> int:
@@ -51,6 +53,15 @@ class Knowledge:
             if row >= 0:
                 return position, row
         raise UnknownUser(f"nothing is held about the user {user!r}: check the id, exactly as in the data")
+
+    def items_of(self, user: str) -> frozenset[str]:
+        """Return the ids of a user's items, held out or not."""
+        position, row = self.find(user)
+        numbers = [self.groups[position].items_at(row)]
+        place = int(self.held_out.users.positions([user])[0])
+        if place >= 0:
+            numbers.append(self.held_out.items_at(place))
+        return frozenset(self.catalogue.items[number] for part in numbers for number in part.tolist())
 
     def data_of(self, user: str) -> Interactions:
         """Return all interactions of a user, held out or not."""

@@ -1,9 +1,9 @@
 """The plan: what forgetting would touch and cost, before it is done."""
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from erasable.data import Interactions
 from erasable.models import make_model
 from erasable.training import Knowledge, State, stage_names, stages_to_run
 from erasable.unlearning.request import Erasure, Request
@@ -13,12 +13,16 @@ from erasable.unlearning.request import Erasure, Request
 class Plan:
     """Which stages would be trained again and what that costs, against training everything at once from scratch."""
 
-    stages_rerun: int
+    rerun: tuple[int, ...]
     stages_total: int
-    first_stage: int
     samples: int
     samples_retrain: int
     seconds_estimated: float
+
+    @property
+    def stages_rerun(self) -> int:
+        """How many stages would be trained again."""
+        return len(self.rerun)
 
     @property
     def cost_ratio(self) -> float:
@@ -36,21 +40,16 @@ def plan_change(state: State, after: Knowledge) -> Plan:
     to_run = stages_to_run(stage_names(after), state.chain)
     model, config = make_model(after.config), after.config
     samples = [model.samples(after.groups[position], config.stage_epochs) for position in to_run]
-    retrain = model.samples(_all_training(after), config.epochs) if after.users else 0
     return Plan(
-        stages_rerun=len(to_run),
+        rerun=to_run,
         stages_total=len(after.groups),
-        first_stage=to_run.start,
         samples=sum(samples),
-        samples_retrain=retrain,
+        samples_retrain=sum(model.samples(group, config.epochs) for group in after.groups),
         seconds_estimated=sum(samples) * _seconds_per_sample(state),
     )
 
 
 def _seconds_per_sample(state: State) -> float:
-    samples = sum(link.samples for link in state.chain)
-    return sum(link.seconds for link in state.chain) / samples if samples else 0.0
-
-
-def _all_training(knowledge: Knowledge) -> Interactions:
-    return Interactions.merge(knowledge.groups)
+    """Return the median over the stages: the first one may have waited for its kernel to be compiled."""
+    rates = [link.seconds / link.samples for link in state.chain if link.samples]
+    return statistics.median(rates) if rates else 0.0

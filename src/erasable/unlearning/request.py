@@ -3,21 +3,25 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from erasable.errors import UnknownInteraction, UnknownUser
+from erasable.errors import UnknownInteraction, UnknownUser, WrongUse
 from erasable.training import Knowledge
 
 
 @dataclass(frozen=True)
 class Request:
-    """What one person asks to be forgotten: everything, or the interactions with some items."""
+    """What one person asks to be forgotten: everything (no items named), or the interactions with some items."""
 
     user: str
-    items: tuple[str, ...] = ()
+    items: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.items is not None and not self.items:
+            raise WrongUse(f"the request of user {self.user!r} names no item: name some, or ask for everything")
 
     @property
     def everything(self) -> bool:
         """Whether all of the person's data is meant."""
-        return not self.items
+        return self.items is None
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class Erasure:
     def of(requests: Sequence[Request]) -> "Erasure":
         """Join requests; a user who is to be forgotten whole needs no pairs."""
         users = frozenset(request.user for request in requests if request.everything)
-        pairs = frozenset((r.user, item) for r in requests if r.user not in users for item in r.items)
+        pairs = frozenset((r.user, item) for r in requests if r.user not in users for item in r.items or ())
         return Erasure(users, pairs)
 
     def apply(self, knowledge: Knowledge) -> Knowledge:
@@ -44,25 +48,20 @@ def known_requests(requests: Sequence[Request], knowledge: Knowledge, ignore_unk
     known: list[Request] = []
     for request in requests:
         try:
-            held = _held_items(request, knowledge)
-        except UnknownUser:
-            if ignore_unknown:
-                continue
-            raise
-        missing = [item for item in request.items if item not in held]
-        if missing and not ignore_unknown:
-            raise UnknownInteraction(
-                f"user {request.user!r} has no interaction with item {missing[0]!r}: nothing was done"
-            )
-        # No items means everything, so a request of which nothing is held must not be trimmed to that.
-        if request.everything or held:
-            known.append(Request(request.user, tuple(item for item in request.items if item in held)))
+            known.append(_known(request, knowledge, ignore_unknown))
+        except (UnknownUser, UnknownInteraction):
+            if not ignore_unknown:
+                raise
     return known
 
 
-def _held_items(request: Request, knowledge: Knowledge) -> set[str]:
-    """Return the items of a request that its user has; an unknown user is refused."""
-    held = knowledge.data_of(request.user)
-    present = set(held.item_index.tolist())
-    places = held.items.positions(list(request.items)).tolist()
-    return {item for item, place in zip(request.items, places, strict=True) if place in present}
+def _known(request: Request, knowledge: Knowledge, ignore_unknown: bool) -> Request:
+    """Return a request, less items that are not held if those may be ignored; with nothing held it is refused."""
+    owned = knowledge.items_of(request.user)
+    if request.items is None:
+        return request
+    held = tuple(item for item in request.items if item in owned)
+    missing = [item for item in request.items if item not in owned]
+    if missing and not (held and ignore_unknown):
+        raise UnknownInteraction(f"user {request.user!r} has no interaction with item {missing[0]!r}: nothing was done")
+    return Request(request.user, held)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from erasable.evaluation import Scoring
+from erasable.training import Scoring
 
 
 def test_scores_come_from_the_own_row_and_the_last_shared_parameters(learned):

@@ -1,0 +1,43 @@
+"""Files that no manifest names, such as a killed command leaves; only the holder of the writer lock removes them."""
+
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
+from erasable.errors import WorkspaceBusy, WorkspaceError
+from erasable.store import files
+from erasable.store.layout import own_files
+from erasable.store.locks import writer_lock
+from erasable.store.opening import read_manifest
+
+
+def unnamed_files(root: Path, named: Collection[str]) -> tuple[str, ...]:
+    """Return every file of a workspace that is not named."""
+    return tuple(name for name in own_files(root) if name not in named)
+
+
+def sweep(root: Path, named: Collection[str]) -> None:
+    """Remove for good every file of a workspace that is not named; the caller holds the writer lock."""
+    leftovers = [root / name for name in unnamed_files(root, named)]
+    if leftovers:
+        # A command killed right after it put the manifest there may not have made it durable; if the one before
+        # came back after a power cut, it would name files that are gone.
+        files.flush_folder(root)
+    for path in leftovers:
+        files.remove_file(path)
+    for parent in sorted({path.parent for path in leftovers}):
+        files.flush_folder(parent)
+
+
+def sweep_as_reader(root: Path, named: Collection[str]) -> tuple[str, ...]:
+    """Remove what a killed command left, if no other command is writing, and return what can't be removed."""
+    if not unnamed_files(root, named):
+        return ()
+    try:
+        with suppress(WorkspaceBusy), writer_lock(root):
+            # Read again: where no reader lock can be had, a commit may have come between.
+            sweep(root, read_manifest(root).files)
+        # Busy: those are the files of a writer at work, who sweeps.
+        return ()
+    except WorkspaceError:
+        return unnamed_files(root, named)
