@@ -188,6 +188,12 @@ def test_retrain_with_the_catalogue_of_the_first(compare, tmp_path, erasure, mod
     compare(erasure, options, "--catalogue", tmp_path / "a")
 
 
+@pytest.mark.parametrize("name", ["one user", "some items", "in several calls"])  # the filter drops some of the others
+def test_retrain_with_the_one_group_and_the_filter_of_the_first(compare, tmp_path, name):
+    options = (*COMMON, "--strategy", "retrain", "--min-interactions", "3")
+    compare(ERASURES[name], options, "--catalogue", tmp_path / "a", "--groups-from", tmp_path / "a")
+
+
 def test_the_comparison_can_fail(erasable, tmp_path):
     """Without the groups of the first, or with one row more, the checkpoints differ."""
     a, b, c = tmp_path / "a", tmp_path / "b", tmp_path / "c"

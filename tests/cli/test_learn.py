@@ -154,7 +154,6 @@ class TestRefusedInput:
             (("--min-interactions", 9), 1, "input.csv: the filter leaves no interaction: lower --min-interactions"),
             (("--catalogue", "nowhere"), 1, "nowhere does not exist"),
             (("--groups-from", "nowhere"), 1, "nowhere: there is no such file"),
-            (("--strategy", "retrain", "--groups", 5), 2, "--strategy retrain trains everyone in one group"),
         ],
     )
     def test_options_that_do_not_fit_are_refused_and_nothing_is_left(self, learn, tmp_path, options, code, said):

@@ -1,6 +1,6 @@
 import pytest
 
-from erasable.data import ColumnNames
+from erasable.data import ColumnNames, read_interactions
 from erasable.data.columns import ColumnPositions
 from erasable.data.layout import recognise_layout
 from erasable.errors import DataRefused
@@ -77,3 +77,12 @@ def test_a_time_is_a_number_if_the_first_known_one_is(tmp_path):
 def test_one_column_is_refused(tmp_path):
     with pytest.raises(DataRefused, match=r"f\.csv, line 1: holds one column"):
         layout_of(tmp_path, "a\nb\n")
+
+
+def test_two_columns_of_unknown_names_above_numbers_are_no_person(tmp_path):
+    path = tmp_path / "clicks.csv"
+    path.write_text("customer,product\n1,10\n2,11\n3,12\n")
+    with pytest.raises(DataRefused, match="--user-column"):
+        read_interactions(path)
+    found = read_interactions(path, ColumnNames(user="customer", item="product")).interactions
+    assert found.users.texts() == ["1", "2", "3"]

@@ -101,12 +101,10 @@ class TestDecidedElsewhere:
 
     def test_groups_make_no_sense_for_a_strategy_that_has_one(self, prepared, given):
         with pytest.raises(WrongUse, match="--strategy retrain trains everyone in one group"):
-            prepared(inputs=Inputs(groups_from=given), strategy="retrain", groups=1)
+            prepared(inputs=Inputs(groups_from=given), strategy="retrain")
 
     def test_a_workspace_with_one_group_serves_that_strategy(self, prepared, table, tmp_path):
         learn(table, tmp_path / "one", Config(strategy="retrain", epochs=1, rating_scale=(0, 6), min_interactions=2))
-        knowledge = prepared(
-            inputs=Inputs(groups_from=tmp_path / "one"), strategy="retrain", groups=1, min_interactions=2
-        )
+        knowledge = prepared(inputs=Inputs(groups_from=tmp_path / "one"), strategy="retrain", min_interactions=2)
         assert knowledge.scale == RatingScale(0, 6)
         assert len(knowledge.groups) == 1

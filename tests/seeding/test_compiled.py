@@ -122,3 +122,15 @@ def test_a_change_in_one_compiled_file_makes_the_code_that_calls_it_compile_agai
 def test_compiled_code_adds_in_the_order_written_and_divides_by_zero_as_numpy_does(package):
     (package / "erasable" / "arithmetic.py").write_text(ARITHMETIC)
     assert run(package, "arithmetic") == ["True", "inf", "nan"]
+
+
+def test_where_no_code_can_be_kept_it_works_all_the_same(tmp_path):
+    program = """
+import numba.core.caching as caching
+caching.CacheImpl._locator_classes = []
+from erasable.seeding.compiled import draw
+import numpy as np
+print(int(draw(np.uint64(1), np.uint64(2))))
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert int(found.stdout) == int(mix(np.array([1], np.uint64), np.array([2], np.uint64))[0])

@@ -1,7 +1,7 @@
 import pytest
 
 from erasable.data import RatingScale
-from erasable.errors import UnknownInteraction, UnknownUser
+from erasable.errors import UnknownInteraction, UnknownUser, WrongUse
 from erasable.training import Config
 from erasable.unlearning import Erasure, Request, known_requests
 
@@ -78,3 +78,8 @@ def test_with_unknown_items_left_out_those_that_are_known_remain(known):
     """Otherwise an interaction that someone asked to be forgotten, and that is held, would be kept in silence."""
     kept = known_requests([Request("a", ("p", "v", "q"))], known, ignore_unknown=True)
     assert kept == [Request("a", ("p", "q"))]
+
+
+def test_a_request_that_names_no_item_is_not_taken_for_everything():
+    with pytest.raises(WrongUse, match="names no item"):
+        Request("a", ())

@@ -52,8 +52,6 @@ class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
             later = "--strategy sisa" if self.strategy == "sisa" else "--policy regroup"
             raise NotYet(f"{later} is not there yet: leave it out")
         if self.strategy == "retrain":
-            if "groups" in self.model_fields_set and self.groups != 1:
-                raise ValueError("--strategy retrain trains everyone in one group: leave out --groups")
             object.__setattr__(self, "groups", 1)
         if self.grouping == "independent" and self.policy == "fixed":
             object.__setattr__(self, "policy", "independent")
