@@ -72,11 +72,19 @@ def test_what_is_refused_changes_nothing(home, snapshot, requests, error):
 
 
 def test_unknown_people_may_be_left_out(home, snapshot):
-    assert len(forget(home, [Request("zoe"), Request("ann")], ignore_unknown=True).certificates) == 1
+    some = forget(home, [Request("zoe"), Request("ann"), Request("yan")], ignore_unknown=True)
+    assert (len(some.certificates), some.left_out) == (1, 2)
     before = snapshot(home)
     nothing = forget(home, [Request("zoe"), Request("bob", ("f",))], ignore_unknown=True)
-    assert (nothing.certificates, nothing.stages_rerun, nothing.stages_total, nothing.cost_ratio) == ((), 0, 3, 0.0)
+    assert (nothing.certificates, nothing.left_out) == ((), 2)
+    assert (nothing.stages_rerun, nothing.stages_total, nothing.cost_ratio) == (0, 3, 0.0)
     assert snapshot(home) == before
+
+
+def test_items_that_are_not_held_may_be_left_out(home):
+    forget(home, [Request("bob", ("a", "f", "nothing"))], ignore_unknown=True)
+    with home.reading() as session:
+        assert session.state().knowledge.items_of("bob") == {"b", "d"}
 
 
 def test_a_certificate_says_which_stages_were_kept(home, snapshot):

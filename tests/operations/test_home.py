@@ -37,6 +37,15 @@ def test_a_commit_adds_certificates_and_drops_what_it_replaces(home, snapshot):
         assert len(session.next_salt) == 64
 
 
+def test_certificates_of_earlier_erasures_stay_as_they_are(home, snapshot):
+    forget(home, [Request("ann")])
+    first = snapshot(home).certificates
+    forget(home, [Request("bob"), Request("cat")])
+    found = snapshot(home)
+    assert (len(first), len(found.certificates), found.erasures) == (1, 3, 3)
+    assert first.items() <= found.certificates.items()
+
+
 def test_places_of_certificates(tmp_path):
     assert DiskHome(tmp_path).certificate_place("x") == str(tmp_path / "certificates" / "x.json")
     assert MemoryHome().certificate_place("x") == "x"

@@ -2,10 +2,9 @@
 
 import pytest
 
-from erasable.errors import DataRefused, NotYet, WorkspaceError, WrongUse
+from erasable.errors import DataRefused, NotYet, WorkspaceError
 from erasable.operations import DiskHome, Work, learn
 from erasable.operations.learn import samples_of
-from erasable.operations.work import available_cores
 from erasable.training import Config
 
 
@@ -46,10 +45,11 @@ def test_a_folder_in_use_is_refused_before_the_input_is_read(table, config, lear
         learn("no such file", learned, config)
 
 
-def test_work_takes_all_cores_and_refuses_none():
-    assert Work().threads == available_cores() >= 1
-    with pytest.raises(WrongUse, match="0 threads make no sense: give 1 or more"):
-        Work(0)
+def test_a_number_of_groups_that_is_not_used_is_noted(table, tmp_path, reporter):
+    for name, settings in (("given", {"groups": 3}), ("left out", {})):
+        config = Config(strategy="retrain", epochs=1, **settings)
+        assert learn(table, tmp_path / name, config, work=Work(1, reporter)).groups == 1
+    assert sum("one group" in note for note in reporter.notes) == 1
 
 
 def test_samples_are_positives_and_negatives_in_every_epoch_of_every_stage(as_table, tmp_path):

@@ -145,6 +145,14 @@ class TestForget:
         with pytest.raises(UnknownInteraction):
             recommender.forget([10], items=[5])
 
+    def test_unknown_people_may_be_left_out(self, recommender):
+        receipt = recommender.forget([10, 99], ignore_unknown=True)
+        assert (len(receipt.certificates), receipt.left_out) == (1, 1)
+
+    def test_everything_may_be_trained_again(self, recommender):
+        assert recommender.forget([10], rerun=True).stages_rerun == 3
+        assert recommender.verify().identical is True
+
     def test_items_of_several_people_are_refused(self, recommender):
         with pytest.raises(WrongUse, match="items need exactly one user"):
             recommender.forget([10, 1], items=[5])

@@ -6,7 +6,6 @@ from safetensors import safe_open
 
 from erasable.errors import WorkspaceError
 from erasable.models import Parameters
-from erasable.store import Workspace
 from erasable.store.checkpoints import DiskCheckpoints, encode_checkpoint
 from erasable.store.folder import CheckedFolder
 from erasable.training import Checkpoint, numeric_environment
@@ -57,25 +56,3 @@ def test_only_what_was_put_is_there(store):
     assert "b" not in store
     with pytest.raises(WorkspaceError, match="holds no checkpoint b"):
         store.get("b")
-
-
-def test_keep_only_destroys_the_others(store, tmp_path):
-    store.put(checkpoint("a"))
-    store.put(checkpoint("b"))
-    store.keep_only(["b"])
-    assert "a" not in store
-    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["b.safetensors"]
-
-
-def test_keep_only_leaves_what_the_current_version_names(versions, learned):
-    with Workspace.writing(learned) as workspace:
-        workspace.checkpoints.keep_only([])
-        for link in versions.learned.chain:
-            workspace.checkpoints.get(link.fingerprint)
-
-
-def test_a_checkpoint_can_be_put_dropped_and_put_again(store):
-    store.put(checkpoint("a"))
-    store.keep_only([])
-    store.put(checkpoint("a", value=2.0))
-    assert store.get("a").parameters.shared["items"][0, 0] == 2.0

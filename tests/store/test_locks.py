@@ -1,5 +1,6 @@
 import fcntl
 import threading
+import time
 
 import pytest
 
@@ -50,8 +51,7 @@ def test_a_reader_who_comes_while_a_change_of_version_waits_is_let_in_after_it(t
     writer, reader = threading.Thread(target=change), threading.Thread(target=read)
     with shared_reader_lock(tmp_path):
         writer.start()
-        while not _is_held(tmp_path / "gate.lock"):
-            pass
+        _wait_until_held(tmp_path / "gate.lock")
         reader.start()
         reader.join(0.05)
     writer.join()
@@ -59,13 +59,15 @@ def test_a_reader_who_comes_while_a_change_of_version_waits_is_let_in_after_it(t
     assert order == ["changed", "read"]
 
 
-def _is_held(path) -> bool:
-    with path.open() as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+def _wait_until_held(path) -> None:
+    last = time.monotonic() + 20
+    while time.monotonic() < last:
+        with path.open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+    pytest.fail(f"nobody holds {path}")
 
 
 def test_readers_who_overlap_for_good_do_not_keep_a_commit_from_ending(versions, learned):

@@ -35,6 +35,10 @@ class Session(Protocol):
         """How many people's requests were carried out."""
 
     @property
+    def leftovers(self) -> tuple[str, ...]:
+        """Files of an earlier version that could not be removed; normally none."""
+
+    @property
     def next_salt(self) -> str:
         """The salt of the version that the next commit makes."""
 
@@ -82,6 +86,8 @@ class DiskHome:
 
 class MemorySession:
     """A recommender in memory as it is at one moment; committing hands the next moment to its home."""
+
+    leftovers: tuple[str, ...] = ()
 
     def __init__(self, before: "MemorySession | None" = None) -> None:
         self.checkpoints: MemoryStore = before.checkpoints.copy() if before else MemoryStore()

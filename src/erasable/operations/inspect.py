@@ -82,9 +82,11 @@ def show(home: Home, user: str) -> Holding:
 def groups(home: Home) -> list[GroupFacts]:
     """Return the groups of the chain in their order."""
     with home.reading() as session:
+        knowledge = session.state().knowledge
+        cohesion = knowledge.cohesion or [None] * len(knowledge.groups)
         return [
-            GroupFacts(position, len(group.users), len(group), None)
-            for position, group in enumerate(session.state().knowledge.groups)
+            GroupFacts(position, len(group.users), len(group), cohesion[position])
+            for position, group in enumerate(knowledge.groups)
         ]
 
 
@@ -106,4 +108,5 @@ def status(home: Home) -> dict[str, Any]:
             "rating_scale": str(knowledge.scale),
             "erasures": session.erasures,
             "version": session.version,
+            "leftovers": list(session.leftovers),
         }

@@ -25,6 +25,9 @@ def verify(home: Home, certificate: Path | None = None, work: Work = QUIET_WORK)
     with home.reading() as session:
         if certificate is not None and _content(certificate) not in session.issued().values():
             return Verification(False, 0, f"{certificate} is not a certificate of this workspace, or was changed")
+        if session.leftovers:
+            left = ", ".join(session.leftovers)
+            return Verification(False, 0, f"files of an earlier version are left, remove them: {left}")
         found = differences(session.environment)
         if found:
             return Verification(None, 0, f"it was learned in another numeric environment: {'; '.join(found)}")

@@ -1,6 +1,6 @@
 """Checkpoints as safetensors files: the disk's side of the `CheckpointStore` protocol."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,6 @@ import safetensors.numpy
 
 from erasable.errors import WorkspaceError, WrongUse
 from erasable.fingerprint import canonical_json
-from erasable.store import files
 from erasable.store.folder import CheckedFolder
 from erasable.store.layout import checkpoint_name
 from erasable.store.manifest import LinkRecord
@@ -51,17 +50,6 @@ class DiskCheckpoints:
     def __contains__(self, fingerprint: str) -> bool:
         """Whether a checkpoint is kept."""
         return fingerprint in self._added or fingerprint in self._current
-
-    def keep_only(self, fingerprints: Iterable[str]) -> None:
-        """Destroy all others, save those that the current version still names: the next commit does that."""
-        wanted = set(fingerprints)
-        dropped = [name for name in self._added if name not in wanted]
-        current_files = {kept.file for kept in self._current.values()}
-        for name in dropped:
-            file = self._added.pop(name).file
-            if file not in current_files:
-                files.remove_file(self._folder.root / file)
-                files.flush_folder((self._folder.root / file).parent)
 
     def file_of(self, fingerprint: str) -> str:
         """Return the file that a checkpoint lies in."""
