@@ -15,6 +15,7 @@ def test_json_after_learning(run, learned):
         "rating_scale": "1–5",
         "erasures": 0,
         "version": 1,
+        "leftovers": [],
     }
 
 

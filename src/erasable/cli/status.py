@@ -13,4 +13,4 @@ def command(folder: Folder, json_output: Json = False) -> None:
     if json_output:
         print_json(found)
     else:
-        print_facts(found)
+        print_facts({name: value for name, value in found.items() if value != []})
