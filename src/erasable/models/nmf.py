@@ -1,14 +1,24 @@
 """NMF (He et al., "Neural Collaborative Filtering", 2017) in the paper's sizes: start and scores; not gradients."""
 
+import threading
+
 import numpy as np
 from numpy.typing import NDArray
 
 from erasable.models.embedding_model import ITEM_ROWS, USER_ROWS, EmbeddingModel, blocks
 from erasable.models.model import Scorer, Scores
-from erasable.models.nmf_kernel import ROW, SHAPES, WIDTH, nmf_shift
+from erasable.models.nmf_kernel import FIRST, ROW, SECOND, SHAPES, WIDTH, nmf_shift
 from erasable.models.parameters import Arrays
 
-_BLOCK = 2048
+_BLOCK = 4096
+
+
+class _Room(threading.local):
+    """Room for one block of items, kept by each thread: asking the system for it anew took a third of the time."""
+
+    def __init__(self) -> None:
+        self.first = np.empty((_BLOCK, FIRST), np.float32)
+        self.second = np.empty((_BLOCK, SECOND), np.float32)
 
 
 class Nmf(EmbeddingModel):
@@ -27,17 +37,20 @@ class Nmf(EmbeddingModel):
         products = np.ascontiguousarray(shared[ITEM_ROWS][:, :WIDTH])
         firsts = shared[ITEM_ROWS][:, WIDTH:] @ shared["item_in"] + shared["first_bias"]
         parts = blocks(len(products), _BLOCK)
+        room = _Room()
 
         def score(rows: Arrays, owned: NDArray[np.int32]) -> Scores:
             row = rows[USER_ROWS]
-            scores = products @ (row[:WIDTH] * shared["product_out"]) + shared["bias_out"]
+            # relu(x + c) = max(x, −c) + c, and the constant passes through the next product: half the passes.
             first_part = row[WIDTH:] @ shared["user_in"]
+            second_part = first_part @ shared["hidden"] + shared["second_bias"]
+            scores = products @ (row[:WIDTH] * shared["product_out"])
+            scores += shared["bias_out"] + second_part @ shared["hidden_out"]
             for part in parts:
-                first = firsts[part] + first_part
-                np.maximum(first, 0, out=first)
-                second = first @ shared["hidden"]
-                second += shared["second_bias"]
-                np.maximum(second, 0, out=second)
+                first, second = room.first[: part.stop - part.start], room.second[: part.stop - part.start]
+                np.maximum(firsts[part], -first_part, out=first)
+                np.dot(first, shared["hidden"], out=second)
+                np.maximum(second, -second_part, out=second)
                 scores[part] += second @ shared["hidden_out"]
             return scores
 

@@ -14,6 +14,7 @@ from erasable.operations.work import QUIET_WORK, Work
 from erasable.training import Knowledge, Scoring
 
 _NOTHING = np.empty(0, dtype=np.int64)
+_USERS_PER_TASK = 100  # threads that meet after each user spend more time on meeting than on scoring
 
 
 @dataclass(frozen=True)
@@ -76,15 +77,19 @@ def _scored(
         numbers, scores = scoring.top(*place, k)
         return [(items[int(number)], float(score)) for number, score in zip(numbers, scores, strict=True)]
 
+    def several(first: int) -> list[UserRecommendations]:
+        part = slice(first, first + _USERS_PER_TASK)
+        return [UserRecommendations(*pair) for pair in zip(names[part], map(best, places[part]), strict=True)]
+
+    found: list[UserRecommendations] = []
     with (
         one_blas_thread(),
         ThreadPoolExecutor(work.threads) as pool,
         work.reporter.track("recommending", len(names)) as advance,
     ):
-        found = []
-        for name, chosen in zip(names, pool.map(best, places), strict=True):
-            found.append(UserRecommendations(name, chosen))
-            advance(1)
+        for part in pool.map(several, range(0, len(names), _USERS_PER_TASK)):
+            found += part
+            advance(len(part))
     return found
 
 
