@@ -181,6 +181,32 @@ def test_independent_groups_without_the_groups_of_the_first(compare, tmp_path, e
     compare(erasure, (*COMMON, "--grouping", "independent", "--model", model, "--holdout", holdout, *declared))
 
 
+GROUPINGS = ("random", "bkm", "cbkm", "cbkm-near", "clpa", "cgmm")
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS[1:])
+@pytest.mark.parametrize("name", ["the only one with a rating and an item", "in several calls"])
+def test_every_grouping_with_the_groups_and_the_catalogue_of_the_first(compare, tmp_path, grouping, name):
+    given = ("--catalogue", tmp_path / "a", "--groups-from", tmp_path / "a")
+    compare(ERASURES[name], (*COMMON, "--grouping", grouping, "--holdout", "0.2"), *given)
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.parametrize("name", ["the only one with a rating and an item", "in several calls", "some items"])
+def test_regrouping_with_the_catalogue_of_the_first_alone(compare, tmp_path, grouping, name):
+    options = (*COMMON, "--policy", "regroup", "--grouping", grouping, "--holdout", "0.2")
+    compare(ERASURES[name], options, "--catalogue", tmp_path / "a")
+
+
+@pytest.mark.parametrize("order", ["hard", "count"])
+def test_regrouping_decides_the_filter_and_the_order_anew(compare, erasable, tmp_path, order):
+    options = (*COMMON, "--policy", "regroup", "--grouping", "bkm", "--order", order, "--min-interactions", "3")
+    compare(whole(ODD), options, "--catalogue", tmp_path / "a")
+    assert EDGE not in texts_in(tmp_path / "a")  # who stood and fell with an item that the person kept above the filter
+    (certificate,) = (tmp_path / "a" / "certificates").iterdir()
+    assert [json.loads(certificate.read_text())[name] for name in ("policy", "filter")] == ["regroup", "applied anew"]
+
+
 @pytest.mark.parametrize(("model", "holdout"), [("nmf", "0.2"), ("dmf", "0")])
 @pytest.mark.parametrize("erasure", ERASURES.values(), ids=ERASURES)
 def test_retrain_with_the_catalogue_of_the_first(compare, tmp_path, erasure, model, holdout):

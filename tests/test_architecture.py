@@ -13,7 +13,7 @@ LAYERS = [
 ]
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN_IMPORTS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "random"}
-LOADED_LATE = {"gensim"}  # slow to import; the one exception
+LOADED_LATE = {"gensim", "matplotlib"}  # slow to import, and an optional extra; no other exception
 
 
 def tree_of(path: Path) -> ast.Module:

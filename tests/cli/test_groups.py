@@ -1,19 +1,21 @@
 """`erasable groups`: the groups in the order in which they are trained."""
 
+import pytest
+
 
 def test_json_counts_users_and_interactions_by_position(run, learned, facts):
     found = run("groups", learned, "--json").json["groups"]
     assert [group["position"] for group in found] == [0, 1, 2]
     assert sorted(group["users"] for group in found) == [2, 3, 3]
     assert sum(group["interactions"] for group in found) == sum(map(len, facts.ratings.values()))
-    assert [group["cohesion"] for group in found] == [None] * 3
+    assert all(group["cohesion"] > 0 for group in found)
 
 
 def test_words_are_a_table(run, learned):
     lines = run("groups", learned).out.splitlines()
     assert lines[0].split() == ["position", "users", "interactions", "cohesion"]
     assert [line.split()[0] for line in lines[1:]] == ["1", "2", "3"]
-    assert {line.split()[3] for line in lines[1:]} == {"–"}
+    assert all(float(line.split()[3]) > 0 for line in lines[1:])
 
 
 def test_someone_who_is_forgotten_is_no_longer_counted(run, shop, facts):
@@ -23,8 +25,39 @@ def test_someone_who_is_forgotten_is_no_longer_counted(run, shop, facts):
     assert sum(group["interactions"] for group in found) == sum(map(len, facts.ratings.values())) - 6
 
 
-def test_a_plot_is_not_there_yet(run, learned, tmp_path):
-    result = run("groups", learned, "--plot", tmp_path / "groups.svg")
+@pytest.fixture
+def by_likeness(run, ratings_file, tmp_path):
+    assert run("learn", ratings_file, "--into", tmp_path / "alike", "--groups", 2, "--grouping", "bkm").code == 0
+    return tmp_path / "alike"
+
+
+def test_groups_by_likeness_go_from_the_most_cohesive_to_the_least(run, by_likeness):
+    found = run("groups", by_likeness, "--json").json["groups"]
+    assert found[0]["cohesion"] >= found[1]["cohesion"] > 0
+    assert [group["cohesion_error"] for group in found] == [0, 0]
+
+
+def test_cohesion_is_gone_with_someone_who_was_counted_in_it(run, by_likeness, facts):
+    run("forget", by_likeness, "--user", facts.every_item)
+    found = run("groups", by_likeness, "--json").json["groups"]
+    assert sum(group["cohesion"] is None for group in found) == 1
+    assert "–" in run("groups", by_likeness).out
+
+
+def test_a_plot_is_drawn_into_the_file_that_is_named(run, by_likeness, tmp_path):
+    result = run("groups", by_likeness, "--plot", tmp_path / "groups.png")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines()[-1] == f"the figure is {tmp_path / 'groups.png'}"
+    assert (tmp_path / "groups.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_with_json_the_plot_is_drawn_and_nothing_but_json_is_said(run, by_likeness, tmp_path):
+    result = run("groups", by_likeness, "--plot", tmp_path / "groups.svg", "--json")
+    assert len(result.json["groups"]) == 2
+    assert (tmp_path / "groups.svg").exists()
+
+
+def test_a_file_that_is_no_picture_is_refused_before_any_work(run, by_likeness, tmp_path):
+    result = run("groups", by_likeness, "--plot", tmp_path / "groups.doc")
     assert (result.code, result.out) == (2, "")
-    assert result.err == "erasable: --plot is not there yet: leave it out\n"
-    assert list(tmp_path.iterdir()) == []
+    assert result.err == f"erasable: {tmp_path / 'groups.doc'}: a figure ends in .png, .svg or .pdf: name it so\n"

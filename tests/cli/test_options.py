@@ -34,6 +34,7 @@ VALUES = {
     "grouping": ("independent", "independent"),
     "groups": ("2", 2),
     "order": ("number", "number"),
+    "reach": ("6", 6),
     "holdout": ("0.3", 0.3),
     "min_interactions": ("2", 2),
     "rating_scale": ("0 6", (0.0, 6.0)),

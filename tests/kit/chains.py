@@ -1,14 +1,14 @@
 """A whole chain from a table in memory, and what two chains must share to be the same; no files."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-import numpy as np
-
-from erasable.data import Catalogue, Interactions, RatingScale, split_holdout
-from erasable.grouping import assign_positions
+from erasable import unlearning
+from erasable.data import Catalogue, Interactions, RatingScale, k_core
+from erasable.grouping import ALONE
 from erasable.models import Effort
-from erasable.training import Config, Knowledge, MemoryStore, State, train_chain
+from erasable.training import Config, Knowledge, MemoryStore, State, arrange, train_chain
+from erasable.unlearning import Erasure, Request
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,19 @@ class Learned:
         ]
 
 
+def knowledge(data: Interactions, config: Config, positions: Mapping[str, int] | None, scale: RatingScale) -> Knowledge:
+    """Put a table into groups, with its own item list as the catalogue."""
+    frame = Knowledge(config, Catalogue.from_items(data.items), scale, (), data)
+    if config.min_interactions:
+        core = k_core(data, config.min_interactions) if len(data) else data
+        frame, data = replace(frame, kept_items=frozenset(core.items)), core.with_items(data.items)
+    return arrange(data, frame, ALONE, positions)
+
+
 def positions_of(data: Interactions, config: Config) -> dict[str, int]:
     """Return each user's position as the config's grouping decides it."""
-    return dict(zip(data.users.texts(), assign_positions(data, config, config.seed).tolist(), strict=True))
-
-
-def knowledge(data: Interactions, config: Config, positions: Mapping[str, int], scale: RatingScale) -> Knowledge:
-    """Put a table into groups, with its own item list as the catalogue."""
-    train, held_out = split_holdout(data, config.holdout, config.seed)
-    place = np.array([positions[user] for user in train.users.texts()], dtype=np.int64)
-    groups = tuple(train.select(place[train.user_index] == position) for position in range(config.groups))
-    return Knowledge(config, Catalogue.from_items(data.items), scale, groups, held_out)
+    groups = knowledge(data, config, None, RatingScale(1, 1)).groups
+    return {user: position for position, group in enumerate(groups) for user in group.users}
 
 
 def learn(
@@ -55,6 +57,16 @@ def learn(
 ) -> Learned:
     """Learn a chain from a table; groups as given, else as the config's grouping decides."""
     store = MemoryStore()
-    groups = positions_of(data, config) if positions is None else positions
-    known = knowledge(data, config, groups, scale or RatingScale(1, 1))
+    known = knowledge(data, config, positions, scale or RatingScale(1, 1))
     return Learned(train_chain(known, store, Effort()), store)
+
+
+def after(state: State, requests: Sequence[Request]) -> Knowledge:
+    """Return what is known without what is asked for."""
+    return Erasure.of(requests).apply(state.knowledge)
+
+
+def forget(learned: Learned, requests: Sequence[Request], threads: int = 1) -> Learned:
+    """Forget; the old checkpoints stay in the store."""
+    state = unlearning.forget(learned.state, after(learned.state, requests), learned.store, Effort(threads))
+    return Learned(state, learned.store)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from erasable.errors import DataRefused, NotYet, WorkspaceError
+from erasable.errors import DataRefused, NotYet, Refused, WorkspaceError
 from erasable.operations import DiskHome, Work, learn
 from erasable.operations.learn import samples_of
 from erasable.training import Config
@@ -32,11 +32,11 @@ def test_a_group_may_be_empty(as_table, tmp_path):
 
 @pytest.mark.parametrize(
     ("settings", "error"),
-    [({"model": "ease"}, NotYet), ({"grouping": "cbkm"}, NotYet), ({"rating_scale": (2, 3)}, DataRefused)],
+    [({"model": "ease"}, NotYet), ({"groups": 7}, Refused), ({"rating_scale": (2, 3)}, DataRefused)],
 )
 def test_what_is_refused_leaves_no_folder(table, tmp_path, settings, error):
     with pytest.raises(error):
-        learn(table, tmp_path / "deep" / "shop", Config(groups=2, **settings))
+        learn(table, tmp_path / "deep" / "shop", Config(**{"groups": 2, **settings}))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -6,7 +6,7 @@ from erasable.data import RatingScale
 from erasable.errors import DataRefused, WrongUse
 from erasable.operations import Inputs, learn
 from erasable.operations.prepare import NO_INPUTS, prepare
-from erasable.operations.reporting import SILENT
+from erasable.operations.work import QUIET_WORK
 from erasable.training import Config
 
 
@@ -15,7 +15,7 @@ def prepared(table):
     """Return the knowledge for some settings."""
 
     def call(source=table, inputs=NO_INPUTS, **settings):
-        return prepare(source, Config(**{"groups": 2, **settings}), inputs, SILENT)
+        return prepare(source, Config(**{"groups": 2, **settings}), inputs, QUIET_WORK)
 
     return call
 

@@ -11,7 +11,13 @@ def test_learning_tells_how_the_input_was_understood_and_every_sample(table, con
     assert reporter.notes == ["a Table; user_id, item_id, rating", "rating scale 1–5"]
     with DiskHome(tmp_path / "shop").reading() as session:
         samples = samples_of(session.state().knowledge)
-    assert reporter.work == [("reading", None), ("learning", samples), ("saving", None)]
+    assert reporter.work == [
+        ("reading", None),
+        ("groups", None),
+        ("cohesion", None),
+        ("learning", samples),
+        ("saving", None),
+    ]
     assert reporter.done == samples > 0
 
 

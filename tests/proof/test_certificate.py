@@ -10,7 +10,7 @@ import pytest
 from erasable.operations import DiskHome, Inputs, forget, learn
 from erasable.proof import issue_certificates, salted_digest
 from erasable.training import Config, numeric_environment
-from erasable.unlearning import Request, plan_erasure
+from erasable.unlearning import Erasure, Request, plan_change
 
 PERSON = "someone-with-a-long-unmistakable-id"
 SALT, OTHER_SALT = "ab" * 32, "cd" * 32
@@ -36,7 +36,7 @@ def state(tmp_path_factory):
 @pytest.fixture
 def issue(state):
     def call(*requests: Request, salt: str = SALT) -> list[dict]:
-        plan = plan_erasure(state, requests)
+        plan = plan_change(state, Erasure.of(requests).apply(state.knowledge))
         issued = issue_certificates(requests, state, plan, (salt, 1.23456))
         facts = {name: json.loads(content) for name, content in issued.items()}
         assert [one["request_id"] for one in facts.values()] == list(facts)
@@ -63,7 +63,7 @@ class TestOneForEachPerson:
 class TestWhatItSays:
     def test_what_was_done_and_what_it_rests_on(self, issue, state):
         (facts,) = issue(Request(PERSON))
-        plan = plan_erasure(state, [Request(PERSON)])
+        plan = plan_change(state, Erasure.of([Request(PERSON)]).apply(state.knowledge))
         assert facts["kind"] == "certificate of erasure"
         assert facts["policy"] == "fixed"
         assert facts["filter"] == "frozen"

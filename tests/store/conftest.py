@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from erasable.data import Catalogue, Interactions, RatingScale, SyntheticSettings, split_holdout, synthesise
-from erasable.grouping import assign_positions
+from erasable.grouping.groups import random_labels
 from erasable.models import Effort
 from erasable.store import Workspace, files
 from erasable.training import Config, Knowledge, MemoryStore, State, numeric_environment, train_chain
-from erasable.unlearning import Request, forget
+from erasable.unlearning import Erasure, Request, forget
 
 ERASED = "someone-with-a-long-unmistakable-id"
 CERTIFICATE = {"request-1": b'{"erased": 1}'}
@@ -61,7 +61,7 @@ def _interactions() -> Interactions:
 def _knowledge() -> Knowledge:
     interactions = _interactions()
     config = Config(groups=4, grouping="random", order="number", epochs=4, holdout=0.2)
-    position = assign_positions(interactions, config, config.seed)
+    position = random_labels(interactions, config.groups, config.seed)
     # The erased user stands in the third of four groups, so that some stages are kept and some are not.
     position[interactions.users.positions([ERASED])[0]] = 2
     training, held_out = split_holdout(interactions, config.holdout, config.seed)
@@ -74,7 +74,7 @@ def _knowledge() -> Knowledge:
 def versions() -> Versions:
     memory = MemoryStore()
     learned = train_chain(_knowledge(), memory, Effort(1))
-    forgotten = forget(learned, [Request(ERASED)], memory, Effort(1))
+    forgotten = forget(learned, Erasure.of([Request(ERASED)]).apply(learned.knowledge), memory, Effort(1))
     numeric_environment()
     return Versions(learned, forgotten, memory)
 

@@ -4,6 +4,7 @@ import pytest
 
 from erasable.data import Catalogue, RatingScale
 from erasable.errors import WorkspaceError, WrongUse
+from erasable.grouping import Cohesion
 from erasable.store import Workspace
 from erasable.training import State
 
@@ -60,18 +61,22 @@ def test_a_changed_config_goes_by_another_name(learned):
     assert not (learned / "config.json").exists()
 
 
-@pytest.mark.parametrize("cohesion", [(0.1, 0.2, 1 / 3, 0.4), None])
+@pytest.mark.parametrize(
+    "cohesion", [(Cohesion(0.1, 0.0), Cohesion(1 / 3, 0.01), None, Cohesion(2.0, 0.0)), (None,) * 4]
+)
 def test_cohesion_comes_back_as_it_was(learned, cohesion):
     with Workspace.writing(learned) as workspace:
         workspace.commit(changed(workspace.state(), cohesion=cohesion))
-        assert [group.cohesion for group in workspace.manifest.groups] == list(cohesion or [None] * 4)
+        records = workspace.manifest.groups
+        assert [group.cohesion for group in records] == [known and known.value for known in cohesion]
+        assert [group.cohesion_error for group in records] == [known and known.error for known in cohesion]
     assert reloaded(learned).knowledge.cohesion == cohesion
 
 
 def test_cohesion_of_other_groups_is_refused(learned, content_of):
     before = content_of(learned)
     with Workspace.writing(learned) as workspace, pytest.raises(WrongUse, match="one number for each"):
-        workspace.commit(changed(workspace.state(), cohesion=(0.1,)))
+        workspace.commit(changed(workspace.state(), cohesion=(None,)))
     assert content_of(learned) == before
 
 

@@ -8,7 +8,7 @@ from erasable.errors import ErasableError, WorkspaceBusy, WorkspaceError, WrongU
 from erasable.models import Effort
 from erasable.store import Workspace, files
 from erasable.training import numeric_environment, stage_names
-from erasable.unlearning import Request, forget
+from erasable.unlearning import Erasure, Request, forget
 
 
 def table(interactions):
@@ -56,7 +56,9 @@ def test_two_workspaces_that_learned_the_same_have_the_same_files(versions, tmp_
 
 def test_forgetting_on_disk_is_forgetting_in_memory(versions, learned):
     with Workspace.writing(learned) as workspace:
-        state = forget(workspace.state(), [Request(versions.erased)], workspace.checkpoints, Effort(1))
+        before = workspace.state()
+        after = Erasure.of([Request(versions.erased)]).apply(before.knowledge)
+        state = forget(before, after, workspace.checkpoints, Effort(1))
         workspace.commit(state)
     with Workspace.reading(learned) as workspace:
         chain = [link.fingerprint for link in workspace.state().chain]

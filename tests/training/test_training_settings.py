@@ -54,10 +54,31 @@ def test_settings_without_sense_are_refused(wrong):
         Config.of(wrong)
 
 
-@pytest.mark.parametrize("later", [{"strategy": "sisa"}, {"policy": "regroup"}], ids=str)
-def test_what_a_later_version_brings_is_refused_as_such(later):
+def test_what_a_later_version_brings_is_refused_as_such():
     with pytest.raises(NotYet, match="is not there yet"):
-        Config(**later)
+        Config(strategy="sisa")
+
+
+@pytest.mark.parametrize("grouping", ["cbkm", "cbkm-near", "bkm", "clpa", "cgmm"])
+def test_groups_by_likeness_go_from_easy_to_hard_unless_told_otherwise(grouping):
+    assert Config(grouping=grouping).order == "easy"
+    assert Config(grouping=grouping, order="number").order == "number"
+
+
+@pytest.mark.parametrize("grouping", ["random", "independent", "given"])
+def test_other_groups_go_by_number_unless_told_otherwise(grouping):
+    assert Config(grouping=grouping).order == "number"
+
+
+def test_groups_that_are_given_can_t_be_decided_anew():
+    with pytest.raises(ValidationError, match="groups that are given can't be decided anew"):
+        Config(grouping="given", policy="regroup")
+
+
+@pytest.mark.parametrize("reach", [2, 5, 66])
+def test_reach_is_an_even_number_from_4_on(reach):
+    with pytest.raises(ValidationError):
+        Config(reach=reach)
 
 
 def test_a_config_can_t_be_changed_and_survives_being_written_and_read():

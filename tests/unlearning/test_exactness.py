@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given, reject, settings
 from hypothesis import strategies as st
 
-from erasable.data import RatingScale, split_holdout
-from erasable.grouping import independent_labels
-from erasable.models import Effort
+from erasable.data import Interactions, RatingScale, split_holdout
+from erasable.errors import DataRefused
+from erasable.grouping.groups import independent_labels
 from erasable.seeding import id_keys, normals
 from erasable.training import Config
-from erasable.unlearning import Request, forget, known_requests
+from erasable.unlearning import Request, known_requests
 
 # Tables are made from a seed: a smaller example would say no more, and takes minutes to look for.
 as_drawn = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -64,7 +64,7 @@ def assert_same(learned, scratch):
 def forget_and_clean_up(chains, learned, requests):
     """Forget as the caller does: only what is known, and the old checkpoints are destroyed afterwards."""
     known = known_requests(requests, learned.state.knowledge)
-    after = chains.Learned(forget(learned.state, known, learned.store, Effort(2)), learned.store)
+    after = chains.forget(learned, known, threads=2)
     learned.store.keep_only(after.names)
     return after
 
@@ -94,6 +94,39 @@ def test_with_independent_groups_not_even_the_groups_have_to_be_given(tables, ch
     requests = some_requests(data.draw, tables, rows)
     rows = remaining(rows, requests)
     assert_same(forget_and_clean_up(chains, learned, requests), chains.learn(rows, config, scale=scale))
+
+
+GROUPINGS = st.sampled_from(["random", "bkm", "cbkm", "cbkm-near", "clpa", "cgmm"])
+ORDERS = st.sampled_from(["easy", "hard", "count", "number"])
+
+
+@given(
+    world=worlds(), config=configs, grouping=GROUPINGS, order=ORDERS, minimum=st.sampled_from([0, 2, 4]), data=st.data()
+)
+@settings(deadline=None, max_examples=30, phases=as_drawn)
+def test_regrouped_it_is_what_learning_without_them_gives_groups_filter_and_all(
+    tables, chains, world, config, grouping, order, minimum, data
+):
+    changes = {"grouping": grouping, "order": order, "policy": "regroup", "min_interactions": minimum}
+    config = Config(**{**config.model_dump(), **changes})
+    rows, scale = tables.random_table(*world), SCALES[world[-1]]
+    try:
+        learned = chains.learn(rows, config, scale=scale)
+    except DataRefused:  # the filter leaves nobody
+        reject()
+    for _ in range(data.draw(st.integers(1, 2))):
+        held = Interactions.merge([*learned.state.knowledge.groups, learned.state.knowledge.held_out])
+        if not len(held):
+            break
+        requests = some_requests(data.draw, tables, held)
+        rows = remaining(rows, requests)
+        learned = forget_and_clean_up(chains, learned, requests)
+        try:
+            scratch = chains.learn(rows, config, scale=scale)
+        except DataRefused:  # the filter leaves nobody; learning refuses that, an erasure is carried out
+            assert learned.state.knowledge.interactions == 0
+            break
+        assert_same(learned, scratch)
 
 
 @pytest.mark.parametrize("model", ["nmf", "dmf"])

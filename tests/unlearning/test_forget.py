@@ -1,9 +1,8 @@
 import pytest
 
 from erasable.errors import UnknownUser
-from erasable.models import Effort
 from erasable.training import Config
-from erasable.unlearning import Request, forget
+from erasable.unlearning import Request
 
 ROWS = {"a": "pqr", "b": "s", "c": "pq", "d": "t", "e": "pq", "f": "rst"}
 POSITIONS = {"a": 0, "b": 0, "c": 1, "d": 1, "e": 2, "f": 2}
@@ -17,39 +16,39 @@ def learned(request, chains, tables):
 
 def test_the_old_state_and_its_checkpoints_stay_until_the_caller_destroys_them(learned, chains):
     before = learned.contents()
-    after = forget(learned.state, [Request("c")], learned.store, Effort())
+    after = chains.forget(learned, [Request("c")]).state
     assert learned.contents() == before
     learned.store.keep_only(link.fingerprint for link in after.chain)
     assert [name in learned.store for name in learned.names] == [True, False, False]
     assert len(chains.Learned(after, learned.store).contents()) == 3
 
 
-def test_nobody_is_known_any_more_who_was_forgotten(learned):
-    after = forget(learned.state, [Request("c"), Request("e")], learned.store, Effort())
+def test_nobody_is_known_any_more_who_was_forgotten(learned, chains):
+    after = chains.forget(learned, [Request("c"), Request("e")]).state
     assert after.knowledge.users == 4
     for user in "ce":
         with pytest.raises(UnknownUser):
             after.knowledge.find(user)
         with pytest.raises(UnknownUser):
-            forget(after, [Request(user)], learned.store, Effort())
+            chains.after(after, [Request(user)])
 
 
-def test_an_unknown_user_changes_nothing(learned):
+def test_an_unknown_user_changes_nothing(learned, chains):
     before = learned.contents()
     with pytest.raises(UnknownUser):
-        forget(learned.state, [Request("a"), Request("nobody")], learned.store, Effort())
+        chains.forget(learned, [Request("a"), Request("nobody")])
     assert learned.contents() == before
 
 
-def test_checkpoints_before_the_group_are_kept_and_those_after_have_new_names(learned):
+def test_checkpoints_before_the_group_are_kept_and_those_after_have_new_names(learned, chains):
     for user, kept in [("a", 0), ("d", 1), ("f", 2)]:
-        after = forget(learned.state, [Request(user)], learned.store, Effort())
+        after = chains.forget(learned, [Request(user)]).state
         assert [link.fingerprint in learned.names for link in after.chain] == [True] * kept + [False] * (3 - kept)
 
 
-def test_catalogue_scale_and_config_stay_as_they_were_declared(learned):
+def test_catalogue_scale_and_config_stay_as_they_were_declared(learned, chains):
     """Only d and f had the item t; it can still be recommended."""
-    after = forget(learned.state, [Request("d"), Request("f")], learned.store, Effort())
+    after = chains.forget(learned, [Request("d"), Request("f")]).state
     assert after.knowledge.catalogue is learned.state.knowledge.catalogue
     assert after.knowledge.scale == learned.state.knowledge.scale
     assert after.knowledge.config == learned.state.knowledge.config
@@ -57,5 +56,5 @@ def test_catalogue_scale_and_config_stay_as_they_were_declared(learned):
     assert last.parameters.shared["item"].shape[0] == 6
 
 
-def test_no_request_reruns_nothing(learned):
-    assert forget(learned.state, [], learned.store, Effort()).chain == learned.state.chain
+def test_no_request_reruns_nothing(learned, chains):
+    assert chains.forget(learned, []).state.chain == learned.state.chain

@@ -6,27 +6,38 @@ from typing import Annotated
 
 import typer
 
-from erasable.cli.options import Folder, Json
-from erasable.cli.output import print_json, print_table
-from erasable.errors import NotYet
-from erasable.operations import DiskHome, groups
+from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
+from erasable.cli.output import print_json, print_line, print_table
+from erasable.experiments import draw_groups, figure_file, study_groups
+from erasable.operations import DiskHome, GroupFacts, groups
 
 NAME = "groups"
 
 
 def command(
     folder: Folder,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Not there yet.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw sizes, cohesion and a map of the users (.png, .svg or .pdf)."),
+    ] = None,
+    threads: Threads = None,
     json_output: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Show the groups in the order in which they are trained."""
-    if plot is not None:
-        raise NotYet("--plot is not there yet: leave it out")
-    found = groups(DiskHome(folder))
+    home, file = DiskHome(folder), plot and figure_file(plot)
+    found = groups(home)
+    if file is not None:
+        draw_groups(study_groups(home, work_with(threads, quiet or json_output)), file)
     if json_output:
         print_json({"groups": [asdict(group) for group in found]})
-    else:
-        print_table(
-            ("position", "users", "interactions", "cohesion"),
-            [(g.position + 1, g.users, g.interactions, "–" if g.cohesion is None else g.cohesion) for g in found],
-        )
+        return
+    print_table(("position", "users", "interactions", "cohesion"), [_row(group) for group in found])
+    if file is not None:
+        print_line(f"the figure is {file}")
+
+
+def _row(group: GroupFacts) -> tuple[object, ...]:
+    cohesion = "–" if group.cohesion is None else f"{group.cohesion:.4g}"
+    error = f" ± {group.cohesion_error:.2g}" if group.cohesion_error else ""
+    return group.position + 1, group.users, group.interactions, cohesion + error

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Json
+from erasable.cli.options import Folder, Json, work_with
 from erasable.cli.output import print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
 from erasable.errors import WrongUse
@@ -25,8 +25,11 @@ def command(
     """Say what forgetting would touch and cost; nothing is changed."""
     if random is not None and (users or users_file or items):
         raise WrongUse("--random chooses the users: leave out --user, --users-file and --item")
-    home = DiskHome(folder)
-    found = plan_random(home, random) if random is not None else plan(home, requests_from(users, users_file, items))
+    home, work = DiskHome(folder), work_with(None, json_output)
+    if random is not None:
+        found = plan_random(home, random, work)
+    else:
+        found = plan(home, requests_from(users, users_file, items), work)
     if json_output:
         print_json(_as_json(found))
         return

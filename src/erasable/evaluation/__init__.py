@@ -1,5 +1,6 @@
 """Metrics, protocols, and the replay that compares bytes; nothing here changes a state."""
 
+from erasable.evaluation.groupings import adjusted_rand_index, within_group_cosine
 from erasable.evaluation.metrics import hit_rate, ndcg, recall
 from erasable.evaluation.protocols import CUTOFFS, Utility, sampled_candidates, whole_catalogue
 from erasable.evaluation.replay import Comparison, compare, replay
@@ -8,6 +9,7 @@ __all__ = [
     "CUTOFFS",
     "Comparison",
     "Utility",
+    "adjusted_rand_index",
     "compare",
     "hit_rate",
     "ndcg",
@@ -15,4 +17,5 @@ __all__ = [
     "replay",
     "sampled_candidates",
     "whole_catalogue",
+    "within_group_cosine",
 ]

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from erasable.grouping import GroupingEffort
 from erasable.models import Effort
-from erasable.training import Checkpoint, CheckpointStore, MemoryStore, State, train_chain
+from erasable.training import Checkpoint, CheckpointStore, MemoryStore, State, regrouped, train_chain
 
 _Array = NDArray[Any]
 
@@ -23,9 +24,14 @@ class Comparison:
 
 
 def replay(state: State, effort: Effort) -> MemoryStore:
-    """Train the whole chain from scratch from what the state knows, using none of its checkpoints."""
-    store = MemoryStore()
-    train_chain(state.knowledge, store, effort)
+    """Train the whole chain from scratch from what the state knows, using none of its checkpoints.
+
+    Under the policy regroup the groups are decided from scratch as well.
+    """
+    knowledge, store = state.knowledge, MemoryStore()
+    if knowledge.config.policy == "regroup":
+        knowledge = regrouped(knowledge, GroupingEffort(effort.threads))
+    train_chain(knowledge, store, effort)
     return store
 
 

@@ -1,11 +1,12 @@
 """What can be set about groups."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 GroupingName = Literal["cbkm", "cbkm-near", "bkm", "clpa", "cgmm", "random", "independent", "given"]
 OrderName = Literal["number", "easy", "hard", "count"]
+BY_LIKENESS: tuple[GroupingName, ...] = ("cbkm", "cbkm-near", "bkm", "clpa", "cgmm")
 
 
 class GroupingSettings(BaseModel):
@@ -14,10 +15,20 @@ class GroupingSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     grouping: GroupingName = "random"
-    """How users are grouped: random (balanced) or independent (by the user's own id); the rest is not there yet."""
+    """How users are grouped: by vectors (cbkm, cbkm-near, clpa, cgmm), by ratings (bkm), random, or independent."""
 
     groups: int = Field(8, ge=1, le=10_000)
     """How many groups, and so how many stages, the chain has."""
 
-    order: OrderName = "number"
-    """The order of the groups: by number, or by count of interactions, most first (easy and hard are not there yet)."""
+    order: OrderName | None = None
+    """The order of groups: easy (cohesive) or hard first, by count of interactions, or number; usually easy, number for
+    groups that are random, independent or given."""
+
+    reach: int = Field(4, ge=4, le=64, multiple_of=2)
+    """The paper's l: a hyperedge holds who is joined to a user by a path of fewer vertices (4: by a shared item)."""
+
+    @model_validator(mode="after")
+    def _usual_order(self) -> Self:
+        if self.order is None:
+            object.__setattr__(self, "order", "easy" if self.grouping in BY_LIKENESS else "number")
+        return self

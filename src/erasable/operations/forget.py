@@ -12,8 +12,8 @@ from erasable.operations.home import Home, Session
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import issue_certificates
 from erasable.seeding import id_keys
-from erasable.training import State, differences
-from erasable.unlearning import Plan, Request, known_requests, plan_erasure
+from erasable.training import Knowledge, State, differences
+from erasable.unlearning import Erasure, Plan, Request, known_requests, plan_change
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Forgotten:
     """How many requests were left out because nothing is held of what they name."""
 
 
-def plan(home: Home, requests: Sequence[Request]) -> Plan:
+def plan(home: Home, requests: Sequence[Request], work: Work = QUIET_WORK) -> Plan:
     """Say what forgetting these requests together would touch and cost; nothing is changed."""
     with home.reading() as session:
         state = session.state()
-        return plan_erasure(state, known_requests(requests, state.knowledge))
+        return plan_change(state, _after(state, known_requests(requests, state.knowledge), work))
 
 
-def plan_random(home: Home, count: int) -> Plan:
+def plan_random(home: Home, count: int, work: Work = QUIET_WORK) -> Plan:
     """Say what forgetting some users chosen at random would touch and cost; nothing is changed."""
     with home.reading() as session:
         state = session.state()
@@ -44,7 +44,7 @@ def plan_random(home: Home, count: int) -> Plan:
         if count > len(users):
             raise Refused(f"there are only {len(users)} users: give --random a smaller number")
         order = np.argsort(id_keys(state.knowledge.config.seed, "random plan", users), kind="stable")
-        return plan_erasure(state, [Request(users[place]) for place in order[:count]])
+        return plan_change(state, _after(state, [Request(users[place]) for place in order[:count]], work))
 
 
 def forget(
@@ -67,9 +67,10 @@ def forget(
         if not known:
             return Forgotten((), 0, len(state.chain), 0.0, time.perf_counter() - began, left_out)
         before = State(state.knowledge, ()) if rerun else state
-        planned = plan_erasure(before, known)
+        after = _after(before, known, work)
+        planned = plan_change(before, after)
         with work.training("forgetting", planned.samples) as effort:
-            new_state = unlearning.forget(before, known, session.checkpoints, effort)
+            new_state = unlearning.forget(before, after, session.checkpoints, effort)
         seconds = time.perf_counter() - began
         certificates = issue_certificates(known, new_state, planned, (session.next_salt, seconds))
         session.commit(new_state, certificates)
@@ -81,6 +82,10 @@ def forget(
         seconds=time.perf_counter() - began,
         left_out=left_out,
     )
+
+
+def _after(state: State, requests: Sequence[Request], work: Work) -> Knowledge:
+    return Erasure.of(requests).apply(state.knowledge, work.grouping)
 
 
 def _check_environment(session: Session, rerun: bool) -> None:

@@ -21,6 +21,9 @@ class GroupFacts:
     users: int
     interactions: int
     cohesion: float | None
+    """The paper's ρ; none if it was never computed, or was dropped with someone who was forgotten."""
+    cohesion_error: float | None
+    """Its standard error; 0 if all pairs of users were counted."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,10 @@ def groups(home: Home) -> list[GroupFacts]:
     """Return the groups of the chain in their order."""
     with home.reading() as session:
         knowledge = session.state().knowledge
-        cohesion = knowledge.cohesion or [None] * len(knowledge.groups)
+        known = knowledge.cohesion or (None,) * len(knowledge.groups)
         return [
-            GroupFacts(position, len(group.users), len(group), cohesion[position])
-            for position, group in enumerate(knowledge.groups)
+            GroupFacts(position, len(group.users), len(group), *(cohesion[:2] if cohesion else (None, None)))
+            for position, (group, cohesion) in enumerate(zip(knowledge.groups, known, strict=True))
         ]
 
 

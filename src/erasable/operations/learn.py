@@ -44,7 +44,7 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
     make_model(config)  # refuses a model that is not there before any work
     if config.strategy == "retrain" and "groups" in config.model_fields_set:
         work.reporter.note("retrain trains everyone in one group: the number of groups given is not used")
-    knowledge = prepare(source, config, inputs, work.reporter)
+    knowledge = prepare(source, config, inputs, work)
     with work.training("learning", samples_of(knowledge)) as effort:
         state = train_chain(knowledge, session.checkpoints, effort)
     with work.reporter.track("saving"):

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import ValidationError
 
 from erasable.data import (
@@ -19,13 +18,12 @@ from erasable.data import (
     read_catalogue,
     read_interactions,
     recognise_scale,
-    split_holdout,
 )
-from erasable.errors import DataRefused, WrongUse
-from erasable.grouping import assign_positions, read_positions
-from erasable.operations.reporting import Reporter
+from erasable.errors import DataRefused, Refused, WrongUse
+from erasable.grouping import read_positions
+from erasable.operations.work import Work
 from erasable.store import Workspace
-from erasable.training import Config, Knowledge
+from erasable.training import Config, Knowledge, arrange
 
 ANY_COLUMNS = ColumnNames()
 
@@ -54,9 +52,9 @@ class _Given:
     settings: Mapping[str, Any] | None = None
 
 
-def prepare(source: Any, config: Config, inputs: Inputs, reporter: Reporter) -> Knowledge:  # noqa: ANN401 - path or table
+def prepare(source: Any, config: Config, inputs: Inputs, work: Work) -> Knowledge:  # noqa: ANN401 - path or table
     """Read interactions and decide everything that learning rests on."""
-    given = _given(config, inputs)
+    reporter, given = work.reporter, _given(config, inputs)
     config = _with_given(config, given, inputs)
     with reporter.track("reading"):
         read = read_interactions(source, inputs.columns)
@@ -69,11 +67,10 @@ def prepare(source: Any, config: Config, inputs: Inputs, reporter: Reporter) -> 
         kept = _filtered(read.interactions, config, given)
         catalogue = given.catalogue or Catalogue.from_items(kept.items)
         numbered = kept.with_items(catalogue.items)
-    training, held_out = split_holdout(numbered, config.holdout, config.seed)
-    positions = _positions(training, config, given, inputs)
-    groups = tuple(training.select(positions[training.user_index] == place) for place in range(config.groups))
+        _check_groups(numbered, config, given, inputs)
     kept_items = frozenset(kept.items) if config.min_interactions else None
-    return Knowledge(config, catalogue, scale, groups, held_out, kept_items)
+    frame = Knowledge(config, catalogue, scale, (), numbered, kept_items)
+    return arrange(numbered, frame, work.grouping, given.positions)
 
 
 @contextmanager
@@ -139,15 +136,16 @@ def _filtered(interactions: Interactions, config: Config, given: _Given) -> Inte
     return core.apply(interactions)
 
 
-def _positions(
-    training: Interactions, config: Config, given: _Given, inputs: Inputs
-) -> np.ndarray[Any, np.dtype[np.int64]]:
-    if given.positions is None:
-        return assign_positions(training, config, config.seed)
-    missing = [user for user in training.users if user not in given.positions]
-    if missing:
-        raise DataRefused(
-            f"{inputs.groups_from}: {len(missing)} of the {len(training.users)} users of the data have no group there: "
-            "add them, or drop their rows from the data"
+def _check_groups(interactions: Interactions, config: Config, given: _Given, inputs: Inputs) -> None:
+    users = interactions.users
+    if given.positions is not None:
+        missing = sum(user not in given.positions for user in users)
+        if missing:
+            raise DataRefused(
+                f"{inputs.groups_from}: {missing} of the {len(users)} users of the data have no group there: "
+                "add them, or drop their rows from the data"
+            )
+    elif config.groups > len(users) and config.grouping != "independent":
+        raise Refused(
+            f"there are only {len(users)} users for {config.groups} groups: give --groups {len(users)} or fewer"
         )
-    return np.array([given.positions[user] for user in training.users], dtype=np.int64)

@@ -60,7 +60,7 @@ class Recommender:
 
     def plan(self, users: Iterable[UserId], items: Sequence[UserId] | None = None) -> Plan:
         """Say what `forget` would touch and cost; nothing is changed."""
-        return plan(self._learned_home(), _requests(users, items))
+        return plan(self._learned_home(), _requests(users, items), self._work)
 
     def forget(
         self,

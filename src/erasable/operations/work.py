@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from erasable.errors import WrongUse
+from erasable.grouping import GroupingEffort
 from erasable.models import Effort
 from erasable.operations.reporting import SILENT, Reporter
 
@@ -25,6 +26,11 @@ class Work:
     def __post_init__(self) -> None:
         if self.threads < 1:
             raise WrongUse(f"{self.threads} threads make no sense: give 1 or more")
+
+    @property
+    def grouping(self) -> GroupingEffort:
+        """How users are grouped."""
+        return GroupingEffort(self.threads, self.reporter.track, self.reporter.note)
 
     @contextmanager
     def training(self, label: str, samples: int) -> Iterator[Effort]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
 
-from erasable.training import State, numeric_environment
+from erasable.training import Knowledge, State, numeric_environment
 from erasable.unlearning import Plan, Request
 
 PROVES = (
@@ -17,9 +17,10 @@ PROVES = (
 )
 DOES_NOT_PROVE = (
     "It says nothing about copies outside this workspace: the input file, exports, backups, snapshots, and blocks that "
-    "a disk has freed but not overwritten. Under the policy fixed, the groups and their order were decided while the "
-    "person's data was there; so were, under any policy, a filter if there was one, and the catalogue and the rating "
-    "scale where they were not declared."
+    "a disk has freed but not overwritten. Under the policy fixed, the groups, their order and a filter, if there was "
+    "one, were decided while the person's data was there; under independent, only the filter was; under regroup, they "
+    "were all decided anew without it. Under any policy the catalogue and the rating scale, where they were not "
+    "declared, are those of the first learning."
 )
 
 
@@ -65,7 +66,7 @@ def _common_facts(state: State, plan: Plan, salt: str) -> dict[str, Any]:
             "items": len(knowledge.catalogue.items),
             "digest": salted_digest(salt, knowledge.catalogue.digest()),
         },
-        "filter": "frozen" if knowledge.kept_items is not None else "none",
+        "filter": _filter(knowledge),
         "rating_scale": [knowledge.scale.low, knowledge.scale.high],
         "stages_rerun": plan.stages_rerun,
         "stages_total": plan.stages_total,
@@ -81,3 +82,9 @@ def _common_facts(state: State, plan: Plan, salt: str) -> dict[str, Any]:
         "proves": PROVES,
         "does_not_prove": DOES_NOT_PROVE,
     }
+
+
+def _filter(knowledge: Knowledge) -> str:
+    if knowledge.kept_items is None:
+        return "none"
+    return "applied anew" if knowledge.config.policy == "regroup" else "frozen"

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from erasable.data import Catalogue, Interactions, RatingScale
 from erasable.errors import WorkspaceError
+from erasable.grouping import Cohesion
 from erasable.store.folder import CheckedFolder
 from erasable.store.manifest import CatalogueRecord, GroupRecord, Manifest
 from erasable.store.tables import decode_interactions, decode_items
@@ -56,7 +57,7 @@ def load_state(folder: CheckedFolder, manifest: Manifest) -> State:
         groups=StoredGroups(manifest.groups, read),
         held_out=read(manifest.holdout.file),
         kept_items=_load_kept_items(folder, manifest.catalogue),
-        cohesion=_cohesion(manifest.groups),
+        cohesion=tuple(map(_cohesion, manifest.groups)),
     )
     links = (Link(link.fingerprint, link.parent, link.samples, link.seconds) for link in manifest.chain)
     return State(knowledge, tuple(links))
@@ -81,6 +82,5 @@ def _load_kept_items(folder: CheckedFolder, record: CatalogueRecord) -> frozense
     return None if record.kept_items is None else frozenset(decode_items(folder.read(record.kept_items)))
 
 
-def _cohesion(groups: Sequence[GroupRecord]) -> tuple[float, ...] | None:
-    known = tuple(group.cohesion for group in groups if group.cohesion is not None)
-    return known if len(known) == len(groups) else None
+def _cohesion(group: GroupRecord) -> Cohesion | None:
+    return None if group.cohesion is None else Cohesion(group.cohesion, group.cohesion_error or 0.0)

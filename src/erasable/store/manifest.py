@@ -41,7 +41,9 @@ class GroupRecord(_Record):
     users: int
     interactions: int
     cohesion: float | None = Field(allow_inf_nan=False)
-    """The paper's ρ, if it was computed."""
+    """The paper's ρ, if it is known."""
+    cohesion_error: float | None = Field(allow_inf_nan=False)
+    """Its standard error, 0 if all pairs were counted."""
 
 
 class LinkRecord(_Record):

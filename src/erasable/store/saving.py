@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from erasable import fingerprint
 from erasable.data import Catalogue, Ids, Interactions
 from erasable.errors import NotReproducible, WorkspaceError, WrongUse
+from erasable.grouping import Cohesion
 from erasable.store import layout
 from erasable.store.checkpoints import DiskCheckpoints
 from erasable.store.folder import CheckedFolder
@@ -90,22 +91,22 @@ def _write_catalogue(folder: CheckedFolder, catalogue: Catalogue, kept: frozense
 
 
 def _write_groups(knowledge: Knowledge, before: Version) -> tuple[GroupRecord, ...]:
-    cohesion = _cohesion(knowledge)
     return tuple(
         GroupRecord(
             position=position,
             file=_write_group(position, group, before),
             users=len(group.users),
             interactions=len(group),
-            cohesion=cohesion[position],
+            cohesion=None if known is None else known.value,
+            cohesion_error=None if known is None else known.error,
         )
-        for position, group in enumerate(knowledge.groups)
+        for position, (group, known) in enumerate(zip(knowledge.groups, _cohesion(knowledge), strict=True))
     )
 
 
-def _cohesion(knowledge: Knowledge) -> Sequence[float | None]:
+def _cohesion(knowledge: Knowledge) -> Sequence[Cohesion | None]:
     count, known = len(knowledge.groups), knowledge.cohesion
-    if known is None:
+    if not known:
         return [None] * count
     if len(known) != count:
         raise WrongUse(f"cohesion of {len(known)} groups for {count} groups: give one number for each")

@@ -10,7 +10,7 @@ import llvmlite.binding
 from erasable.models.blas import blas_libraries
 from erasable.seeding.compiled import SOURCE_STAMP
 
-_LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "erasable")
+_LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "gensim", "erasable")
 
 
 def numeric_environment() -> dict[str, str]:

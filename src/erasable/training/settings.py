@@ -30,7 +30,7 @@ class ChainSettings(BaseModel):
     """Whether the groups share the epochs (the quotient, rounded up, for each) or each gets all of them."""
 
     policy: Policy = "fixed"
-    """How far back exactness goes: fixed (given the groups), or independent (regroup is not there yet)."""
+    """How far back exactness goes: fixed (given groups and filter), regroup (decided anew each time) or independent."""
 
     seed: int = Field(0, ge=0, lt=2**63)
     """The seed of everything random."""
@@ -48,13 +48,14 @@ class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
 
     @model_validator(mode="after")
     def _implied(self) -> Self:
-        if self.strategy == "sisa" or self.policy == "regroup":
-            later = "--strategy sisa" if self.strategy == "sisa" else "--policy regroup"
-            raise NotYet(f"{later} is not there yet: leave it out")
+        if self.strategy == "sisa":
+            raise NotYet("--strategy sisa is not there yet: leave it out")
         if self.strategy == "retrain":
             object.__setattr__(self, "groups", 1)
         if self.grouping == "independent" and self.policy == "fixed":
             object.__setattr__(self, "policy", "independent")
+        if self.grouping == "given" and self.policy == "regroup":
+            raise ValueError("groups that are given can't be decided anew: leave out the policy regroup")
         if self.policy == "independent" and (self.grouping != "independent" or self.order != "number"):
             raise ValueError("the policy independent needs the grouping independent and the order number")
         return self

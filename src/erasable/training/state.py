@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from erasable.data import Catalogue, Interactions, RatingScale, split_holdout
 from erasable.errors import UnknownUser
+from erasable.grouping import Cohesion
 from erasable.training.settings import Config
 
 
@@ -33,8 +34,8 @@ class Knowledge:
     held_out: Interactions
     kept_items: frozenset[str] | None = field(default=None, repr=False)
     """The items that the filter kept, if there was one."""
-    cohesion: tuple[float, ...] | None = None
-    """The paper's ρ of each group, by position, if it was computed; frozen with the groups."""
+    cohesion: tuple[Cohesion | None, ...] = ()
+    """The paper's ρ of each group, by position, where it is known; none at all if it was never computed."""
 
     @property
     def users(self) -> int:
@@ -72,17 +73,20 @@ class Knowledge:
         """Return the knowledge that never had these users and (user, item) pairs.
 
         The groups they belong to are split into training and holdout again; for everyone else that gives the same,
-        since it depends on each user's own interactions alone.
+        since it depends on each user's own interactions alone. Their cohesion was computed with what is gone, from
+        which a guess about it could be tested; it is dropped.
         """
         groups = list(self.groups)
         held_out = [self.held_out]
-        for position in {self.find(user)[0] for user in {*users, *(user for user, _ in pairs)}}:
+        touched = {self.find(user)[0] for user in {*users, *(user for user, _ in pairs)}}
+        for position in touched:
             members = groups[position].users.texts()
             everything = Interactions.merge([groups[position], held_out[0].of_users(members)])
             remaining = everything.without(users=users, pairs=pairs)
             groups[position], again = split_holdout(remaining, self.config.holdout, self.config.seed)
             held_out = [held_out[0].without(users=members), *held_out[1:], again]
-        return replace(self, groups=tuple(groups), held_out=Interactions.merge(held_out))
+        cohesion = tuple(None if position in touched else known for position, known in enumerate(self.cohesion))
+        return replace(self, groups=tuple(groups), held_out=Interactions.merge(held_out), cohesion=cohesion)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,10 @@
 """The plan: what forgetting would touch and cost, before it is done."""
 
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from erasable.models import make_model
 from erasable.training import Knowledge, State, stage_names, stages_to_run
-from erasable.unlearning.request import Erasure, Request
 
 
 @dataclass(frozen=True)
@@ -28,11 +26,6 @@ class Plan:
     def cost_ratio(self) -> float:
         """Samples visited over those that the strategy `retrain` would visit on the remaining data."""
         return self.samples / self.samples_retrain if self.samples_retrain else 0.0
-
-
-def plan_erasure(state: State, requests: Sequence[Request]) -> Plan:
-    """Say what forgetting these requests together would touch and cost."""
-    return plan_change(state, Erasure.of(requests).apply(state.knowledge))
 
 
 def plan_change(state: State, after: Knowledge) -> Plan:

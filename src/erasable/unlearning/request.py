@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from erasable.errors import UnknownInteraction, UnknownUser, WrongUse
-from erasable.training import Knowledge
+from erasable.grouping import ALONE, GroupingEffort
+from erasable.training import Knowledge, regrouped
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,10 @@ class Erasure:
         pairs = frozenset((r.user, item) for r in requests if r.user not in users for item in r.items or ())
         return Erasure(users, pairs)
 
-    def apply(self, knowledge: Knowledge) -> Knowledge:
-        """Return the knowledge that never had what is erased."""
-        return knowledge.without(self.users, self.pairs)
+    def apply(self, knowledge: Knowledge, effort: GroupingEffort = ALONE) -> Knowledge:
+        """Return the knowledge that never had what is erased; under the policy regroup, in groups decided anew."""
+        remaining = knowledge.without(self.users, self.pairs)
+        return regrouped(remaining, effort) if knowledge.config.policy == "regroup" else remaining
 
 
 def known_requests(requests: Sequence[Request], knowledge: Knowledge, ignore_unknown: bool = False) -> list[Request]:

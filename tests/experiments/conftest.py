@@ -1,0 +1,18 @@
+"""A recommender on a made-up shop with planted groups, learned once."""
+
+import pyarrow as pa
+import pytest
+
+from erasable import Recommender
+from erasable.data import SyntheticSettings, synthesise
+from erasable.operations import DiskHome
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory):
+    rows = synthesise(SyntheticSettings(users=60, items=40, groups=4, per_user=6)).interactions
+    users = rows.users.array.take(pa.array(rows.user_index))
+    items = rows.items.array.take(pa.array(rows.item_index))
+    folder = tmp_path_factory.mktemp("study") / "shop"
+    Recommender(groups=4, epochs=1, grouping="bkm").fit(pa.table({"user": users, "item": items})).save(folder)
+    return DiskHome(folder)

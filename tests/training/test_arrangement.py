@@ -1,0 +1,86 @@
+"""From interactions to knowledge; the exactness of regrouping is tested with unlearning."""
+
+import pytest
+
+from erasable.data import Catalogue, RatingScale
+from erasable.grouping import ALONE
+from erasable.training import Config, Knowledge, arrange, regrouped
+
+ROWS = {"a": "pqr", "b": "pq", "c": "qr", "d": "stu", "e": "st", "f": "tu"}
+
+
+@pytest.fixture
+def arranged(tables):
+    rows = tables.table(ROWS)
+
+    def call(given=None, **settings):
+        config = Config(**{"groups": 2, "grouping": "bkm", **settings})
+        return arrange(
+            rows, Knowledge(config, Catalogue.from_items(rows.items), RatingScale(1, 1), (), rows), ALONE, given
+        )
+
+    return call
+
+
+def users_of(knowledge):
+    return [set(group.users) for group in knowledge.groups]
+
+
+def test_people_alike_are_in_one_group_and_its_cohesion_is_known(arranged):
+    knowledge = arranged()
+    assert sorted(map(sorted, users_of(knowledge))) == [["a", "b", "c"], ["d", "e", "f"]]
+    assert all(known.value > 0 and known.error == 0 for known in knowledge.cohesion)
+
+
+def test_nothing_is_decided_about_groups_that_are_given(arranged):
+    knowledge = arranged({user: int(user in "ad") for user in ROWS})
+    assert users_of(knowledge) == [{"b", "c", "e", "f"}, {"a", "d"}]
+    assert knowledge.cohesion == (None, None)
+
+
+def test_groups_are_made_of_what_is_not_held_out(arranged):
+    knowledge = arranged(holdout=0.4)
+    assert len(knowledge.held_out) > 0
+    assert sum(map(len, knowledge.groups)) + len(knowledge.held_out) == sum(map(len, ROWS.values()))
+
+
+def test_what_is_gone_takes_the_cohesion_of_its_group_along(arranged):
+    knowledge = arranged()
+    position, _ = knowledge.find("b")
+    after = knowledge.without({"b"}, ())
+    assert after.cohesion[position] is None
+    assert after.cohesion[1 - position] == knowledge.cohesion[1 - position]
+
+
+def test_an_interaction_that_is_gone_does_so_too(arranged):
+    knowledge = arranged()
+    position, _ = knowledge.find("a")
+    assert knowledge.without((), {("a", "p")}).cohesion[position] is None
+
+
+def test_regrouping_knows_every_cohesion_again(arranged):
+    after = regrouped(arranged(policy="regroup").without({"b"}, ()), ALONE)
+    assert None not in after.cohesion
+
+
+def test_regrouping_changes_nothing_if_nobody_left(arranged):
+    knowledge = arranged(policy="regroup", holdout=0.3)
+    again = regrouped(knowledge, ALONE)
+    assert [group.digest() for group in again.groups] == [group.digest() for group in knowledge.groups]
+    assert again.held_out.digest() == knowledge.held_out.digest()
+    assert again.cohesion == knowledge.cohesion
+
+
+def test_regrouping_works_with_fewer_users_than_groups_and_with_nobody(arranged):
+    knowledge = arranged(policy="regroup", groups=3)
+    few = regrouped(knowledge.without(set("abcd"), ()), ALONE)
+    assert sorted(map(len, users_of(few))) == [0, 1, 1]
+    nobody = regrouped(knowledge.without(set("abcdef"), ()), ALONE)
+    assert users_of(nobody) == [set(), set(), set()]
+
+
+def test_a_filter_is_applied_anew_and_drops_who_stood_and_fell_with_the_erased(arranged, tables):
+    knowledge = arranged(policy="regroup", min_interactions=2)
+    after = regrouped(knowledge.without({"d", "f"}, ()), ALONE)
+    assert set.union(*users_of(after)) == {"a", "b", "c"}
+    assert after.kept_items == {"p", "q", "r"}
