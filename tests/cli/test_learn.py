@@ -139,7 +139,7 @@ class TestRefusedInput:
         [
             (("--user-column", "who"), 1, "there is no column 'who'; the columns are user_id, item_id, rating"),
             (("--time-column", "7"), 1, "there is no column '7'"),
-            (("--rating-scale", 2, 5), 1, "input.csv: rating 1 lies outside the scale 2–5"),
+            (("--rating-scale", 2, 5), 1, "input.csv, row 1: rating 1 lies outside the scale 2–5"),
             (("--rating-scale", 5, 1), 2, "--rating-scale needs LOW HIGH from 0 up"),
             (("--rating-scale", 1, "nan"), 2, "--rating-scale needs two finite numbers"),
             (("--rating-scale", -5, 5), 2, "shift ratings that go below 0"),

@@ -6,7 +6,6 @@ from math import isfinite
 import numpy as np
 from numpy.typing import ArrayLike
 
-from erasable.data.interactions import Interactions
 from erasable.errors import DataRefused, WrongUse
 
 _REMEDY = "give the scale with --rating-scale LOW HIGH"
@@ -39,12 +38,15 @@ class RatingScale:
         """Say whether every rating lies on the scale."""
         return not np.any(self._outside(np.asarray(rating)))
 
-    def check(self, interactions: Interactions) -> None:
-        """Refuse interactions with a rating outside the scale."""
-        outside = self._outside(interactions.rating)
+    def check(self, rating: ArrayLike) -> None:
+        """Refuse ratings of which one lies outside the scale, naming the first such row, from 1 on."""
+        ratings = np.atleast_1d(np.asarray(rating, dtype=np.float32))
+        outside = self._outside(ratings)
         if np.any(outside):
-            value = interactions.rating[int(np.argmax(outside))]
-            raise DataRefused(f"rating {value:g} lies outside the scale {self}: correct it, or {_REMEDY}")
+            row = int(np.argmax(outside))
+            raise DataRefused(
+                f"row {row + 1}: rating {ratings[row]:g} lies outside the scale {self}: correct it, or {_REMEDY}"
+            )
 
     def _outside(self, rating: np.ndarray) -> np.ndarray:
         # Ratings are float32: 0.7 must not fall below a lowest rating of 0.7.

@@ -10,6 +10,7 @@ from erasable.data.column_values import ColumnValues
 from erasable.data.columns import ColumnNames
 from erasable.data.delimited import read_delimited
 from erasable.data.interactions import Interactions
+from erasable.data.rating_scale import RatingScale
 from erasable.data.source_file import require_file
 from erasable.data.tables import PARQUET_MAGIC, is_table, read_parquet, read_sparse, read_table, refuse_source
 from erasable.errors import DataRefused
@@ -26,11 +27,20 @@ class ReadResult:
     notes: tuple[str, ...]
 
 
-def read_interactions(source: Any, columns: ColumnNames = _RECOGNISE_ALL) -> ReadResult:  # noqa: ANN401
-    """Read interactions from a file, a table in memory or a sparse matrix; anything doubtful is refused."""
+def read_interactions(
+    source: Any,  # noqa: ANN401 - told apart here
+    columns: ColumnNames = _RECOGNISE_ALL,
+    scale: RatingScale | None = None,
+) -> ReadResult:
+    """Read interactions from a file, a table in memory or a sparse matrix; anything doubtful is refused.
+
+    With a scale, so is a rating outside it; rows are counted without a header.
+    """
     values = _read(source, columns)
-    interactions, dropped = Interactions.from_columns(values.users, values.items, values.rating, values.time)
     name = str(source) if isinstance(source, str | Path) else "the table"
+    if scale is not None:
+        _check_scale(values, scale, name)
+    interactions, dropped = Interactions.from_columns(values.users, values.items, values.rating, values.time)
     if not len(interactions):
         raise DataRefused(f"{name} holds no interaction, only a header: give one interaction a line")
     if len(interactions.users) < 2:
@@ -55,6 +65,13 @@ def _is_parquet(path: Path) -> bool:
     require_file(path)
     with path.open("rb") as stream:
         return stream.read(len(PARQUET_MAGIC)) == PARQUET_MAGIC
+
+
+def _check_scale(values: ColumnValues, scale: RatingScale, name: str) -> None:
+    try:
+        scale.check(1.0 if values.rating is None else values.rating)
+    except DataRefused as refused:
+        raise DataRefused(f"{name}, {refused}") from None
 
 
 def _notes(values: ColumnValues, dropped: int) -> tuple[str, ...]:

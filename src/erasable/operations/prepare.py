@@ -56,18 +56,18 @@ def prepare(source: Any, config: Config, inputs: Inputs, work: Work) -> Knowledg
     """Read interactions and decide everything that learning rests on."""
     reporter, given = work.reporter, _given(config, inputs)
     config = _with_given(config, given, inputs)
+    declared = RatingScale(*config.rating_scale) if config.rating_scale is not None else given.scale
     with reporter.track("reading"):
-        read = read_interactions(source, inputs.columns)
+        read = read_interactions(source, inputs.columns, declared)
     for note in read.notes:
         reporter.note(note)
     with _naming(source):
-        scale = _scale(read.interactions, config, given)
+        scale = declared or recognise_scale(read.interactions.rating)
         reporter.note(f"rating scale {scale}")
-        scale.check(read.interactions)
         kept = _filtered(read.interactions, config, given)
         catalogue = given.catalogue or Catalogue.from_items(kept.items)
         numbered = kept.with_items(catalogue.items)
-        _check_groups(numbered, config, given, inputs)
+    _check_groups(numbered, config, given, inputs)
     kept_items = frozenset(kept.items) if config.min_interactions else None
     frame = Knowledge(config, catalogue, scale, (), numbered, kept_items)
     return arrange(numbered, frame, work.grouping, given.positions)
@@ -121,12 +121,6 @@ def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
         raise DataRefused(
             f"{inputs.groups_from}: {given.groups} groups are too many: number the positions from 0 without gaps"
         ) from error
-
-
-def _scale(interactions: Interactions, config: Config, given: _Given) -> RatingScale:
-    if config.rating_scale is not None:
-        return RatingScale(*config.rating_scale)
-    return given.scale or recognise_scale(interactions.rating)
 
 
 def _filtered(interactions: Interactions, config: Config, given: _Given) -> Interactions:
