@@ -21,8 +21,7 @@ class GroupingSettings(BaseModel):
     """How many groups, and so how many stages, the chain has."""
 
     order: OrderName | None = None
-    """The order of groups: easy (cohesive) or hard first, by count of interactions, or number; usually easy, number for
-    groups that are random, independent or given."""
+    """Which groups come first: easy (cohesive) or hard ones, by count of interactions or number; easy if by likeness."""
 
     reach: int = Field(4, ge=4, le=64, multiple_of=2)
     """The paper's l: a hyperedge holds who is joined to a user by a path of fewer vertices (4: by a shared item)."""
