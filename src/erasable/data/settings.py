@@ -14,7 +14,7 @@ class DataSettings(BaseModel):
     """The share of interactions kept out of training for `evaluate`."""
 
     min_interactions: int = Field(0, ge=0)
-    """Drop users and items with fewer interactions than this, repeatedly (a k-core); frozen unless the policy is regroup."""
+    """Drop users and items with fewer interactions, repeatedly (a k-core); frozen unless the policy is regroup."""
 
     rating_scale: tuple[float, float] | None = None
     """The lowest and the highest rating there can be; recognised from the data if not given."""

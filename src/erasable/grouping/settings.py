@@ -21,7 +21,7 @@ class GroupingSettings(BaseModel):
     """How many groups, and so how many stages, the chain has."""
 
     order: OrderName | None = None
-    """Which groups come first: easy (cohesive) or hard ones, by count of interactions or number; easy if by likeness."""
+    """Which groups come first: easy (cohesive) or hard, by count of interactions, by number; easy if by likeness."""
 
     reach: int = Field(4, ge=4, le=64, multiple_of=2)
     """The paper's l: a hyperedge holds who is joined to a user by a path of fewer vertices (4: by a shared item)."""
