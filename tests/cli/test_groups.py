@@ -37,11 +37,27 @@ def test_groups_by_likeness_go_from_the_most_cohesive_to_the_least(run, by_liken
     assert [group["cohesion_error"] for group in found] == [0, 0]
 
 
-def test_cohesion_is_gone_with_someone_who_was_counted_in_it(run, by_likeness, facts):
+def test_after_someone_is_forgotten_cohesion_is_that_of_who_is_left(run, by_likeness, facts):
+    before = run("groups", by_likeness, "--json").json["groups"]
     run("forget", by_likeness, "--user", facts.every_item)
     found = run("groups", by_likeness, "--json").json["groups"]
-    assert sum(group["cohesion"] is None for group in found) == 1
-    assert "–" in run("groups", by_likeness).out
+    assert all(group["cohesion"] > 0 for group in found)
+    assert [group["cohesion"] for group in found] != [group["cohesion"] for group in before]
+
+
+def test_cohesion_between_vectors_is_gone_with_someone_who_shaped_them(run, ratings_file, facts, tmp_path):
+    run("learn", ratings_file, "--into", tmp_path / "near", "--groups", 2, "--grouping", "cbkm-near")
+    assert all(group["cohesion"] > 0 for group in run("groups", tmp_path / "near", "--json").json["groups"])
+    run("forget", tmp_path / "near", "--user", facts.every_item)
+    assert {group["cohesion"] for group in run("groups", tmp_path / "near", "--json").json["groups"]} == {None}
+    assert "–" in run("groups", tmp_path / "near").out
+
+
+@pytest.mark.parametrize("place", ["groups.png", "data/groups.png"])
+def test_a_figure_in_the_workspace_would_outlive_whom_it_shows(run, by_likeness, place):
+    result = run("groups", by_likeness, "--plot", by_likeness / place)
+    assert (result.code, result.out) == (2, "")
+    assert "would outlive whom it shows: name a file elsewhere" in result.err
 
 
 def test_a_plot_is_drawn_into_the_file_that_is_named(run, by_likeness, tmp_path):

@@ -43,8 +43,10 @@ def test_another_ending_is_refused_before_anything_is_drawn(tmp_path, name):
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(WrongUse, match="there is no such folder"):
-        figure_file(tmp_path / "nowhere" / "groups.png")
+    (tmp_path / "folder.png").mkdir()
+    for file in (tmp_path / "nowhere" / "groups.png", tmp_path / "folder.png"):
+        with pytest.raises(WrongUse, match="can't be written: name another file, in a folder that is there"):
+            figure_file(file)
 
 
 def test_without_matplotlib_the_remedy_is_named(tmp_path, monkeypatch):

@@ -46,8 +46,15 @@ def test_the_first_direction_varies_most(study):
     assert one >= other > 0
 
 
-def test_nothing_is_left_in_the_workspace(study, shop):
-    assert not [path for path in shop.path.rglob("*") if "vector" in path.name or "walk" in path.name]
+def test_nothing_is_written_into_the_workspace(shop):
+    before = {path: path.stat().st_mtime_ns for path in shop.path.rglob("*") if path.suffix != ".lock"}
+    study_groups(shop, Work(1))
+    assert {path: path.stat().st_mtime_ns for path in shop.path.rglob("*") if path.suffix != ".lock"} == before
+
+
+def test_the_papers_grouping_is_left_out_where_it_would_take_hours(shop, monkeypatch):
+    monkeypatch.setattr("erasable.experiments.group_study.MOST_PAIRS", 10)
+    assert list(study_groups(shop, Work(1)).cohesion) == ["random", "bkm", "cbkm-near"]
 
 
 def test_one_user_can_t_be_drawn(tmp_path):

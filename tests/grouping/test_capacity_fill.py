@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linear_sum_assignment
 
-from erasable.grouping.capacity_fill import INCREMENTS, fill_groups
+from erasable.grouping.capacity_fill import LAST_INCREMENT, fill_groups
 
 
 @st.composite
@@ -27,7 +27,7 @@ def capacity_of(costs):
 
 
 def last_increment(costs):
-    return INCREMENTS[-1] * np.mean(costs.mean(axis=1) - costs.min(axis=1))
+    return LAST_INCREMENT * np.mean(costs.mean(axis=1) - costs.min(axis=1))
 
 
 def total(costs, labels):
@@ -158,3 +158,16 @@ def test_a_single_group_takes_everyone():
 
 def test_a_single_user_in_a_single_group_is_no_trouble():
     assert filled(np.array([[3.0]])).labels.tolist() == [0]
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_cost_that_is_no_number_is_refused(wrong):
+    with pytest.raises(ValueError, match="not finite"):
+        filled(np.array([[0.0, wrong], [1.0, 2.0]]))
+
+
+def test_one_far_group_among_many_equal_ones_starts_no_price_war():
+    costs = np.zeros((2_000, 40))
+    costs[:, 0] = 1.0
+    labels = filled(costs).labels
+    assert np.bincount(labels, minlength=40).tolist() == [50] * 40

@@ -9,7 +9,7 @@ from erasable.evaluation import adjusted_rand_index
 from erasable.grouping import Cohesion, GroupingEffort, GroupingSettings, assign_groups, groups
 from erasable.grouping.bipartite import bipartite_graph
 from erasable.grouping.cohesion import cohesion_of_groups
-from erasable.grouping.groups import independent_labels, random_labels
+from erasable.grouping.groups import cohesion_between_rows, independent_labels, random_labels
 from erasable.grouping.points import rating_rows
 
 BALANCED = ["cbkm", "cbkm-near", "bkm", "clpa", "cgmm", "random"]
@@ -82,8 +82,26 @@ def test_an_order_moves_groups_and_not_users(small):
     assert all(sorted(found[0].cohesion) == sorted(other.cohesion) for other in found)
 
 
-@pytest.mark.parametrize("grouping", ["bkm", "random"])
-@pytest.mark.parametrize("order", ["number", "easy", "hard", "count"])
+@pytest.mark.parametrize("order", ["number", "count"])
+def test_the_likeness_of_random_groups_is_not_looked_at_unless_the_order_needs_it(small, order):
+    assert grouped(small, grouping="random", groups=5, order=order).cohesion == (None,) * 5
+
+
+def test_cohesion_between_rows_is_that_of_the_groups_as_they_are(small):
+    positions = grouped(small, grouping="random", groups=3).positions
+    groups = [small.select(positions[small.user_index] == place) for place in range(3)]
+    rows = rating_rows(bipartite_graph(small, ONES))
+    assert cohesion_between_rows(groups, ONES, 0, 1) == cohesion_of_groups(rows, positions, 3, seed=0, threads=1)
+    assert (
+        cohesion_between_rows([group.select(np.zeros(len(group), bool)) for group in groups], ONES, 0, 1)
+        == [Cohesion(0.0, 0.0)] * 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("grouping", "order"),
+    [*(("bkm", order) for order in ("number", "easy", "hard", "count")), ("random", "easy"), ("random", "hard")],
+)
 def test_the_cohesion_at_a_position_is_that_of_the_group_there(small, grouping, order):
     found = grouped(small, grouping=grouping, groups=5, order=order)
     rows = rating_rows(bipartite_graph(small, ONES))
@@ -157,7 +175,9 @@ def test_planted_groups_are_found(planted, grouping):
 
 
 def test_planted_groups_are_more_cohesive_than_random_ones(planted):
-    by_ratings, at_random = (grouped(planted.interactions, grouping=grouping) for grouping in ("bkm", "random"))
+    by_ratings, at_random = (
+        grouped(planted.interactions, grouping=grouping, order="easy") for grouping in ("bkm", "random")
+    )
     assert min(group.value for group in by_ratings.cohesion) > max(group.value for group in at_random.cohesion)
 
 
@@ -178,7 +198,7 @@ def test_nobody_is_in_no_group(tables, grouping):
 @pytest.mark.parametrize("grouping", BALANCED)
 def test_more_groups_than_users_leave_some_empty_and_without_cohesion(tables, grouping):
     rows = tables.table({"anna": "xy", "ben": "yz", "cleo": "xyzw"})
-    found = grouped(rows, grouping=grouping, groups=5, order="number")
+    found = grouped(rows, grouping=grouping, groups=5, order="easy")
     assert len(set(found.positions.tolist())) == 3
     assert set(found.positions.tolist()) <= set(range(5))
     assert found.cohesion == (Cohesion(0.0, 0.0),) * 5
@@ -186,7 +206,7 @@ def test_more_groups_than_users_leave_some_empty_and_without_cohesion(tables, gr
 
 @pytest.mark.parametrize("grouping", BALANCED)
 def test_a_single_user_has_one_of_several_groups(tables, grouping):
-    found = grouped(tables.table({"anna": "xy"}), grouping=grouping, groups=3)
+    found = grouped(tables.table({"anna": "xy"}), grouping=grouping, groups=3, order="easy")
     assert found.positions.shape == (1,)
     assert found.cohesion == (Cohesion(0.0, 0.0),) * 3
 
@@ -240,14 +260,14 @@ def test_who_follows_the_work_hears_of_groups_and_cohesion(small, grouping):
             return None
 
     assign_groups(small, ONES, GroupingSettings(grouping=grouping, groups=2), 0, GroupingEffort(1, Follow))
-    assert heard[-2:] == ([] if grouping == "independent" else ["groups", "cohesion"])
+    assert heard[-2:] == ([] if grouping in ("random", "independent") else ["groups", "cohesion"])
 
 
 def test_users_who_are_alike_are_said_and_others_not(tables, small):
     heard = []
     alike = tables.table({"a": "xy", "b": "xy", "c": "yz", "d": "zw"})
     for rows in (small, alike):
-        chosen = GroupingSettings(grouping="random", groups=2)
+        chosen = GroupingSettings(grouping="random", groups=2, order="easy")
         assign_groups(rows, ONES, chosen, 2, GroupingEffort(note=heard.append))
     assert random_labels(alike, 2, seed=2).tolist() == [1, 1, 0, 0]
     assert len(heard) == 1

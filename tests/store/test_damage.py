@@ -60,7 +60,7 @@ def test_a_file_that_was_cut_short_is_named(forgotten, kind):
         read_everything(forgotten)
 
 
-@pytest.mark.parametrize("text", ["", "no JSON", "[]", "null", "{", '{"format": 1}', "\xff"])
+@pytest.mark.parametrize("text", ["", "no JSON", "[]", "null", "{", '{"format": 2}', "\xff"])
 def test_a_manifest_that_is_none_is_named(learned, text):
     (learned / "manifest.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(WorkspaceError, match=r"manifest\.json"):
@@ -69,10 +69,10 @@ def test_a_manifest_that_is_none_is_named(learned, text):
 
 def test_another_format_is_refused_and_left_alone(learned, content_of):
     fields = json.loads((learned / "manifest.json").read_bytes())
-    (learned / "manifest.json").write_text(json.dumps({**fields, "format": 2}))
+    (learned / "manifest.json").write_text(json.dumps({**fields, "format": 1}))
     before = content_of(learned)
     for opened in (Workspace.reading, Workspace.writing):
-        with pytest.raises(WorkspaceError, match="format 2"), opened(learned):
+        with pytest.raises(WorkspaceError, match="format 1"), opened(learned):
             pass
     assert content_of(learned) == before
 

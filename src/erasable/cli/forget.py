@@ -49,6 +49,9 @@ def _tell(forgotten: Forgotten, asked: int) -> None:
         )
     if people < asked:
         print_line(f"left out {counted(asked - people, 'person', 'people')}: nothing is held of what was named")
+    if forgotten.dropped:
+        others = counted(forgotten.dropped, "other person", "other people")
+        print_line(f"the filter, applied anew, no longer keeps {others}: they fell below --min-interactions")
     for path in forgotten.certificates:
         print_line(f"certificate: {path}")
     if people:

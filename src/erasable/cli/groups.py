@@ -25,10 +25,11 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Show the groups in the order in which they are trained."""
-    home, file = DiskHome(folder), plot and figure_file(plot)
-    found = groups(home)
+    home, work = DiskHome(folder), work_with(threads, quiet or json_output)
+    file = plot and figure_file(plot, folder)
+    found = groups(home, work)
     if file is not None:
-        draw_groups(study_groups(home, work_with(threads, quiet or json_output)), file)
+        draw_groups(study_groups(home, work), file)
     if json_output:
         print_json({"groups": [asdict(group) for group in found]})
         return

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Json, work_with
+from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
 from erasable.cli.output import print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
 from erasable.errors import WrongUse
@@ -20,12 +20,14 @@ def command(
     users_file: UsersFile = None,
     items: Items = None,
     random: Annotated[int | None, typer.Option(metavar="N", min=1, help="Plan for N users chosen at random.")] = None,
+    threads: Threads = None,
     json_output: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Say what forgetting would touch and cost; nothing is changed."""
     if random is not None and (users or users_file or items):
         raise WrongUse("--random chooses the users: leave out --user, --users-file and --item")
-    home, work = DiskHome(folder), work_with(None, json_output)
+    home, work = DiskHome(folder), work_with(threads, quiet or json_output)
     if random is not None:
         found = plan_random(home, random, work)
     else:

@@ -1,5 +1,6 @@
 """The figure of a recommender's groups; matplotlib comes with the extra `plots`."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,17 @@ from erasable.seeding import mix
 
 FORMATS = (".png", ".svg", ".pdf")
 _MANY = 5_000
-_COLOURS = ("#0072b2", "#e69f00", "#999999")  # told apart by the colour-blind (Okabe and Ito)
+_COLOURS = ("#999999", "#e69f00", "#0072b2")  # told apart by the colour-blind (Okabe and Ito)
 
 
-def figure_file(file: Path) -> Path:
-    """Return the file if a figure can be drawn into it; said before anything is computed."""
+def figure_file(file: Path, workspace: Path | None = None) -> Path:
+    """Return the file if a figure can be drawn into it, outside the workspace; said before anything is computed."""
+    if workspace is not None and file.resolve().is_relative_to(workspace.resolve()):
+        raise WrongUse(f"{file}: a figure in the workspace would outlive whom it shows: name a file elsewhere")
     if file.suffix.lower() not in FORMATS:
         raise WrongUse(f"{file}: a figure ends in .png, .svg or .pdf: name it so")
-    if not file.parent.is_dir():
-        raise WrongUse(f"{file}: there is no such folder: make it first")
+    if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise WrongUse(f"{file}: can't be written: name another file, in a folder that is there")
     _matplotlib()
     return file
 
@@ -62,7 +65,7 @@ def _draw_sizes(axes: Any, study: GroupStudy) -> None:  # noqa: ANN401
 
 def _draw_cohesion(axes: Any, study: GroupStudy) -> None:  # noqa: ANN401
     for place, (name, cohesion) in enumerate(study.cohesion.items()):
-        colour = _COLOURS[0] if name == study.grouping else _COLOURS[2]
+        colour = _COLOURS[2] if name == study.grouping else _COLOURS[0]
         axes.scatter(np.full(len(cohesion), place), cohesion, color=colour, alpha=0.7, linewidths=0)
         axes.hlines(cohesion.mean(), place - 0.3, place + 0.3, color="black")
     axes.set_xticks(range(len(study.cohesion)), [_marked(name, study) for name in study.cohesion])

@@ -11,7 +11,8 @@ from erasable.errors import Refused
 from erasable.grouping import GroupingSettings
 from erasable.grouping.bipartite import bipartite_graph
 from erasable.grouping.cohesion import cohesion_of_groups
-from erasable.grouping.groups import label_users
+from erasable.grouping.groups import check_room, label_users
+from erasable.grouping.hypergraph import MOST_PAIRS, most_pairs
 from erasable.grouping.plain_clustering import plain_k_means
 from erasable.grouping.points import Labels, Points
 from erasable.grouping.settings import GroupingName
@@ -44,10 +45,12 @@ def study_groups(home: Home, work: Work) -> GroupStudy:
         training = Interactions.merge(list(knowledge.groups))
     if len(training.users) < 2:
         raise Refused("there are fewer than two users: nothing can be drawn")
+    check_room(training, _settings("bkm", knowledge))
     positions = _positions(knowledge, training)
-    spaces = {name: _space(name, training, knowledge, work) for name in COMPARED}
+    names = _compared(training, knowledge)
+    spaces = {name: _space(name, training, knowledge, work) for name in names}
     with work.reporter.track("comparing groupings"):
-        labels = {name: _labels(name, spaces[name], training, knowledge, work) for name in COMPARED}
+        labels = {name: _labels(name, spaces[name], training, knowledge, work) for name in names}
         compared = {**labels, knowledge.config.grouping: positions}
         return GroupStudy(
             grouping=knowledge.config.grouping,
@@ -56,6 +59,12 @@ def study_groups(home: Home, work: Work) -> GroupStudy:
             places=_main_directions(spaces["cbkm-near"]),
             positions=positions,
         )
+
+
+def _compared(training: Interactions, knowledge: Knowledge) -> tuple[GroupingName, ...]:
+    """Return the groupings to compare with; not the paper's where its hypergraph can't be built and takes hours."""
+    too_large = most_pairs(bipartite_graph(training, knowledge.scale)) > MOST_PAIRS
+    return tuple(name for name in COMPARED if not (too_large and name == "cbkm"))
 
 
 def _positions(knowledge: Knowledge, training: Interactions) -> Labels:
@@ -75,7 +84,7 @@ def _labels(name: GroupingName, space: Points, training: Interactions, knowledge
 
 
 def _settings(name: GroupingName, knowledge: Knowledge) -> GroupingSettings:
-    return GroupingSettings(grouping=name, groups=len(knowledge.groups), reach=knowledge.config.reach)
+    return GroupingSettings(grouping=name, groups=len(knowledge.groups))
 
 
 def _sizes(

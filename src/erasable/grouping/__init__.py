@@ -2,8 +2,19 @@
 
 from erasable.grouping.cohesion import Cohesion
 from erasable.grouping.given import read_positions
-from erasable.grouping.groups import Grouping, assign_groups
+from erasable.grouping.groups import Grouping, assign_groups, cohesion_between_rows
 from erasable.grouping.parallel import ALONE, GroupingEffort
-from erasable.grouping.settings import GroupingSettings
+from erasable.grouping.settings import BY_VECTORS, MOST_GROUPS, GroupingSettings
 
-__all__ = ["ALONE", "Cohesion", "Grouping", "GroupingEffort", "GroupingSettings", "assign_groups", "read_positions"]
+__all__ = [
+    "ALONE",
+    "BY_VECTORS",
+    "MOST_GROUPS",
+    "Cohesion",
+    "Grouping",
+    "GroupingEffort",
+    "GroupingSettings",
+    "assign_groups",
+    "cohesion_between_rows",
+    "read_positions",
+]

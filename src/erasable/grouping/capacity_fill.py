@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from erasable.grouping.points import Labels
 from erasable.seeding.compiled import compiled
 
-INCREMENTS = (0.1, 0.01, 0.001)
-"""By how much a bid exceeds the last one, coarse to fine, as a share of how much a user's choices differ in cost."""
+LAST_INCREMENT = 0.001
+"""By how much a bid exceeds the last one in the end, as a share of how much a user's choices differ in cost."""
+REFINEMENT = 5.0
+"""How much finer each auction is than the one before."""
 
 _NO_SPREAD = 1e-12
 
@@ -34,21 +36,28 @@ def fill_groups(costs: Costs, prices: NDArray[np.float64]) -> Allocation:
     """Give each user a group, none more than the ceiling of users over groups; bidding begins at these prices."""
     users, groups = costs.shape
     capacity = -(-users // groups)
-    spread = _spread(costs)
+    if not np.isfinite(costs).all():
+        raise ValueError("a cost is not finite")
     # A free place would keep the price of a coarser auction, unless someone takes it to whom all groups are equal.
     free = np.zeros((capacity * groups - users, groups))
     bidders = np.concatenate([costs, free]) if len(free) else costs
     prices = np.minimum(prices - prices.min(), np.ptp(costs, axis=1).max())  # nobody pays more than that
-    for increment in INCREMENTS:
+    for increment in _increments(costs):
         prices = prices - prices.min()
-        labels = _hold_auction(bidders, prices, capacity, increment * spread)
+        labels = _hold_auction(bidders, prices, capacity, increment)
     return Allocation(labels[:users], prices)
 
 
-def _spread(costs: Costs) -> float:
-    """Return by how much a group costs more than the cheapest one, on average; never 0, else no price would rise."""
+def _increments(costs: Costs) -> list[float]:
+    """Return by how much a bid exceeds the last one, coarse to fine: from how much two groups may differ for anyone."""
     spread = float(np.mean(costs.mean(axis=1) - costs.min(axis=1)))
-    return spread if spread > _NO_SPREAD * float(np.abs(costs).max()) else 1.0
+    scale = max(1.0, float(np.abs(costs).max()))
+    if spread <= _NO_SPREAD * scale:  # nobody prefers anything; a price must still rise
+        return [scale]
+    increments = [LAST_INCREMENT * spread]
+    while increments[-1] * REFINEMENT < np.ptp(costs, axis=1).max() / REFINEMENT:
+        increments.append(increments[-1] * REFINEMENT)
+    return increments[::-1]
 
 
 @compiled(nogil=True)

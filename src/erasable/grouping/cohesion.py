@@ -1,18 +1,18 @@
 """The paper's collaborative cohesion ρ of a group: how close its users are to each other, the more the easier."""
 
+from queue import SimpleQueue
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from erasable.grouping.parallel import over_ranges
-from erasable.grouping.points import Labels, Points, take_points, write_squared_distances, written_out
+from erasable.grouping.points import Blocks, Labels, Points, narrowed, take_points
 from erasable.seeding import child_key
 from erasable.seeding.compiled import below, compiled, draw
 
 MOST_EXACT = 20_000
 SAMPLED_PAIRS = 2_000_000
-_BLOCK = 64
 _CLOSEST = 1e-3
 """Users closer than this share of the space's spread count as that far apart, else 1 / distance has no bound."""
 
@@ -32,7 +32,7 @@ def cohesion_of_groups(points: Points, labels: Labels, groups: int, seed: int, t
     closest = _CLOSEST * _spread(points)
     found = []
     for group in range(groups):
-        members = take_points(points, np.flatnonzero(labels == group))
+        members = narrowed(take_points(points, np.flatnonzero(labels == group)))
         if members.size < 2 or closest == 0.0:  # nobody to be close to, or everyone at one place
             found.append(Cohesion(0.0, 0.0, float(members.size > 1)))
         elif members.size <= MOST_EXACT:
@@ -50,15 +50,17 @@ def _spread(points: Points) -> float:
 
 def _exact(members: Points, closest: float, threads: int) -> Cohesion:
     # One sum for each block, added up in order afterwards: how blocks are shared out changes nothing.
-    sums = np.empty((-(-members.size // _BLOCK), 2))
+    sums = np.empty((Blocks.count(members), 2))
+    rooms: SimpleQueue[Blocks] = SimpleQueue()
+    for _ in range(threads):
+        rooms.put(Blocks(members))
 
     def measure(begin: int, end: int) -> None:
-        distances = np.empty((members.size, _BLOCK))
+        blocks = rooms.get()
         for block in range(begin, end):
-            first, last = block * _BLOCK, min((block + 1) * _BLOCK, members.size)
-            turned = np.ascontiguousarray(written_out(members, range(first, last)).T)
-            write_squared_distances(first, members.size, members, turned, members.squares[first:last], distances)
-            sums[block] = _add_inverses(distances[:, : last - first], first, closest)
+            first = block * Blocks.WIDTH
+            sums[block] = _add_inverses(blocks.squared_distances(block, first), first, closest)
+        rooms.put(blocks)
 
     over_ranges(measure, len(sums), threads)
     total, clamped = sums.sum(axis=0).tolist()

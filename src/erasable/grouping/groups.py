@@ -13,13 +13,15 @@ from erasable.grouping.bipartite import bipartite_graph
 from erasable.grouping.cohesion import Cohesion, cohesion_of_groups
 from erasable.grouping.order import positions_of_groups
 from erasable.grouping.parallel import ALONE, GroupingEffort
-from erasable.grouping.points import Labels, Points
+from erasable.grouping.points import Labels, Points, rating_rows
 from erasable.grouping.settings import GroupingSettings
 from erasable.grouping.user_space import user_space
 from erasable.seeding import id_keys
 
 MOST_CELLS = 250_000_000
 """How large a table of (user, group) or (column, group) may be, of 8 bytes each; beyond that grouping is refused."""
+
+MOST_COMPARED = 300_000
 
 _CLUSTERINGS = {
     "cbkm": balanced_k_means,
@@ -49,17 +51,29 @@ def assign_groups(
     users = interactions.users
     if settings.grouping == "independent" or settings.groups == 1 or not len(users):
         return Grouping(independent_labels(interactions, settings.groups, seed), (None,) * settings.groups)
-    _check_room(interactions, settings)
-    graph = bipartite_graph(interactions, scale)
-    space = user_space(graph, users, settings, seed, effort)
+    if settings.grouping == "random" and settings.order in ("number", "count"):  # nobody's likeness matters
+        return _ordered(random_labels(interactions, settings.groups, seed), None, interactions, settings)
+    check_room(interactions, settings)
+    space = user_space(bipartite_graph(interactions, scale), users, settings, seed, effort)
     with effort.track("groups"):
         labels = label_users(space, interactions, settings, seed, effort.threads)
     with effort.track("cohesion"):
         cohesion = cohesion_of_groups(space, labels, settings.groups, seed, effort.threads)
     _say_clamped(cohesion, effort)
-    counts = np.bincount(labels[interactions.user_index], minlength=settings.groups)
-    positions = positions_of_groups(settings.order, cohesion, counts)
-    return Grouping(positions[labels], tuple(cohesion[group] for group in np.argsort(positions)))
+    return _ordered(labels, cohesion, interactions, settings)
+
+
+def cohesion_between_rows(
+    groups: Sequence[Interactions], scale: RatingScale, seed: int, threads: int
+) -> list[Cohesion]:
+    """Return the cohesion of groups as they are, measured between rating rows."""
+    everyone = Interactions.merge(groups)
+    if not len(everyone):
+        return [Cohesion(0.0, 0.0)] * len(groups)
+    labels = np.empty(len(everyone.users), np.int64)
+    for number, group in enumerate(groups):
+        labels[everyone.users.positions_of(group.users.array)] = number
+    return cohesion_of_groups(rating_rows(bipartite_graph(everyone, scale)), labels, len(groups), seed, threads)
 
 
 def label_users(
@@ -85,6 +99,15 @@ def independent_labels(interactions: Interactions, groups: int, seed: int) -> La
     return (keys % np.uint64(groups)).astype(np.int64)
 
 
+def _ordered(
+    labels: Labels, cohesion: Sequence[Cohesion] | None, interactions: Interactions, settings: GroupingSettings
+) -> Grouping:
+    counts = np.bincount(labels[interactions.user_index], minlength=settings.groups)
+    positions = positions_of_groups(settings.order, cohesion or (), counts)
+    known = (None,) * settings.groups if cohesion is None else [cohesion[group] for group in np.argsort(positions)]
+    return Grouping(positions[labels], tuple(known))
+
+
 def _say_clamped(cohesion: Sequence[Cohesion], effort: GroupingEffort) -> None:
     most = max(group.clamped for group in cohesion)
     if most > 0:
@@ -94,7 +117,12 @@ def _say_clamped(cohesion: Sequence[Cohesion], effort: GroupingEffort) -> None:
         )
 
 
-def _check_room(interactions: Interactions, settings: GroupingSettings) -> None:
+def check_room(interactions: Interactions, settings: GroupingSettings) -> None:
+    """Refuse what would take more memory or time than there is, before any work."""
+    if settings.grouping == "clpa" and len(interactions.users) > MOST_COMPARED:
+        raise Refused(
+            f"--grouping clpa compares everyone with everyone, at most {MOST_COMPARED:,} users: give --grouping cgmm"
+        )
     columns = len(interactions.items) if settings.grouping == "bkm" else 0
     if settings.grouping != "random" and settings.groups * max(len(interactions.users), columns) > MOST_CELLS:
         raise Refused(

@@ -19,6 +19,10 @@ MOST_PAIRS = 200_000_000
 """How many (hyperedge, member) pairs are built, of 20 bytes each; a larger hypergraph is walked without building it."""
 
 
+MOST_STEPS = 10**11
+"""How many steps looking further than order 4 may take; each user's search goes through all interactions."""
+
+
 class Hypergraph(NamedTuple):
     """Hyperedges with their members, and the other way round: vertices with the hyperedges that hold them.
 
@@ -46,6 +50,8 @@ def reachable_hypergraph(graph: BipartiteGraph, reach: int, threads: int, advanc
     A path of 3 vertices is two users with an item between them, and each further user takes two vertices more.
     """
     users, hops = graph.user_count, reach // 2 - 1
+    if hops > 1 and users * len(graph.items) > MOST_STEPS:
+        raise Refused(f"--reach {reach} is for small data, not for {users:,} users: give --reach 4")
     sizes = np.empty(users, np.int64)
     over_ranges(lambda begin, end: measure_hyperedges(begin, end, graph, hops, sizes), users, threads, advance)
     pairs = int(sizes.sum())

@@ -5,11 +5,10 @@ from numpy.typing import NDArray
 
 from erasable.grouping.capacity_fill import Costs
 from erasable.grouping.parallel import over_ranges
-from erasable.grouping.points import Labels, Points, write_squared_distances, written_out
+from erasable.grouping.points import Blocks, Labels, Points
 from erasable.seeding.compiled import compiled
 
 NEIGHBOURS = 10
-_BLOCK = 64
 
 
 def nearest_points(points: Points, threads: int) -> NDArray[np.int64]:
@@ -20,15 +19,14 @@ def nearest_points(points: Points, threads: int) -> NDArray[np.int64]:
         return nearest
 
     def find(begin: int, end: int) -> None:
-        for first in range(begin, end, _BLOCK):
-            block = np.arange(first, min(first + _BLOCK, end))
-            turned = np.ascontiguousarray(written_out(points, block.tolist()).T)
-            distances = np.empty((points.size, len(block)))
-            write_squared_distances(0, points.size, points, turned, points.squares[block], distances)
-            distances[block, np.arange(len(block))] = np.inf
-            _keep_nearest(distances, nearest[block[0] : block[-1] + 1])
+        blocks = Blocks(points)
+        for block in range(begin, end):
+            distances = blocks.squared_distances(block)
+            own = np.arange(distances.shape[1])
+            distances[block * Blocks.WIDTH + own, own] = np.inf
+            _keep_nearest(distances, nearest[block * Blocks.WIDTH :])
 
-    over_ranges(find, points.size, threads)
+    over_ranges(find, Blocks.count(points), threads)
     return nearest
 
 

@@ -67,6 +67,12 @@ def take_points(points: Points, numbers: NDArray[np.int64]) -> Points:
     return Points(starts, points.columns[places], points.values[places], points.squares[numbers], points.width)
 
 
+def narrowed(points: Points) -> Points:
+    """Return the same points without the columns that are 0 in all of them, between which nothing changes."""
+    present, columns = np.unique(points.columns, return_inverse=True)
+    return points._replace(columns=columns.astype(np.int32), width=len(present))
+
+
 def squared_distances(points: Points, others: NDArray[np.float64], threads: int) -> Distances:
     """Return the squared Euclidean distance of each point to each of some others, which are written out."""
     distances = np.empty((points.size, len(others)))
@@ -99,3 +105,37 @@ def write_squared_distances(
                 products[other] += value * row[other]
         for other in range(len(squares)):
             distances[point, other] = max(0.0, points.squares[point] + squares[other] - 2.0 * products[other])
+
+
+class Blocks:
+    """Distances of points to a block of them at a time, with room that is used again and again by one thread."""
+
+    WIDTH = 64
+
+    def __init__(self, points: Points) -> None:
+        self._points = points
+        self._turned = np.zeros((points.width, self.WIDTH))
+        self._distances = np.empty((points.size, self.WIDTH))
+
+    @classmethod
+    def count(cls, points: Points) -> int:
+        """Return how many blocks the points make."""
+        return -(-points.size // cls.WIDTH)
+
+    def squared_distances(self, block: int, begin: int = 0) -> Distances:
+        """Return the squared distances of the points from `begin` on to a block's; rows before hold anything."""
+        points, first = self._points, block * self.WIDTH
+        last = min(first + self.WIDTH, points.size)
+        _put_columns(points, first, last, self._turned, 1.0)
+        turned, squares = self._turned[:, : last - first], points.squares[first:last]
+        write_squared_distances(begin, points.size, points, turned, squares, self._distances)
+        _put_columns(points, first, last, self._turned, 0.0)
+        return self._distances[:, : last - first]
+
+
+@compiled(nogil=True)
+def _put_columns(points: Points, first: int, last: int, turned: NDArray[np.float64], times: float) -> None:
+    """Write some points into the columns of a table, times 1 or, to clean up, times 0."""
+    for point in range(first, last):
+        for place in range(points.starts[point], points.starts[point + 1]):
+            turned[points.columns[place], point - first] = times * points.values[place]

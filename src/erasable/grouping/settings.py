@@ -6,7 +6,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 GroupingName = Literal["cbkm", "cbkm-near", "bkm", "clpa", "cgmm", "random", "independent", "given"]
 OrderName = Literal["number", "easy", "hard", "count"]
-BY_LIKENESS: tuple[GroupingName, ...] = ("cbkm", "cbkm-near", "bkm", "clpa", "cgmm")
+MOST_GROUPS = 10_000
+BY_VECTORS: tuple[GroupingName, ...] = ("cbkm", "cbkm-near", "clpa", "cgmm")
+BY_LIKENESS: tuple[GroupingName, ...] = (*BY_VECTORS, "bkm")
 
 
 class GroupingSettings(BaseModel):
@@ -17,7 +19,7 @@ class GroupingSettings(BaseModel):
     grouping: GroupingName = "random"
     """How users are grouped: by vectors (cbkm, cbkm-near, clpa, cgmm), by ratings (bkm), random, or independent."""
 
-    groups: int = Field(8, ge=1, le=10_000)
+    groups: int = Field(8, ge=1, le=MOST_GROUPS)
     """How many groups, and so how many stages, the chain has."""
 
     order: OrderName | None = None

@@ -7,6 +7,7 @@ From hyperedge i a member j is proposed once for each shared item, in proportion
 with 1 / (items i and j share) leaves the mean of those weights, which is w(i, j).
 """
 
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ from erasable.grouping.parallel import Advance, ignore, over_ranges
 from erasable.grouping.walk_draws import first_above, fraction
 from erasable.grouping.walks import DEPTH, Walks
 from erasable.seeding.compiled import compiled
+
+_TRIED_USERS = 32
 
 
 class _Ways(NamedTuple):
@@ -36,6 +39,19 @@ def walk_unbuilt(graph: BipartiteGraph, keys: NDArray[np.uint64], threads: int, 
     ways = _count_ways(graph)
     over_ranges(lambda begin, end: _walk(begin, end, graph, ways, keys, walks), users, threads, advance)
     return walks
+
+
+def hours_of_walking(graph: BipartiteGraph, keys: NDArray[np.uint64]) -> float:
+    """Estimate what walking takes on one thread, from a few users: tries grow with the items that two users share."""
+    users, repetitions = keys.shape
+    walks = np.empty((users * repetitions, DEPTH + 1), np.int32)
+    ways = _count_ways(graph)
+    tried = np.linspace(0, users - 1, min(users, _TRIED_USERS), dtype=np.int64)
+    _walk(0, 0, graph, ways, keys, walks)  # compiled, if it is not yet
+    began = time.perf_counter()
+    for user in tried.tolist():
+        _walk(user, user + 1, graph, ways, keys, walks)
+    return (time.perf_counter() - began) / len(tried) * users / 3600
 
 
 def _count_ways(graph: BipartiteGraph) -> _Ways:

@@ -6,19 +6,20 @@ from erasable.grouping.bipartite import BipartiteGraph
 from erasable.grouping.hypergraph import MOST_PAIRS, most_pairs, nearest_hypergraph, reachable_hypergraph
 from erasable.grouping.parallel import GroupingEffort
 from erasable.grouping.points import Points, rating_rows, vector_points
-from erasable.grouping.settings import GroupingSettings
-from erasable.grouping.unbuilt_walks import walk_unbuilt
+from erasable.grouping.settings import BY_VECTORS, GroupingSettings
+from erasable.grouping.unbuilt_walks import hours_of_walking, walk_unbuilt
 from erasable.grouping.user_vectors import SENTENCE_READINGS, user_vectors
 from erasable.grouping.walks import Walks, walk_hypergraph, walk_keys
 
 SMALLEST_REACH = 4
+_LONG = 0.5
 
 
 def user_space(
     graph: BipartiteGraph, users: Iterable[str], settings: GroupingSettings, seed: int, effort: GroupingEffort
 ) -> Points:
     """Return users as points of the space that a grouping compares them in; walks and vectors are kept nowhere."""
-    if settings.grouping in ("bkm", "random"):
+    if settings.grouping not in BY_VECTORS:
         return rating_rows(graph)
     walks = _walks(graph, users, settings, seed, effort)
     with effort.track("user vectors", len(walks) * SENTENCE_READINGS) as advance:
@@ -34,6 +35,9 @@ def _walks(
             hypergraph = nearest_hypergraph(graph, effort.threads, advance)
         return walk_hypergraph(hypergraph, keys, effort.threads)
     if settings.reach == SMALLEST_REACH and most_pairs(graph) > MOST_PAIRS:
+        hours = hours_of_walking(graph, keys) / effort.threads
+        if hours > _LONG:
+            effort.note(f"walking takes about {hours:.0f} hours here: --grouping cbkm-near or random is quicker")
         with effort.track("walks", graph.user_count) as advance:
             return walk_unbuilt(graph, keys, effort.threads, advance)
     with effort.track("hypergraph", 2 * graph.user_count) as advance:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,24 +27,24 @@ class Forgotten:
     seconds: float
     left_out: int
     """How many requests were left out because nothing is held of what they name."""
+    dropped: int
+    """How many others a filter that was applied anew no longer keeps (under the policy regroup)."""
 
 
 def plan(home: Home, requests: Sequence[Request], work: Work = QUIET_WORK) -> Plan:
     """Say what forgetting these requests together would touch and cost; nothing is changed."""
-    with home.reading() as session:
-        state = session.state()
-        return plan_change(state, _after(state, known_requests(requests, state.knowledge), work))
+    state = _loaded(home)
+    return _planned(state, known_requests(requests, state.knowledge), work)
 
 
 def plan_random(home: Home, count: int, work: Work = QUIET_WORK) -> Plan:
     """Say what forgetting some users chosen at random would touch and cost; nothing is changed."""
-    with home.reading() as session:
-        state = session.state()
-        users = [user for group in state.knowledge.groups for user in group.users]
-        if count > len(users):
-            raise Refused(f"there are only {len(users)} users: give --random a smaller number")
-        order = np.argsort(id_keys(state.knowledge.config.seed, "random plan", users), kind="stable")
-        return plan_change(state, _after(state, [Request(users[place]) for place in order[:count]], work))
+    state = _loaded(home)
+    users = [user for group in state.knowledge.groups for user in group.users]
+    if count > len(users):
+        raise Refused(f"there are only {len(users)} users: give --random a smaller number")
+    order = np.argsort(id_keys(state.knowledge.config.seed, "random plan", users), kind="stable")
+    return _planned(state, [Request(users[place]) for place in order[:count]], work)
 
 
 def forget(
@@ -65,7 +65,7 @@ def forget(
         known = known_requests(requests, state.knowledge, ignore_unknown)
         left_out = len(requests) - len(known)
         if not known:
-            return Forgotten((), 0, len(state.chain), 0.0, time.perf_counter() - began, left_out)
+            return Forgotten((), 0, len(state.chain), 0.0, time.perf_counter() - began, left_out, 0)
         before = State(state.knowledge, ()) if rerun else state
         after = _after(before, known, work)
         planned = plan_change(before, after)
@@ -81,7 +81,31 @@ def forget(
         cost_ratio=planned.cost_ratio,
         seconds=time.perf_counter() - began,
         left_out=left_out,
+        dropped=_dropped(before.knowledge, after, known),
     )
+
+
+def _dropped(before: Knowledge, after: Knowledge, requests: Sequence[Request]) -> int:
+    """Count those who are gone without having asked for it."""
+    left = {user for group in after.groups for user in group.users}
+    gone = {user for group in before.groups for user in group.users} - left
+    return len(gone - {request.user for request in requests})
+
+
+def _loaded(home: Home) -> State:
+    """Load everything, so that planning, which may decide groups anew, does not keep a writer waiting."""
+    with home.reading() as session:
+        state = session.state()
+        return replace(state, knowledge=replace(state.knowledge, groups=tuple(state.knowledge.groups)))
+
+
+def _planned(state: State, requests: Sequence[Request], work: Work) -> Plan:
+    began = time.perf_counter()
+    planned = plan_change(state, _after(state, requests, work))
+    if state.knowledge.config.policy != "regroup":
+        return planned
+    # Deciding groups anew takes as long when it is done as when it is planned.
+    return replace(planned, seconds_estimated=planned.seconds_estimated + time.perf_counter() - began)
 
 
 def _after(state: State, requests: Sequence[Request], work: Work) -> Knowledge:

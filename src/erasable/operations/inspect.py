@@ -1,6 +1,7 @@
 """Look at a recommender: how good it is, what it holds about a person, its groups, its state."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from erasable.data import ColumnNames, read_interactions
 from erasable.errors import Refused
 from erasable.evaluation import Utility, whole_catalogue
+from erasable.grouping import BY_VECTORS, Cohesion, cohesion_between_rows
 from erasable.operations.home import Home
 from erasable.operations.prepare import ANY_COLUMNS
 from erasable.operations.work import QUIET_WORK, Work
@@ -21,7 +23,7 @@ class GroupFacts:
     users: int
     interactions: int
     cohesion: float | None
-    """The paper's ρ; none if it was never computed, or was dropped with someone who was forgotten."""
+    """The paper's ρ; none if it was dropped with someone who was forgotten."""
     cohesion_error: float | None
     """Its standard error; 0 if all pairs of users were counted."""
 
@@ -82,11 +84,19 @@ def show(home: Home, user: str) -> Holding:
     return Holding(user, position, interactions, personal)
 
 
-def groups(home: Home) -> list[GroupFacts]:
-    """Return the groups of the chain in their order."""
+def groups(home: Home, work: Work = QUIET_WORK) -> list[GroupFacts]:
+    """Return the groups of the chain in their order.
+
+    Cohesion is what decided the order, if it did; else that of the present groups between rating rows, computed now.
+    Of groups by vectors it is not known any more after someone was forgotten, since vectors are not kept.
+    """
     with home.reading() as session:
         knowledge = session.state().knowledge
-        known = knowledge.cohesion or (None,) * len(knowledge.groups)
+        known: Sequence[Cohesion | None] = knowledge.cohesion
+        if not any(known) and knowledge.config.grouping not in BY_VECTORS:
+            with work.reporter.track("cohesion"):
+                known = cohesion_between_rows(knowledge.groups, knowledge.scale, knowledge.config.seed, work.threads)
+        known = known or (None,) * len(knowledge.groups)
         return [
             GroupFacts(position, len(group.users), len(group), *(cohesion[:2] if cohesion else (None, None)))
             for position, (group, cohesion) in enumerate(zip(knowledge.groups, known, strict=True))

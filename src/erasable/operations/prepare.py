@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from erasable.data import (
     Catalogue,
     ColumnNames,
@@ -20,7 +18,7 @@ from erasable.data import (
     recognise_scale,
 )
 from erasable.errors import DataRefused, Refused, WrongUse
-from erasable.grouping import read_positions
+from erasable.grouping import MOST_GROUPS, read_positions
 from erasable.operations.work import Work
 from erasable.store import Workspace
 from erasable.training import Config, Knowledge, arrange
@@ -105,22 +103,25 @@ def _given_groups(config: Config, source: Path) -> _Given:
     if knowledge.kept_items is not None:
         core = CoreFilter(Ids.of(sorted(positions)), Ids.of(sorted(knowledge.kept_items)))
     settings = {name: getattr(knowledge.config, name) for name in ("grouping", "order", "policy")}
+    if settings["policy"] == "regroup":  # these groups are taken as they are
+        settings["policy"] = "fixed"
     return _Given(positions, len(knowledge.groups), None, knowledge.scale, core, settings)
 
 
 def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
     if config.strategy == "retrain" and given.groups not in (None, 1):
         raise WrongUse("--strategy retrain trains everyone in one group: give --groups-from a source with one group")
+    if given.positions is not None and config.policy == "regroup":
+        raise WrongUse("--policy regroup decides groups anew: leave out --groups-from")
     if given.positions is None:
         if config.grouping == "given":
             raise WrongUse("--grouping given needs --groups-from")
         return config
-    try:
-        return Config(**{**config.model_dump(), **(given.settings or {}), "groups": given.groups})
-    except ValidationError as error:
+    if (given.groups or 0) > MOST_GROUPS:
         raise DataRefused(
             f"{inputs.groups_from}: {given.groups} groups are too many: number the positions from 0 without gaps"
-        ) from error
+        )
+    return Config(**{**config.model_dump(), **(given.settings or {}), "groups": given.groups})
 
 
 def _filtered(interactions: Interactions, config: Config, given: _Given) -> Interactions:

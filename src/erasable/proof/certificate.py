@@ -12,7 +12,7 @@ from erasable.unlearning import Plan, Request
 
 PROVES = (
     "By construction, the parameters of this version are what training from scratch gives on the data that is left, in "
-    "the workspace's groups, with the settings and seed named here. `erasable verify` repeats that training whenever "
+    "groups as the policy says, with the settings and seed named here. `erasable verify` repeats that training when "
     "asked and compares every byte; this certificate does not hold the result of such a replay."
 )
 DOES_NOT_PROVE = (

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from erasable import fingerprint
 from erasable.errors import WorkspaceDamaged, WorkspaceError
 
-FORMAT = 1
+FORMAT = 2
 RESTORE = "restore it from a copy made after the last erasure, or learn again"
 
 
@@ -67,7 +67,7 @@ class HoldoutRecord(_Record):
 class Manifest(_Record):
     """One version of a workspace."""
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     version: int = Field(ge=1)
     """1 after learning, one more for each commit."""
     salt: str = Field(pattern="^[0-9a-f]{64}$")

@@ -56,8 +56,10 @@ class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
             object.__setattr__(self, "policy", "independent")
         if self.grouping == "given" and self.policy == "regroup":
             raise ValueError("groups that are given can't be decided anew: leave out the policy regroup")
-        if self.policy == "independent" and (self.grouping != "independent" or self.order != "number"):
-            raise ValueError("the policy independent needs the grouping independent and the order number")
+        if self.policy == "independent" and self.grouping != "independent":
+            raise ValueError("the policy independent needs the grouping independent")
+        if self.grouping == "independent" and self.order != "number":
+            raise ValueError("groups that are independent have the order number")
         return self
 
     @classmethod

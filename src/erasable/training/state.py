@@ -73,20 +73,18 @@ class Knowledge:
         """Return the knowledge that never had these users and (user, item) pairs.
 
         The groups they belong to are split into training and holdout again; for everyone else that gives the same,
-        since it depends on each user's own interactions alone. Their cohesion was computed with what is gone, from
-        which a guess about it could be tested; it is dropped.
+        since it depends on each user's own interactions alone. All cohesion is dropped: it was computed with what is
+        gone, in a space that everyone shaped, and a guess about what is gone could be tested against it.
         """
         groups = list(self.groups)
         held_out = [self.held_out]
-        touched = {self.find(user)[0] for user in {*users, *(user for user, _ in pairs)}}
-        for position in touched:
+        for position in {self.find(user)[0] for user in {*users, *(user for user, _ in pairs)}}:
             members = groups[position].users.texts()
             everything = Interactions.merge([groups[position], held_out[0].of_users(members)])
             remaining = everything.without(users=users, pairs=pairs)
             groups[position], again = split_holdout(remaining, self.config.holdout, self.config.seed)
             held_out = [held_out[0].without(users=members), *held_out[1:], again]
-        cohesion = tuple(None if position in touched else known for position, known in enumerate(self.cohesion))
-        return replace(self, groups=tuple(groups), held_out=Interactions.merge(held_out), cohesion=cohesion)
+        return replace(self, groups=tuple(groups), held_out=Interactions.merge(held_out), cohesion=())
 
 
 @dataclass(frozen=True, eq=False)
