@@ -147,3 +147,13 @@ def test_all_of_the_work_announced_is_done(rows, graph, monkeypatch, grouping, m
     space_of(rows, graph, GroupingEffort(2, listener), grouping=grouping)
     assert [label for label, _, _ in listener.parts] == labels
     assert all(done == announced for _, announced, done in listener.parts)
+
+
+@pytest.mark.parametrize(("long", "notes"), [(-1.0, 1), (10.0, 0)])
+def test_walking_for_hours_is_said_beforehand(rows, graph, monkeypatch, long, notes):
+    monkeypatch.setattr(module, "MOST_PAIRS", 0)
+    monkeypatch.setattr(module, "_LONG", long)
+    heard = []
+    space_of(rows, graph, GroupingEffort(1, note=heard.append), grouping="cbkm")
+    assert len(heard) == notes
+    assert all("--grouping cbkm-near or random is quicker" in text for text in heard)

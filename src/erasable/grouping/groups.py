@@ -22,6 +22,7 @@ MOST_CELLS = 250_000_000
 """How large a table of (user, group) or (column, group) may be, of 8 bytes each; beyond that grouping is refused."""
 
 MOST_COMPARED = 300_000
+"""How many users may all be compared with each other, which takes the square of that in steps."""
 
 _CLUSTERINGS = {
     "cbkm": balanced_k_means,

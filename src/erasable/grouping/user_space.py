@@ -13,6 +13,7 @@ from erasable.grouping.walks import Walks, walk_hypergraph, walk_keys
 
 SMALLEST_REACH = 4
 _LONG = 0.5
+"""Hours of walking that are worth a word."""
 
 
 def user_space(
@@ -37,7 +38,7 @@ def _walks(
     if settings.reach == SMALLEST_REACH and most_pairs(graph) > MOST_PAIRS:
         hours = hours_of_walking(graph, keys) / effort.threads
         if hours > _LONG:
-            effort.note(f"walking takes about {hours:.0f} hours here: --grouping cbkm-near or random is quicker")
+            effort.note(f"walking takes about {hours:.1f} hours here: --grouping cbkm-near or random is quicker")
         with effort.track("walks", graph.user_count) as advance:
             return walk_unbuilt(graph, keys, effort.threads, advance)
     with effort.track("hypergraph", 2 * graph.user_count) as advance:
