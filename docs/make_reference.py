@@ -17,7 +17,9 @@ Made from the commands' own help by `scripts/reference`; change the sentences in
 
 ## Settings
 
-Each is an option of `erasable learn`, a line of its `--config` file, and an argument of `erasable.Recommender`.
+Each is an option of `erasable learn`, a line of its `--config` file, and, but for the columns, an argument of
+`erasable.Recommender`. In Python, columns are named when fitting, `fit(table, Inputs(ColumnNames(user="who")))`, with
+`Inputs` from `erasable.operations` and `ColumnNames` from `erasable.data`.
 
 | setting | default | meaning |
 |---|---|---|

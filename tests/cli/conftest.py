@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -100,7 +101,10 @@ def start_apart():
 
     def call(*arguments: object) -> subprocess.Popen[str]:
         words = [str(COMMAND), *map(str, arguments)]
+        # A shell that starts the tests in the background has them ignore Ctrl-C, and their children would too.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         started.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+        signal.signal(signal.SIGINT, before)
         return started[-1]
 
     yield call

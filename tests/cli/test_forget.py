@@ -51,7 +51,7 @@ class TestWhatIsSaid:
     def test_words_say_the_same(self, run, shop):
         first, second, third = run("forget", shop, "--user", users_at(shop, 1)[0]).out.splitlines()
         assert first.startswith("erased what 1 person asked for: trained 2 of 3 stages again, ")
-        assert "% of a full retraining (" in first
+        assert "% of the work of the whole chain (" in first
         assert Path(second.removeprefix("certificate: ")).exists()
         assert third == REMINDER
 

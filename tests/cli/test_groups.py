@@ -14,8 +14,11 @@ def test_json_counts_users_and_interactions_by_position(run, learned, facts):
 def test_words_are_a_table(run, learned):
     lines = run("groups", learned).out.splitlines()
     assert lines[0].split() == ["position", "users", "interactions", "cohesion"]
-    assert [line.split()[0] for line in lines[1:]] == ["1", "2", "3"]
-    assert all(float(line.split()[3]) > 0 for line in lines[1:])
+    assert [line.split()[0] for line in lines[1:4]] == ["1", "2", "3"]
+    assert all(float(line.split()[3]) > 0 for line in lines[1:4])
+    assert lines[4:] == [
+        "cohesion: the closer the users of a group, the higher; compare the groups of one table, not two tables"
+    ]
 
 
 def test_someone_who_is_forgotten_is_no_longer_counted(run, shop, facts):
@@ -50,7 +53,9 @@ def test_cohesion_between_vectors_is_gone_with_someone_who_shaped_them(run, rati
     assert all(group["cohesion"] > 0 for group in run("groups", tmp_path / "near", "--json").json["groups"])
     run("forget", tmp_path / "near", "--user", facts.every_item)
     assert {group["cohesion"] for group in run("groups", tmp_path / "near", "--json").json["groups"]} == {None}
-    assert "–" in run("groups", tmp_path / "near").out
+    words = run("groups", tmp_path / "near").out
+    assert "–" in words
+    assert words.endswith("cohesion was computed with someone who was forgotten, and is gone with them\n")
 
 
 @pytest.mark.parametrize("place", ["groups.png", "data/groups.png"])
@@ -70,6 +75,7 @@ def test_a_plot_is_drawn_into_the_file_that_is_named(run, by_likeness, tmp_path)
 def test_with_json_the_plot_is_drawn_and_nothing_but_json_is_said(run, by_likeness, tmp_path):
     result = run("groups", by_likeness, "--plot", tmp_path / "groups.svg", "--json")
     assert len(result.json["groups"]) == 2
+    assert result.json["figure"] == str(tmp_path / "groups.svg")
     assert (tmp_path / "groups.svg").exists()
 
 

@@ -64,7 +64,7 @@ def test_words_say_the_same(run, learned):
     user = users_at(learned, 1)[0]
     first, second = run("plan", learned, "--user", user).out.splitlines()
     assert first == "would train 2 of 3 stages again"
-    assert "% of the samples of a full retraining, about " in second
+    assert "% of the work of the whole chain, " in second
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from erasable.experiments import GroupStudy, draw_groups, figure_file
 STUDY = GroupStudy(
     grouping="random",
     sizes={
-        "k-means on rating rows": np.array([5, 1]),
-        "k-means on vectors": np.array([4, 2]),
+        "plain k-means on rating rows": np.array([5, 1]),
+        "plain k-means on vectors": np.array([4, 2]),
         "random": np.array([3, 3]),
     },
     cohesion={"random": np.array([1.0, 2.0]), "bkm": np.array([2.0, 3.0])},

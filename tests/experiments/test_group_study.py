@@ -14,7 +14,7 @@ def study(shop):
 
 
 def test_sizes_go_from_large_to_small_and_count_everyone(study):
-    assert list(study.sizes) == ["k-means on rating rows", "k-means on vectors", "bkm"]
+    assert list(study.sizes) == ["plain k-means on rating rows", "plain k-means on vectors", "bkm"]
     for sizes in study.sizes.values():
         assert (len(sizes), sizes.sum()) == (4, 60)
         assert np.all(np.diff(sizes) <= 0)
@@ -22,7 +22,7 @@ def test_sizes_go_from_large_to_small_and_count_everyone(study):
 
 def test_only_plain_k_means_may_exceed_the_ceiling(study):
     assert study.sizes["bkm"].max() == 15
-    assert study.sizes["k-means on rating rows"].max() > 15
+    assert study.sizes["plain k-means on rating rows"].max() > 15
 
 
 def test_groupings_are_compared_in_one_space_and_the_own_one_is_as_it_was_learned(study, shop):

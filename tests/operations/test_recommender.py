@@ -221,6 +221,12 @@ class TestSaveAndLoad:
             Recommender.load(tmp_path / "nowhere")
 
 
+def test_groups_are_shown_in_their_order():
+    found = Recommender(**SETTINGS).fit(numbers()).groups()
+    assert [group.position for group in found] == [0, 1, 2]
+    assert sum(group.users for group in found) == 4
+
+
 class TestWrongUse:
     @pytest.mark.parametrize(
         "settings", [{"groups": 0}, {"colour": "red"}, {"model": "svd"}, {"holdout": 1.0}, {"rating_scale": (5, 1)}]

@@ -42,7 +42,7 @@ def test_a_plan_by_hand(chains, tables, request_, rerun, samples, retrain):
 def test_with_the_full_budget_each_stage_costs_all_epochs(chains, tables):
     plan = planned(chains, learn(chains, tables, epochs=6, epoch_budget="full").state, [Request("c")])
     assert plan.samples == 6 * 5 * (1 + 5)
-    assert plan.cost_ratio == 6 / 10
+    assert plan.cost_ratio == plan.chain_ratio == 6 / 10
 
 
 def test_without_negatives_an_interaction_is_one_sample(chains, tables):
@@ -54,6 +54,13 @@ def test_requests_together_cost_as_much_as_their_earliest_group(chains, tables):
     plan = planned(chains, learn(chains, tables, epochs=6).state, [Request("f", ("s",)), Request("d")])
     assert plan.stages_rerun == 2
     assert plan.samples == 2 * 5 * (2 + 4)
+
+
+def test_the_chain_ratio_is_the_share_of_the_chain_that_is_trained_again(chains, tables):
+    plan = planned(chains, learn(chains, tables, epochs=6).state, [Request("c")])
+    assert plan.samples_chain == 2 * 5 * 10
+    assert plan.chain_ratio == 6 / 10
+    assert plan.cost_ratio == pytest.approx(plan.chain_ratio / 3)
 
 
 def test_retraining_everything_has_the_ratio_1(chains, tables):

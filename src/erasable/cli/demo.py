@@ -79,7 +79,7 @@ def _tell_forgetting(home: DiskHome, user: str, work: Work) -> None:
     print_line(_strip(planned))
     print_line(
         f"Rolled back to the checkpoint before that group and trained {forgotten.stages_rerun} of "
-        f"{forgotten.stages_total} stages again: {forgotten.cost_ratio:.0%} of the work of a full retraining "
+        f"{forgotten.stages_total} stages again: {forgotten.chain_ratio:.0%} of the work of the whole chain "
         f"({forgotten.seconds:.1f} s)."
     )
 

@@ -44,7 +44,7 @@ def _tell(forgotten: Forgotten, asked: int) -> None:
     if people:
         print_line(
             f"erased what {counted(people, 'person', 'people')} asked for: trained {forgotten.stages_rerun} of "
-            f"{forgotten.stages_total} stages again, {forgotten.cost_ratio:.0%} of a full retraining "
+            f"{forgotten.stages_total} stages again, {forgotten.chain_ratio:.0%} of the work of the whole chain "
             f"({forgotten.seconds:.1f} s)"
         )
     if people < asked:

@@ -12,6 +12,8 @@ from erasable.experiments import draw_groups, figure_file, study_groups
 from erasable.operations import DiskHome, GroupFacts, groups
 
 NAME = "groups"
+_MEANING = "cohesion: the closer the users of a group, the higher; compare the groups of one table, not two tables"
+_UNKNOWN = "cohesion was computed with someone who was forgotten, and is gone with them"
 
 
 def command(
@@ -31,9 +33,10 @@ def command(
     if file is not None:
         draw_groups(study_groups(home, work), file)
     if json_output:
-        print_json({"groups": [asdict(group) for group in found]})
+        print_json({"groups": [asdict(group) for group in found]} | ({"figure": str(file)} if file else {}))
         return
     print_table(("position", "users", "interactions", "cohesion"), [_row(group) for group in found])
+    print_line(_UNKNOWN if all(group.cohesion is None for group in found) else _MEANING)
     if file is not None:
         print_line(f"the figure is {file}")
 

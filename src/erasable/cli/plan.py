@@ -36,13 +36,17 @@ def command(
         print_json(_as_json(found))
         return
     print_line(f"would train {found.stages_rerun} of {found.stages_total} stages again")
-    print_line(f"{found.cost_ratio:.0%} of the samples of a full retraining, about {found.seconds_estimated:.1f} s")
+    print_line(
+        f"{found.chain_ratio:.0%} of the work of the whole chain, {found.cost_ratio:.0%} of that of --strategy "
+        f"retrain; about {found.seconds_estimated:.1f} s"
+    )
 
 
 def _as_json(found: Plan) -> dict[str, Any]:
     return {
         "stages_rerun": found.stages_rerun,
         "stages_total": found.stages_total,
+        "chain_ratio": found.chain_ratio,
         "cost_ratio": found.cost_ratio,
         "seconds_estimated": found.seconds_estimated,
     }

@@ -12,6 +12,7 @@ from erasable.seeding import mix
 
 FORMATS = (".png", ".svg", ".pdf")
 _MANY = 5_000
+_MOST_TICKS = 20
 _COLOURS = ("#999999", "#e69f00", "#0072b2")  # told apart by the colour-blind (Okabe and Ito)
 
 
@@ -46,6 +47,13 @@ def _matplotlib() -> Any:  # noqa: ANN401 - matplotlib is untyped here
     return Figure
 
 
+def _shades(groups: int) -> Any:  # noqa: ANN401 - matplotlib is untyped here
+    """Return one colour for each position, from dark (first) to light (last); told apart without hue."""
+    from matplotlib import colormaps
+
+    return colormaps["viridis"].resampled(groups)
+
+
 def _draw_sizes(axes: Any, study: GroupStudy) -> None:  # noqa: ANN401
     groups = len(next(iter(study.sizes.values())))
     width = 0.8 / len(study.sizes)
@@ -58,7 +66,7 @@ def _draw_sizes(axes: Any, study: GroupStudy) -> None:  # noqa: ANN401
             color=_COLOURS[number],
         )
     ceiling = -(-len(study.positions) // groups)
-    axes.axhline(ceiling, color="black", linewidth=1, linestyle="--", label=f"ceiling {ceiling:,}")
+    axes.axhline(ceiling, color="black", linewidth=1, linestyle="--", label=f"ceiling {ceiling:,} = users / groups")
     axes.set(title="How large the groups are", xlabel="group, largest first", ylabel="users")
     axes.legend(frameon=False)
 
@@ -70,7 +78,7 @@ def _draw_cohesion(axes: Any, study: GroupStudy) -> None:  # noqa: ANN401
         axes.hlines(cohesion.mean(), place - 0.3, place + 0.3, color="black")
     axes.set_xticks(range(len(study.cohesion)), [_marked(name, study) for name in study.cohesion])
     axes.set(
-        title="How cohesive groups are, in one space", ylabel="ρ between rating rows; a dot is a group, a line the mean"
+        title="How cohesive groups are, in one space", ylabel="cohesion ρ between rating rows (a line is the mean)"
     )
 
 
@@ -79,16 +87,20 @@ def _marked(name: str, study: GroupStudy) -> str:
 
 
 def _draw_map(axes: Any, study: GroupStudy) -> None:  # noqa: ANN401
+    groups = int(study.positions.max()) + 1
     # The last drawn hides the first, so users are drawn in the order of no group.
     order = np.argsort(mix(np.zeros(1, np.uint64), np.arange(len(study.places), dtype=np.uint64)), kind="stable")
     points = axes.scatter(
         *study.places[order].T,
         c=study.positions[order] + 1,
-        cmap="viridis",
+        cmap=_shades(groups),
+        vmin=0.5,
+        vmax=groups + 0.5,
         s=4 if len(order) > _MANY else 12,
         linewidths=0,
         rasterized=True,
     )
     axes.set(title=f"Users, coloured by group ({study.grouping})", xticks=[], yticks=[])
     axes.set_xlabel("vectors of cbkm-near, the two directions of most variance")
-    axes.figure.colorbar(points, ax=axes, label="position in the chain")
+    ticks = range(1, groups + 1) if groups <= _MOST_TICKS else None
+    axes.figure.colorbar(points, ax=axes, label="position in the chain", ticks=ticks)

@@ -92,8 +92,8 @@ def _sizes(
 ) -> dict[str, NDArray[np.int64]]:
     groups, seed = len(knowledge.groups), knowledge.config.seed
     found = {
-        "k-means on rating rows": plain_k_means(spaces["bkm"], groups, seed, work.threads),
-        "k-means on vectors": plain_k_means(spaces["cbkm-near"], groups, seed, work.threads),
+        "plain k-means on rating rows": plain_k_means(spaces["bkm"], groups, seed, work.threads),
+        "plain k-means on vectors": plain_k_means(spaces["cbkm-near"], groups, seed, work.threads),
         knowledge.config.grouping: positions,
     }
     return {name: np.sort(np.bincount(labels, minlength=groups))[::-1] for name, labels in found.items()}

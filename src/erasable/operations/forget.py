@@ -23,6 +23,7 @@ class Forgotten:
     certificates: tuple[str, ...]
     stages_rerun: int
     stages_total: int
+    chain_ratio: float
     cost_ratio: float
     seconds: float
     left_out: int
@@ -65,7 +66,7 @@ def forget(
         known = known_requests(requests, state.knowledge, ignore_unknown)
         left_out = len(requests) - len(known)
         if not known:
-            return Forgotten((), 0, len(state.chain), 0.0, time.perf_counter() - began, left_out, 0)
+            return Forgotten((), 0, len(state.chain), 0.0, 0.0, time.perf_counter() - began, left_out, 0)
         before = State(state.knowledge, ()) if rerun else state
         after = _after(before, known, work)
         planned = plan_change(before, after)
@@ -78,6 +79,7 @@ def forget(
         certificates=tuple(home.certificate_place(name) for name in certificates),
         stages_rerun=planned.stages_rerun,
         stages_total=planned.stages_total,
+        chain_ratio=planned.chain_ratio,
         cost_ratio=planned.cost_ratio,
         seconds=time.perf_counter() - began,
         left_out=left_out,

@@ -10,7 +10,7 @@ from erasable.errors import NotReproducible, WrongUse
 from erasable.evaluation import Utility
 from erasable.operations.forget import Forgotten, forget, plan
 from erasable.operations.home import DiskHome, Home, MemoryHome
-from erasable.operations.inspect import Holding, evaluate, show, status
+from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
 from erasable.operations.learn import Learned, learn_into
 from erasable.operations.prepare import NO_INPUTS, Inputs
 from erasable.operations.recommend import recommend
@@ -83,6 +83,10 @@ class Recommender:
     def show(self, user: UserId) -> Holding:
         """Return everything that is held about a person."""
         return show(self._learned_home(), str(user))
+
+    def groups(self) -> list[GroupFacts]:
+        """Return the groups in the order in which they are trained: users, interactions and cohesion of each."""
+        return groups(self._learned_home(), self._work)
 
     def status(self) -> dict[str, Any]:
         """Return what is current: sizes, settings, erasures and version."""

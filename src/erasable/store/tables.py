@@ -27,7 +27,7 @@ def encode_interactions(interactions: Interactions) -> bytes:
 
 def decode_interactions(content: bytes, items: Ids) -> Interactions:
     """Read interactions and number their items by a catalogue."""
-    table: Any = pq.read_table(pa.BufferReader(content), read_dictionary=_IDS)
+    table = _decode(content, read_dictionary=_IDS)
     time = np.asarray(table["time"]) if "time" in table.column_names else None
     read, _ = Interactions.from_columns(table["user_id"], table["item_id"], np.asarray(table["rating"]), time)
     return read.with_items(items)
@@ -40,8 +40,13 @@ def encode_items(items: Ids) -> bytes:
 
 def decode_items(content: bytes) -> Ids:
     """Read item ids in their order."""
-    table: Any = pq.read_table(pa.BufferReader(content), columns=["item_id"])
+    table = _decode(content)
     return Ids(pa.concat_arrays([pa.array([], pa.string()), *table["item_id"].chunks]))
+
+
+def _decode(content: bytes, **options: Any) -> Any:  # noqa: ANN401 - Arrow's own
+    # Without Arrow's threads: a short command may end while they are still being started, and then aborts.
+    return pq.read_table(pa.BufferReader(content), use_threads=False, pre_buffer=False, **options)
 
 
 def _texts(ids: Ids, index: NDArray[np.int32]) -> ArrowColumn:

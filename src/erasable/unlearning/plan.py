@@ -14,6 +14,7 @@ class Plan:
     rerun: tuple[int, ...]
     stages_total: int
     samples: int
+    samples_chain: int
     samples_retrain: int
     seconds_estimated: float
 
@@ -21,6 +22,11 @@ class Plan:
     def stages_rerun(self) -> int:
         """How many stages would be trained again."""
         return len(self.rerun)
+
+    @property
+    def chain_ratio(self) -> float:
+        """Samples visited over those of training the whole chain again."""
+        return self.samples / self.samples_chain if self.samples_chain else 0.0
 
     @property
     def cost_ratio(self) -> float:
@@ -37,6 +43,7 @@ def plan_change(state: State, after: Knowledge) -> Plan:
         rerun=to_run,
         stages_total=len(after.groups),
         samples=sum(samples),
+        samples_chain=sum(model.samples(group, config.stage_epochs) for group in after.groups),
         samples_retrain=sum(model.samples(group, config.epochs) for group in after.groups),
         seconds_estimated=sum(samples) * _seconds_per_sample(state),
     )
