@@ -19,6 +19,7 @@ def test_its_methods():
         "evaluate",
         "fit",
         "forget",
+        "groups",
         "load",
         "plan",
         "recommend",
