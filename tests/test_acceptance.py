@@ -181,6 +181,25 @@ def test_independent_groups_without_the_groups_of_the_first(compare, tmp_path, e
     compare(erasure, (*COMMON, "--grouping", "independent", "--model", model, "--holdout", holdout, *declared))
 
 
+@pytest.mark.parametrize(("model", "aggregate"), [("nmf", "mean"), ("dmf", "own")])
+@pytest.mark.parametrize("erasure", ERASURES.values(), ids=ERASURES)
+def test_sisa_with_the_groups_and_the_catalogue_of_the_first(compare, tmp_path, erasure, model, aggregate):
+    given = ("--catalogue", tmp_path / "a", "--groups-from", tmp_path / "a")
+    options = ("--strategy", "sisa", "--model", model, "--aggregate", aggregate, "--holdout", "0.2")
+    compare(erasure, (*COMMON, *options), *given)
+
+
+def test_sisa_trains_only_the_groups_that_are_hit(erasable, tmp_path):
+    shop = tmp_path / "shop"
+    erasable("learn", write(tmp_path / "all.csv", ROWS), "--into", shop, *COMMON, "--strategy", "sisa")
+    before = checkpoints(shop)
+    planned = erasable("plan", shop, "--user", "u07")
+    forgotten = erasable("forget", shop, "--user", "u07")
+    assert planned["stages_rerun"] == forgotten["stages_rerun"] == 1
+    assert planned["cost_ratio"] == forgotten["cost_ratio"] < 0.1
+    assert len(checkpoints(shop).keys() & before.keys()) == 3
+
+
 GROUPINGS = ("random", "bkm", "cbkm", "cbkm-near", "clpa", "cgmm")
 
 

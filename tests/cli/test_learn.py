@@ -151,6 +151,7 @@ class TestRefusedInput:
             (("--learning-rate", "nan"), 2, "wrong setting --learning-rate"),
             (("--policy", "independent"), 2, "the policy independent needs the grouping independent"),
             (("--grouping", "given"), 2, "--grouping given needs --groups-from"),
+            (("--aggregate", "own"), 2, "only the strategy sisa has several models to aggregate"),
             (("--min-interactions", 9), 1, "input.csv: the filter leaves no interaction: lower --min-interactions"),
             (("--catalogue", "nowhere"), 1, "nowhere does not exist"),
             (("--groups-from", "nowhere"), 1, "nowhere: there is no such file"),
@@ -168,11 +169,9 @@ class TestRefusedInput:
         [
             (("--model", "ease"), "the model ease is not there yet"),
             (("--model", "als"), "the model als is not there yet"),
-            (("--strategy", "sisa"), "sisa is not there yet"),
             (("--rows", "solved"), "--rows is not there yet"),
             (("--anchors", "0.1"), "--anchors is not there yet"),
             (("--anchors", "0"), "--anchors is not there yet"),
-            (("--aggregate", "mean"), "--aggregate is not there yet"),
             (("--more",), "--more is not there yet"),
         ],
     )
@@ -255,7 +254,7 @@ class TestConfigFile:
             ("c.toml", "groups 2", "c.toml: neither TOML nor JSON"),
             ("c.json", "{", "c.json: neither TOML nor JSON"),
             ("c.json", "[1]", "c.json: holds no settings"),
-            ("c.toml", "colour = 2", "c.toml: there is no setting 'colour': the settings are batch, epoch_budget"),
+            ("c.toml", "colour = 2", "c.toml: there is no setting 'colour': the settings are aggregate, batch"),
             ("c.toml", "[learn]\ngroups = 2", "c.toml: there is no setting 'learn'"),
             ("c.toml", 'groups = "many"', "wrong setting --groups: Input should be a valid integer"),
             ("c.toml", "groups = 0", "wrong setting --groups: Input should be greater than or equal to 1"),

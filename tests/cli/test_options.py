@@ -22,7 +22,8 @@ from erasable.training import Config
 
 # A value other than the default for each setting; all go together.
 VALUES = {
-    "strategy": ("laser", "laser"),
+    "strategy": ("sisa", "sisa"),
+    "aggregate": ("own", "own"),
     "epochs": ("3", 3),
     "epoch_budget": ("full", "full"),
     "policy": ("fixed", "independent"),

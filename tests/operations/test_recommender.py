@@ -235,10 +235,6 @@ class TestWrongUse:
         with pytest.raises(WrongUse):
             Recommender(**settings)
 
-    def test_a_strategy_that_is_not_there_yet_is_refused_at_once(self):
-        with pytest.raises(NotYet):
-            Recommender(strategy="sisa")
-
     def test_no_threads_are_refused(self):
         with pytest.raises(WrongUse, match="threads"):
             Recommender(threads=0)

@@ -231,3 +231,24 @@ def test_a_chain_refuses_numbers_that_are_not_finite(learned, known):
     learned.store.put(Checkpoint(first.fingerprint, first.parent, Parameters(broken, first.parameters.rows)))
     with pytest.raises(Refused, match="diverged at stage 2: give a smaller --learning-rate"):
         train_chain(known, learned.store, Effort(), trained=learned.state.chain[:1])
+
+
+def test_under_sisa_every_stage_begins_at_the_origin_and_knows_nothing_of_the_others(chains, tables):
+    rows = tables.random_table(7, users=12, items=9)
+    config = Config(strategy="sisa", groups=3, epochs=3)
+    positions = chains.positions_of(rows, config)
+    learned = chains.learn(rows, config, positions)
+    assert {link.parent for link in learned.state.chain} == {ORIGIN}
+    first = [user for user, position in positions.items() if position == 0]
+    without = chains.learn(rows.without(users=first[:1]), config, positions)
+    assert [one == other for one, other in zip(learned.names, without.names, strict=True)] == [False, True, True]
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_under_sisa_stages_at_once_give_the_same_bytes(chains, tables, threads):
+    rows = tables.random_table(7, users=12, items=9)
+    config = Config(strategy="sisa", groups=4, epochs=8)
+    alone = chains.learn(rows, config)
+    together = MemoryStore()
+    state = train_chain(alone.state.knowledge, together, Effort(threads))
+    assert chains.Learned(state, together).contents() == alone.contents()

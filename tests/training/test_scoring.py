@@ -1,6 +1,9 @@
 import numpy as np
+import pytest
 
-from erasable.training import Scoring
+from erasable.models import make_model
+from erasable.training import Config, Scoring
+from erasable.unlearning import Request
 
 
 def test_scores_come_from_the_own_row_and_the_last_shared_parameters(learned):
@@ -40,3 +43,38 @@ def test_a_checkpoint_is_read_once(learned):
         scoring.scores(0, 0)
         scoring.scores(1, 0)
     assert counting.reads == 3  # the shared parameters, and the rows of two stages
+
+
+class TestSeveralModels:
+    @pytest.fixture
+    def apart(self, tables, chains):
+        rows = tables.table({"a": "pqr", "b": "ps", "c": "pq", "d": "tr", "e": "pq", "f": "rst"})
+        config = {"strategy": "sisa", "groups": 3, "epochs": 3}
+        return lambda **more: chains.learn(
+            rows, Config(**config, **more), dict(zip("abcdef", (0, 0, 1, 1, 2, 2), strict=True))
+        )
+
+    def alone(self, apart, position, row, judge):
+        """Score a row with the model of one stage."""
+        names = apart.names
+        shared = apart.store.get(names[judge]).parameters.shared
+        rows = apart.store.get(names[position]).parameters.rows
+        group = apart.state.knowledge.groups[position]
+        personal = {name: array[row] for name, array in rows.items()}
+        return make_model(apart.state.knowledge.config).scorer(shared)(personal, group.items_at(row))
+
+    def test_the_own_groups_model_scores(self, apart):
+        learned = apart(aggregate="own")
+        scoring = Scoring(learned.state, learned.store)
+        for position in range(3):
+            assert np.array_equal(scoring.scores(position, 1), self.alone(learned, position, 1, position))
+
+    def test_the_mean_of_all_models_scores(self, apart):
+        learned = apart(aggregate="mean")
+        expected = np.mean([self.alone(learned, 1, 0, judge) for judge in range(3)], axis=0)
+        assert Scoring(learned.state, learned.store).scores(1, 0) == pytest.approx(expected, rel=1e-5)
+
+    def test_a_model_that_has_learned_from_nobody_has_no_say(self, apart, chains):
+        learned = chains.forget(apart(aggregate="mean"), [Request("c"), Request("d")])
+        expected = np.mean([self.alone(learned, 0, 0, judge) for judge in (0, 2)], axis=0)
+        assert Scoring(learned.state, learned.store).scores(0, 0) == pytest.approx(expected, rel=1e-5)

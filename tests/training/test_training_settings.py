@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from erasable.errors import NotYet, WrongUse
+from erasable.errors import WrongUse
 from erasable.training import Config
 
 TEN_EPOCHS = {"groups": 8, "epochs": 10}
@@ -54,9 +54,16 @@ def test_settings_without_sense_are_refused(wrong):
         Config.of(wrong)
 
 
-def test_what_a_later_version_brings_is_refused_as_such():
-    with pytest.raises(NotYet, match="is not there yet"):
-        Config(strategy="sisa")
+def test_several_models_are_aggregated_by_their_mean_unless_told_otherwise():
+    assert Config(strategy="sisa").aggregate == "mean"
+    assert Config(strategy="sisa", aggregate="own").aggregate == "own"
+
+
+@pytest.mark.parametrize("strategy", ["laser", "retrain"])
+def test_one_model_has_nothing_to_aggregate(strategy):
+    assert Config(strategy=strategy).aggregate is None
+    with pytest.raises(ValidationError, match="only the strategy sisa has several models"):
+        Config(strategy=strategy, aggregate="mean")
 
 
 @pytest.mark.parametrize("grouping", ["cbkm", "cbkm-near", "bkm", "clpa", "cgmm"])

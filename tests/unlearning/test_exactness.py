@@ -19,6 +19,7 @@ SCALES = {False: RatingScale(1, 1), True: RatingScale(1, 5)}
 configs = st.builds(
     Config,
     model=st.sampled_from(["nmf", "dmf"]),
+    strategy=st.sampled_from(["laser", "laser", "sisa"]),
     groups=st.integers(1, 5),
     epochs=st.integers(1, 4),
     epoch_budget=st.sampled_from(["shared", "full"]),

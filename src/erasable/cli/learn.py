@@ -41,7 +41,6 @@ def command(
         Path | None,
         typer.Option(help="The items there are: a file with one id a line, or another workspace."),
     ] = None,
-    aggregate: Annotated[str | None, typer.Option(help="Not there yet (comes with --strategy sisa).")] = None,
     rows: Annotated[str | None, typer.Option(help="Not there yet: only stage.")] = None,
     anchors: Annotated[float | None, typer.Option(help="Not there yet.")] = None,
     more: Annotated[bool, typer.Option("--more", help="Not there yet.")] = False,
@@ -52,7 +51,7 @@ def command(
     columns: dict[str, str] | None = None,
 ) -> None:
     """Learn a recommender from a table of interactions."""
-    _refuse_later(aggregate, rows, anchors, more)
+    _refuse_later(rows, anchors, more)
     from_file = _read_config(config)
     named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
     chosen = Config.of({**from_file, **(settings or {})})
@@ -69,9 +68,8 @@ def command(
     print_line(f"the workspace is {into}; next: erasable recommend {into} --user U")
 
 
-def _refuse_later(aggregate: str | None, rows: str | None, anchors: float | None, more: bool) -> None:
+def _refuse_later(rows: str | None, anchors: float | None, more: bool) -> None:
     for option, given in (
-        ("--aggregate", aggregate is not None),
         ("--rows", rows not in (None, "stage")),
         ("--anchors", anchors is not None),
         ("--more", more),

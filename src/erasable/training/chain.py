@@ -1,17 +1,19 @@
 """The paper's SeqTrain module: a chain of stages, one for each group, with a checkpoint after each.
 
 A checkpoint is named by a fingerprint of everything that made it. So learning and forgetting are the same function:
-work out the names along the chain, keep every checkpoint whose name is already there, and train from the first one that
-is not.
+work out the names along the chain, keep every checkpoint whose name is already there, and train those that are not.
+Under the strategy sisa every stage begins at the origin, so that one does not follow from another.
 """
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from erasable import fingerprint
 from erasable.errors import Refused
 from erasable.models import Arrays, Effort, Parameters, Stage, make_model
 from erasable.training.checkpoint import Checkpoint, CheckpointStore
+from erasable.training.side_by_side import side_by_side
 from erasable.training.state import Knowledge, Link, State
 
 ORIGIN = "origin"
@@ -22,7 +24,7 @@ def stage_names(knowledge: Knowledge) -> list[str]:
     names: list[str] = []
     for position, group in enumerate(knowledge.groups):
         facts = {
-            "parent": names[-1] if names else ORIGIN,
+            "parent": _parent(names, position, knowledge),
             "position": position,
             "rows": group.digest(),
             "catalogue": knowledge.catalogue.digest(),
@@ -50,29 +52,43 @@ def train_chain(knowledge: Knowledge, store: CheckpointStore, effort: Effort, tr
     """Train the stages that a chain trained earlier does not already hold, and return the state with the new chain."""
     names = stage_names(knowledge)
     to_run = stages_to_run(names, trained)
-    links: list[Link] = []
-    for position, name in enumerate(names):
-        if position in to_run:
-            parent = names[position - 1] if position else ORIGIN
-            links.append(_train_stage(knowledge, position, (name, parent), store, effort))
-        else:
-            links.append(trained[position])
-    return State(knowledge, tuple(links))
+
+    def train(position: int, effort: Effort) -> _Trained:
+        parent = _parent(names, position, knowledge)
+        shared = _start(knowledge) if parent == ORIGIN else store.get(parent).parameters.shared
+        return _train_stage(knowledge, position, shared, effort)
+
+    def keep(position: int, stage: _Trained) -> Link:
+        name, parent = names[position], _parent(names, position, knowledge)
+        store.put(Checkpoint(name, parent, stage.parameters))
+        return Link(name, parent, stage.samples, stage.seconds)
+
+    in_turn = ((position, train(position, effort)) for position in to_run)
+    stages = side_by_side(train, to_run, effort) if knowledge.config.strategy == "sisa" else in_turn
+    new = {position: keep(position, stage) for position, stage in stages}
+    return State(knowledge, tuple(new.get(position) or trained[position] for position in range(len(names))))
 
 
-def _train_stage(
-    knowledge: Knowledge, position: int, names: tuple[str, str], store: CheckpointStore, effort: Effort
-) -> Link:
-    """Train one stage from its parent's checkpoint, which has not seen the stage's data, and keep the result."""
-    name, parent = names
+class _Trained(NamedTuple):
+    """What a stage gave, and what it took."""
+
+    parameters: Parameters
+    samples: int
+    seconds: float
+
+
+def _train_stage(knowledge: Knowledge, position: int, shared: Arrays, effort: Effort) -> _Trained:
+    """Train one stage from its parent's shared parameters, which have not seen the stage's data."""
     model, stage = make_model(knowledge.config), stage_of(knowledge, position)
-    shared = _start(knowledge) if parent == ORIGIN else store.get(parent).parameters.shared
     began = time.perf_counter()
     parameters = model.train(shared, stage, effort)
     seconds = time.perf_counter() - began
     _check_finite(parameters, position)
-    store.put(Checkpoint(name, parent, parameters))
-    return Link(name, parent, model.samples(stage.interactions, stage.epochs), seconds)
+    return _Trained(parameters, model.samples(stage.interactions, stage.epochs), seconds)
+
+
+def _parent(names: Sequence[str], position: int, knowledge: Knowledge) -> str:
+    return ORIGIN if position == 0 or knowledge.config.strategy == "sisa" else names[position - 1]
 
 
 def _start(knowledge: Knowledge) -> Arrays:

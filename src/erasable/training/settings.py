@@ -7,11 +7,12 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from erasable.data.settings import DataSettings
-from erasable.errors import NotYet, WrongUse
+from erasable.errors import WrongUse
 from erasable.grouping import GroupingSettings
 from erasable.models import ModelSettings
 
 Strategy = Literal["laser", "sisa", "retrain"]
+Aggregate = Literal["mean", "own"]
 Policy = Literal["fixed", "independent", "regroup"]
 
 
@@ -21,7 +22,10 @@ class ChainSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     strategy: Strategy = "laser"
-    """How to learn: laser (groups in sequence) or retrain (all at once, the yardstick); sisa is not there yet."""
+    """How to learn: laser (groups in sequence), sisa (a model for each group) or retrain (all at once, a yardstick)."""
+
+    aggregate: Aggregate | None = None
+    """What scores under sisa: the mean of all models, or the own group's; mean if not given."""
 
     epochs: int = Field(20, ge=1, le=10_000)
     """The total number of training epochs, the paper's T."""
@@ -49,7 +53,9 @@ class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
     @model_validator(mode="after")
     def _implied(self) -> Self:
         if self.strategy == "sisa":
-            raise NotYet("--strategy sisa is not there yet: leave it out")
+            object.__setattr__(self, "aggregate", self.aggregate or "mean")
+        elif self.aggregate is not None:
+            raise ValueError("only the strategy sisa has several models to aggregate: leave it out")
         if self.strategy == "retrain":
             object.__setattr__(self, "groups", 1)
         if self.grouping == "independent" and self.policy == "fixed":
