@@ -32,7 +32,7 @@ from erasable.data import (
     split_holdout,
     synthesise,
 )
-from erasable.evaluation import adjusted_rand_index, whole_catalogue, within_group_cosine
+from erasable.evaluation import adjusted_rand_index, measure, within_group_cosine
 from erasable.grouping import GroupingEffort, GroupingSettings, assign_groups
 from erasable.grouping.bipartite import bipartite_graph
 from erasable.grouping.cohesion import cohesion_of_groups
@@ -135,7 +135,7 @@ class Bench:
         knowledge = arrange(everything, frame, GroupingEffort(self.threads))
         store = MemoryStore()
         state = train_chain(knowledge, store, Effort(threads=self.threads))
-        utility = whole_catalogue(state, store, knowledge.held_out, self.threads)
+        utility = measure(state, store, knowledge.held_out, self.threads)
         seconds = sum(link.seconds for link in state.chain)
         return {"users": utility.users, "values": dict(utility.values), "training_seconds": seconds}
 

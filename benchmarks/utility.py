@@ -24,7 +24,7 @@ from pyarrow import csv
 
 import erasable
 from erasable.data import Catalogue, Interactions, RatingScale, read_interactions, split_holdout
-from erasable.evaluation import Utility, sampled_candidates, whole_catalogue
+from erasable.evaluation import Utility, measure, sampled_candidates
 from erasable.models import Effort
 from erasable.training import Config, Knowledge, MemoryStore, State, train_chain
 from reporting import RESULTS, documented_parser, print_table, save, verdict
@@ -95,7 +95,7 @@ def _movielens(cell: Cell, options: argparse.Namespace) -> tuple[State, Utility]
     catalogue = Catalogue.from_items(data.items)
     knowledge = Knowledge(cell.config, catalogue, RatingScale(1, 5), (training,), held_out)
     state, store = _learn(knowledge, options.threads)
-    return state, whole_catalogue(state, store, held_out, options.threads)
+    return state, measure(state, store, held_out, options.threads)
 
 
 def _leave_one_out(cell: Cell, options: argparse.Namespace) -> tuple[State, Utility]:

@@ -36,7 +36,11 @@ def settings_table() -> str:
 
 
 def command_names() -> list[str]:
-    return [command.name for command in app.registered_commands]
+    """Return every command, those below another one as two words."""
+    names = [command.name for command in app.registered_commands]
+    for group in app.registered_groups:
+        names += [group.name, *(f"{group.name} {command.name}" for command in group.typer_instance.registered_commands)]
+    return names
 
 
 def help_of(*arguments: str) -> str:
@@ -47,7 +51,7 @@ def help_of(*arguments: str) -> str:
 
 def reference() -> str:
     parts = [HEADING + settings_table(), "## Commands\n\n" + help_of()]
-    parts += [f"### erasable {name}\n\n{help_of(name)}" for name in command_names()]
+    parts += [f"### erasable {name}\n\n{help_of(*name.split())}" for name in command_names()]
     return "\n".join(parts)
 
 

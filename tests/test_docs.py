@@ -14,7 +14,16 @@ from erasable.training import Config
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
-NAMES = [command.name for command in app.registered_commands]
+NAMES = [command.name for command in app.registered_commands] + [
+    name
+    for group in app.registered_groups
+    for name in (group.name, *(f"{group.name} {command.name}" for command in group.typer_instance.registered_commands))
+]
+
+
+def name_in(words: list[str]) -> str:
+    """Return the command that words begin with, of one word or of two."""
+    return " ".join(words[:2]) if " ".join(words[:2]) in NAMES else words[0]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -46,7 +55,7 @@ def test_every_setting_has_a_sentence_and_an_option(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_of_a_command_has_a_sentence(name):
-    text = CliRunner().invoke(app, [name, "--help"]).output
+    text = CliRunner().invoke(app, [*name.split(), "--help"]).output
     options = re.split(r"\n  (?=-)", text.split("Options:")[1])[1:]
     assert options
     for option in options:
@@ -64,8 +73,9 @@ class TestEveryPage:
         for line in commands_in(page):
             words = shlex.split(line)
             words = words[next(place for place, word in enumerate(words) if word.endswith("erasable")) + 1 :]
-            assert words[0] in NAMES or words[0].startswith("-"), line
-            help_text = CliRunner().invoke(app, [words[0], "--help"]).output if words[0] in NAMES else "--version"
+            name = name_in(words)
+            assert name in NAMES or name.startswith("-"), line
+            help_text = CliRunner().invoke(app, [*name.split(), "--help"]).output if name in NAMES else "--version"
             for word in words[1:]:
                 if word.startswith("--"):
                     assert re.search(rf"{word}\b", help_text), f"{line}: {word}"

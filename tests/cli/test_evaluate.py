@@ -14,7 +14,39 @@ def test_the_holdout_is_measured(run, measured):
     # Six items at most: whatever is held out is among the first ten.
     assert [found[name] for name in ("hr@10", "recall@10", "hr@20", "recall@20")] == [1.0] * 4
     assert 0 < found["ndcg@10"] == found["ndcg@20"] <= 1
-    assert found["protocol"] == "whole catalogue"
+    assert found["protocol"] == "whole-catalogue"
+
+
+@pytest.mark.parametrize("protocol", ["whole-catalogue", "one-of-100", "held-out-only"])
+def test_each_protocol_can_be_asked_for(run, measured, protocol):
+    found = run("evaluate", measured, "--protocol", protocol, "--json").json
+    assert list(found) == ["users", *METRICS, "protocol"]
+    assert found["protocol"] == protocol
+    assert 0 < found["users"] <= 8
+    assert all(0 <= found[name] <= 1 for name in METRICS)
+
+
+def test_one_held_out_item_for_each_user_is_leave_one_out(run, learned, tmp_path):
+    # Fewer than 99 other items: the candidates are all that recommend ranks.
+    (tmp_path / "test.csv").write_text("user_id,item_id\nann,e\nbob,f\n")
+    one, whole = (
+        run("evaluate", learned, "--test", tmp_path / "test.csv", "--protocol", protocol, "--json").json
+        for protocol in ("one-of-100", "whole-catalogue")
+    )
+    assert {**one, "protocol": None} == {**whole, "protocol": None}
+
+
+def test_a_protocol_that_is_not_there_is_wrong_use(run, measured):
+    result = run("evaluate", measured, "--protocol", "two-of-100")
+    assert (result.code, result.out) == (2, "")
+    assert "one-of-100" in result.err
+
+
+def test_a_file_without_ratings_can_not_be_measured_by_them(run, learned, tmp_path):
+    (tmp_path / "test.csv").write_text("user_id,item_id\nann,e\nbob,f\n")
+    result = run("evaluate", learned, "--test", tmp_path / "test.csv", "--protocol", "held-out-only")
+    assert (result.code, result.out) == (1, "")
+    assert "--rating-column" in result.err
 
 
 def test_a_file_is_measured_by_the_ranks_that_recommend_gives(run, learned, tmp_path):

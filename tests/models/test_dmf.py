@@ -76,3 +76,9 @@ def test_scores_lie_between_0_and_1(model):
     scores = np.array([by_row(model.scorer(wide_values(40)))(row) for row in rows])
     assert scores.min() >= 0
     assert scores.max() <= 1 + 1e-6
+
+
+def test_a_probability_is_the_cosine_clamped_as_in_training(model):
+    found = model.probability(np.array([0, 0.5, 1, 1 + 1e-6], np.float32))
+    assert found.dtype == np.float64
+    assert found == pytest.approx([1e-4, 0.5, 1 - 1e-4, 1 - 1e-4])

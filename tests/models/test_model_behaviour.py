@@ -141,6 +141,16 @@ def test_scores_are_finite_for_everyone_and_everything(model, tables, rows):
         assert np.isfinite(scores).all()
 
 
+def test_probabilities_lie_between_0_and_1_in_the_order_of_scores(model, tables, rows):
+    trained = train(model, tables, rows, epochs=5)
+    scores = by_row(model.scorer(trained.shared))(trained.rows["user"][0])
+    found = model.probability(scores)
+    assert found.shape == scores.shape
+    assert (found > 0).all()
+    assert (found < 1).all()
+    assert (np.diff(found[np.argsort(scores)]) >= 0).all()
+
+
 @pytest.mark.parametrize(
     "few",
     [{"u": "a"}, {"u": "abc"}, {"u": "abc", "v": "abc"}, {"u": {"a": 1.0}, "v": {"a": 5.0}}],

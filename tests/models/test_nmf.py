@@ -75,6 +75,13 @@ def test_a_score_by_hand(model):
     assert by_row(model.scorer(shared))(row) == pytest.approx([6.65, 0.65], rel=1e-6)
 
 
+def test_a_probability_is_the_sigmoid_of_the_score(model):
+    found = model.probability(np.array([0, np.log(3), -np.log(3), 30], np.float32))
+    assert found.dtype == np.float64
+    assert found == pytest.approx([0.5, 0.75, 0.25, 1], rel=1e-6)
+    assert found[3] < 1
+
+
 @pytest.mark.parametrize("items", [1, 7, 2048, 2049, 5000])
 def test_scores_are_the_reference_s_logits_however_many_items_there_are(model, reference, items):
     shared = wide_values(items)

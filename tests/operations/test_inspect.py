@@ -3,7 +3,8 @@
 import pytest
 
 from erasable.data import ColumnNames
-from erasable.errors import Refused, UnknownUser
+from erasable.errors import DataRefused, Refused, UnknownUser
+from erasable.evaluation import PROTOCOLS, measure
 from erasable.operations import Recommender, evaluate, forget, groups, show, status
 from erasable.unlearning import Request
 
@@ -68,6 +69,42 @@ def test_the_holdout_is_measured(home):
 def test_a_file_is_measured(home, tmp_path):
     (tmp_path / "test.csv").write_text("who,what\nann,e\nbob,f\nzoe,f\n")
     assert evaluate(home, tmp_path / "test.csv", ColumnNames(user="who", item="what")).users == 2
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_holdout_is_measured_by_the_protocol_asked_for(home, protocol):
+    utility = evaluate(home, protocol=protocol)
+    with home.reading() as session:
+        state = session.state()
+        assert utility == measure(state, session.checkpoints, state.knowledge.held_out, 1, protocol)
+    assert utility.protocol == protocol
+
+
+def test_the_recommender_measures_by_a_protocol_too(as_table, ratings):
+    recommender = Recommender(groups=2, epochs=1, holdout=0.4).fit(as_table(ratings))
+    assert recommender.evaluate(protocol="one-of-100").protocol == "one-of-100"
+    assert recommender.evaluate().protocol == "whole-catalogue"
+
+
+def test_a_file_is_measured_by_its_ratings(home, tmp_path):
+    # Both are liked, and each fills one of ten places.
+    (tmp_path / "test.csv").write_text("user,item,rating\nann,e,5\nbob,f,4\n")
+    assert evaluate(home, tmp_path / "test.csv", protocol="held-out-only").values["hr@10"] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ("user,item\nann,e\nbob,f\n", "no rating in .* reaches 4/5 of 5"),
+        ("user,item,rating\nann,e,5\nbob,f,3.5\ncat,d,6\n", "test.csv, row 3: rating 6 lies outside the scale 1–5"),
+    ],
+)
+def test_ratings_that_say_nothing_are_refused_where_they_matter(home, tmp_path, rows, said):
+    (tmp_path / "test.csv").write_text(rows)
+    with pytest.raises((Refused, DataRefused), match=said):
+        evaluate(home, tmp_path / "test.csv", protocol="held-out-only")
+    for protocol in ("whole-catalogue", "one-of-100"):
+        assert evaluate(home, tmp_path / "test.csv", protocol=protocol).users > 0
 
 
 def test_without_a_holdout_it_is_refused(as_table):

@@ -13,6 +13,11 @@ def test_scores_come_from_the_own_row_and_the_last_shared_parameters(learned):
     assert scoring.scores(1, 0).dtype == np.float32
 
 
+def test_probabilities_are_what_the_model_makes_of_the_scores(learned):
+    found = Scoring(learned.state, learned.checkpoints).probabilities(0, 1)
+    assert found == pytest.approx(1 / (1 + np.exp(-np.array([0, 9, -1, 3, 3]))))
+
+
 def test_owned_items_are_those_in_training(learned):
     scoring = Scoring(learned.state, learned.checkpoints)
     places = [(0, 0), (0, 1), (1, 0)]
@@ -73,6 +78,12 @@ class TestSeveralModels:
         learned = apart(aggregate="mean")
         expected = np.mean([self.alone(learned, 1, 0, judge) for judge in range(3)], axis=0)
         assert Scoring(learned.state, learned.store).scores(1, 0) == pytest.approx(expected, rel=1e-5)
+
+    def test_probabilities_come_from_the_mean_of_all_scores(self, apart):
+        learned = apart(aggregate="mean")
+        scoring = Scoring(learned.state, learned.store)
+        scores = scoring.scores(1, 0).astype(np.float64)
+        assert scoring.probabilities(1, 0) == pytest.approx(1 / (1 + np.exp(-scores)))
 
     def test_a_model_that_has_learned_from_nobody_has_no_say(self, apart, chains):
         learned = chains.forget(apart(aggregate="mean"), [Request("c"), Request("d")])

@@ -15,6 +15,7 @@ from erasable.cli.options import (
     work_with,
 )
 from erasable.cli.output import print_json, print_table
+from erasable.evaluation import Protocol
 from erasable.operations import DiskHome, evaluate
 
 NAME = "evaluate"
@@ -26,15 +27,18 @@ def command(
     test: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Test interactions; the holdout if not given.")
     ] = None,
+    protocol: Annotated[Protocol, typer.Option(help="What is ranked, and what counts as found.")] = "whole-catalogue",
     threads: Threads = None,
     json_output: Json = False,
     columns: dict[str, str] | None = None,
 ) -> None:
     """Measure recommendations: hit rate, NDCG and recall.
 
-    For each user the whole catalogue is ranked, less what the user has in training.
+    For each user whole-catalogue ranks everything but what the user has in training, one-of-100 one test item among 99
+    items that the user does not have, and held-out-only the test items among themselves, by their ratings.
     """
-    utility = evaluate(DiskHome(folder), test, columns_from(columns or {}), work_with(threads, json_output))
+    work = work_with(threads, json_output)
+    utility = evaluate(DiskHome(folder), test, columns_from(columns or {}), work, protocol)
     if json_output:
         print_json({"users": utility.users, **utility.values, "protocol": utility.protocol})
     else:

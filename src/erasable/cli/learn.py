@@ -1,13 +1,12 @@
 """`erasable learn`."""
 
-import json
-import tomllib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from erasable.cli.config_file import read_config
 from erasable.cli.options import (
     COLUMN_OPTIONS,
     CONFIG_OPTIONS,
@@ -19,7 +18,7 @@ from erasable.cli.options import (
     work_with,
 )
 from erasable.cli.output import counted, print_json, print_line
-from erasable.errors import NotYet, WrongUse
+from erasable.errors import NotYet
 from erasable.operations import Inputs, learn
 from erasable.training import Config
 
@@ -52,7 +51,7 @@ def command(
 ) -> None:
     """Learn a recommender from a table of interactions."""
     _refuse_later(rows, anchors, more)
-    from_file = _read_config(config)
+    from_file = read_config(config, {**CONFIG_OPTIONS, **COLUMN_OPTIONS})
     named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
     chosen = Config.of({**from_file, **(settings or {})})
     inputs = Inputs(columns_from({**named, **(columns or {})}), groups_from, catalogue)
@@ -76,22 +75,3 @@ def _refuse_later(rows: str | None, anchors: float | None, more: bool) -> None:
     ):
         if given:
             raise NotYet(f"{option} is not there yet: leave it out")
-
-
-def _read_config(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        text = path.read_text(encoding="utf-8")
-        settings = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except OSError:
-        raise WrongUse(f"{path}: can't be read: give --config a TOML or JSON file") from None
-    except ValueError as error:
-        raise WrongUse(f"{path}: neither TOML nor JSON ({error}): correct it") from None
-    if not isinstance(settings, dict):
-        raise WrongUse(f"{path}: holds no settings: write lines such as groups = 8")
-    unknown = [name for name in settings if name not in {*CONFIG_OPTIONS, *COLUMN_OPTIONS}]
-    if unknown:
-        known = ", ".join(sorted({*CONFIG_OPTIONS, *COLUMN_OPTIONS}))
-        raise WrongUse(f"{path}: there is no setting {unknown[0]!r}: the settings are {known}")
-    return settings

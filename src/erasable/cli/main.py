@@ -7,6 +7,7 @@ import typer
 
 from erasable import __version__
 from erasable.cli import (
+    data,
     demo,
     doctor,
     evaluate,
@@ -33,6 +34,7 @@ app = typer.Typer(
 )
 for module in (demo, learn, recommend, show, plan, forget, verify, evaluate, groups, status, doctor):
     app.command(module.NAME)(module.command)
+app.add_typer(data.app, name=data.NAME)
 not_yet.register(app)
 _INTERRUPTED = 130
 

@@ -16,11 +16,16 @@ out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def shows_progress() -> bool:
+    """Whether standard error is a terminal, where progress is worth showing."""
+    return sys.stderr.isatty()
+
+
 class TerminalReporter:
     """Shows notes and progress bars on standard error; silent when that is no terminal."""
 
     def __init__(self, quiet: bool = False) -> None:
-        self._shown = sys.stderr.isatty() and not quiet
+        self._shown = shows_progress() and not quiet
 
     def note(self, text: str) -> None:
         """Show a note."""

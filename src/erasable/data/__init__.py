@@ -6,25 +6,32 @@ from erasable.data.core_filter import CoreFilter, apply_frozen, k_core
 from erasable.data.holdout import split_holdout
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
+from erasable.data.public_sets import PUBLIC_SETS, PublicSet, public_set
 from erasable.data.rating_scale import RatingScale, recognise_scale
 from erasable.data.readers import ReadResult, read_interactions
 from erasable.data.synthetic import SyntheticData, SyntheticSettings, synthesise
+from erasable.data.unpacking import count_rows, write_table
 
 __all__ = [
+    "PUBLIC_SETS",
     "Catalogue",
     "ColumnNames",
     "CoreFilter",
     "Ids",
     "Interactions",
+    "PublicSet",
     "RatingScale",
     "ReadResult",
     "SyntheticData",
     "SyntheticSettings",
     "apply_frozen",
+    "count_rows",
     "k_core",
+    "public_set",
     "read_catalogue",
     "read_interactions",
     "recognise_scale",
     "split_holdout",
     "synthesise",
+    "write_table",
 ]

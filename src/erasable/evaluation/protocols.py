@@ -1,23 +1,36 @@
-"""Protocols: which items are ranked for which users, and the mean of the metrics over them."""
+"""Protocols: which items are ranked for which users, and the mean of the metrics over them.
+
+Every protocol leaves out users that are not known, such as erased ones. A test item that is not in the catalogue counts
+like any other and can't be hit.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.data import Ids, Interactions
-from erasable.errors import Refused, WrongUse
+from erasable.data import Interactions, RatingScale
+from erasable.errors import WrongUse
+from erasable.evaluation.cases import Case, cases_of, for_each_case
 from erasable.evaluation.metrics import hit_rate, ndcg, recall
-from erasable.models.blas import one_blas_thread
+from erasable.evaluation.rated_metrics import LIKED, liked_ndcg, liked_share
+from erasable.evaluation.unseen import UnseenItems
 from erasable.models.ranking import ItemNumbers, top_items
 from erasable.training import CheckpointStore, Knowledge, Scoring, State
 
+Protocol = Literal["whole-catalogue", "one-of-100", "held-out-only"]
+PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 CUTOFFS = (10, 20)
+CANDIDATES = 99
 _METRICS = {"hr": hit_rate, "ndcg": ndcg, "recall": recall}
+_NAMES = [f"{name}@{k}" for k in CUTOFFS for name in _METRICS]
 _NOTHING = np.empty(0, dtype=np.int64)
+
+_Scores: TypeAlias = NDArray[np.float32]
+_Owned: TypeAlias = NDArray[np.integer[Any]]
+_Rule: TypeAlias = Callable[[Case, _Scores, _Owned], list[float]]
 
 
 @dataclass(frozen=True)
@@ -29,30 +42,44 @@ class Utility:
     values: Mapping[str, float]
 
 
-@dataclass(frozen=True, eq=False)
-class _Case:
-    """One user to rank items for, with the items that should come first."""
-
-    user: str
-    position: int
-    row: int
-    relevant: ItemNumbers
-
-
-_Ranking: TypeAlias = Callable[[_Case], ItemNumbers]
+def measure(
+    state: State,
+    checkpoints: CheckpointStore,
+    test: Interactions,
+    threads: int,
+    protocol: Protocol = "whole-catalogue",
+) -> Utility:
+    """Measure recommendations by one protocol; see `measure_all`."""
+    return measure_all(state, checkpoints, test, threads, (protocol,))[protocol]
 
 
-def whole_catalogue(state: State, checkpoints: CheckpointStore, test: Interactions, threads: int) -> Utility:
-    """Rank, for every known user of the test set, the whole catalogue less what the user has in training.
+def measure_all(
+    state: State,
+    checkpoints: CheckpointStore,
+    test: Interactions,
+    threads: int,
+    protocols: Sequence[Protocol] = PROTOCOLS,
+) -> dict[Protocol, Utility]:
+    """Measure recommendations by several protocols, scoring each known user of the test set once.
 
-    A test item that is not in the catalogue counts as relevant and can't be hit.
+    - whole-catalogue ranks everything but what the user has in training.
+    - one-of-100 ranks one test item among 99 others, drawn by seed and user id alone, that the user has neither in
+      training nor in the test set (He et al., "Neural Collaborative Filtering", 2017). Of several test items the one
+      with the largest hash of (seed, user, item) is taken. A user with fewer than 99 other items gets those there are.
+    - held-out-only ranks the user's test items among themselves and looks at their ratings, as the LASER authors' code
+      does (`rated_metrics`). It never sees an item that the user has not rated, so it can't tell whether good items
+      would be found among all the others. Its recall, the share of liked test items found, is not from that code.
     """
     scoring = Scoring(state, checkpoints)
+    rules = [_rule(protocol, state.knowledge, test) for protocol in protocols]
 
-    def ranked(case: _Case) -> ItemNumbers:
-        return scoring.top(case.position, case.row, max(CUTOFFS))[0]
+    def values(case: Case) -> list[list[float]]:
+        scores, owned = scoring.scores(case.position, case.row), scoring.owned(case.position, case.row)
+        return [rule(case, scores, owned) for rule in rules]
 
-    return _utility("whole catalogue", _cases(state.knowledge, test), ranked, threads)
+    found = for_each_case(cases_of(state.knowledge, test), values, threads)
+    by_protocol = zip(protocols, zip(*found, strict=True), strict=True)
+    return {protocol: _utility(protocol, rows) for protocol, rows in by_protocol}
 
 
 def sampled_candidates(
@@ -64,66 +91,76 @@ def sampled_candidates(
 ) -> Utility:
     """Rank, for every known user of the test set, the test items among that user's candidates only.
 
-    With one test item and 99 candidates it is the protocol of He et al., "Neural Collaborative Filtering",
-    2017. A candidate that is not in the catalogue has no score and is left out.
+    With one test item and 99 candidates it is one-of-100 with candidates from elsewhere. A candidate that is not in the
+    catalogue has no score and is left out.
     """
     scoring = Scoring(state, checkpoints)
     catalogue = state.knowledge.catalogue.items
 
-    def ranked(case: _Case) -> ItemNumbers:
-        numbers = np.union1d(catalogue.positions(candidates[case.user]), case.relevant)
-        numbers = numbers[(numbers >= 0) & (numbers < len(catalogue))]
-        scores = scoring.scores(case.position, case.row)[numbers]
-        return numbers[top_items(scores, max(CUTOFFS), excluded=_NOTHING)]
+    def values(case: Case) -> list[float]:
+        numbers = np.union1d(catalogue.positions(candidates[case.user]), case.items)
+        ranked = _ranked(scoring.scores(case.position, case.row), numbers[numbers >= 0])
+        return _values(ranked, case.items)
 
-    cases = _cases(state.knowledge, test)
+    cases = cases_of(state.knowledge, test)
     missing = next((case.user for case in cases if case.user not in candidates), None)
     if missing is not None:
         raise WrongUse(f"no candidates for the user {missing!r}: give some for every user of the test set")
-    return _utility("sampled candidates", cases, ranked, threads)
+    return _utility("sampled candidates", for_each_case(cases, values, threads))
 
 
-def _cases(knowledge: Knowledge, test: Interactions) -> list[_Case]:
-    """Return the users of the test set that are known, in its order."""
-    numbers = _catalogue_numbers(knowledge.catalogue.items, test.items)[test.item_index]
-    relevant = np.split(numbers, test.user_starts[1:-1])
-    cases: dict[int, _Case] = {}
-    for position, group in enumerate(knowledge.groups):
-        rows = group.users.positions_of(test.users.array)
-        for place in np.flatnonzero(rows >= 0).tolist():
-            cases[place] = _Case(test.users[place], position, int(rows[place]), relevant[place])
-    return [cases[place] for place in sorted(cases)]
+def _rule(protocol: Protocol, knowledge: Knowledge, test: Interactions) -> _Rule:
+    match protocol:
+        case "whole-catalogue":
+            return _whole_catalogue
+        case "one-of-100":
+            return _one_of_100(UnseenItems(knowledge.catalogue.items, knowledge.config.seed, "candidates"))
+        case "held-out-only":
+            knowledge.scale.check(test.rating)
+            return _held_out_only(knowledge.scale)
+        case _:
+            raise WrongUse(f"there is no protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}")
 
 
-def _catalogue_numbers(catalogue: Ids, items: Ids) -> NDArray[np.int64]:
-    """Return each item's number in the catalogue; what it lacks gets numbers past its end, all distinct."""
-    if items == catalogue:
-        return np.arange(len(items))
-    numbers = catalogue.positions_of(items.array)
-    return np.where(numbers >= 0, numbers, len(catalogue) + np.arange(len(items)))
+def _whole_catalogue(case: Case, scores: _Scores, owned: _Owned) -> list[float]:
+    return _values(top_items(scores, max(CUTOFFS), excluded=owned), case.items)
 
 
-def _utility(protocol: str, cases: Sequence[_Case], ranked: _Ranking, threads: int) -> Utility:
-    if not cases:
-        raise Refused(
-            "no user of the test set is known: learn with --holdout 0.1, or test with users that were learned"
+def _one_of_100(unseen: UnseenItems) -> _Rule:
+    def rule(case: Case, scores: _Scores, owned: _Owned) -> list[float]:
+        seen = np.union1d(owned, case.items[case.items < len(scores)])
+        wanted = np.array([case.chosen])
+        among = np.union1d(unseen.draw(case.user, CANDIDATES, seen), wanted)
+        return _values(_ranked(scores, among), wanted)
+
+    return rule
+
+
+def _held_out_only(scale: RatingScale) -> _Rule:
+    def rule(case: Case, scores: _Scores, owned: _Owned) -> list[float]:
+        shares = case.ratings.astype(np.float64) / scale.high
+        ratings = dict(zip(case.items.tolist(), shares.tolist(), strict=True))
+        liked = frozenset(item for item, rating in ratings.items() if rating >= LIKED)
+        ranked = _ranked(scores, np.sort(case.items)).tolist()
+        each = (
+            (liked_share(ranked, ratings, k), liked_ndcg(ranked, ratings, k), recall(ranked, liked, k)) for k in CUTOFFS
         )
-    # A block of neighbours for each thread; the values lie in the users' order all the same.
-    blocks = np.array_split(np.arange(len(cases)), max(1, min(threads, len(cases))))
+        return [value for values in each for value in values]
 
-    def measure(block: NDArray[np.int64]) -> list[list[float]]:
-        return [_values(ranked(cases[number]), cases[number].relevant) for number in block]
-
-    with one_blas_thread(), ThreadPoolExecutor(len(blocks)) as pool:
-        rows = [row for block in pool.map(measure, blocks) for row in block]
-    means = np.mean(rows, axis=0).tolist()
-    return Utility(protocol, len(cases), dict(zip(_names(), means, strict=True)))
+    return rule
 
 
-def _names() -> list[str]:
-    return [f"{name}@{k}" for k in CUTOFFS for name in _METRICS]
+def _ranked(scores: _Scores, items: ItemNumbers) -> ItemNumbers:
+    """Return the best of these items, given ascending; those past the catalogue's end have no score."""
+    inside = items[items < len(scores)]
+    return inside[top_items(scores[inside], max(CUTOFFS), excluded=_NOTHING)]
 
 
 def _values(ranked: ItemNumbers, relevant: ItemNumbers) -> list[float]:
     found, wanted = ranked.tolist(), frozenset(relevant.tolist())
     return [metric(found, wanted, k) for k in CUTOFFS for metric in _METRICS.values()]
+
+
+def _utility(protocol: str, rows: Sequence[Sequence[float]]) -> Utility:
+    means = np.mean(rows, axis=0).tolist()
+    return Utility(protocol, len(rows), dict(zip(_NAMES, means, strict=True)))

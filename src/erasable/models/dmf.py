@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.models.dmf_kernel import FIRST, SHAPES, SMALLEST_NORM, WIDTH, dmf_shift
+from erasable.models.dmf_kernel import CLAMP, FIRST, SHAPES, SMALLEST_NORM, WIDTH, dmf_shift
 from erasable.models.embedding_model import ITEM_ROWS, USER_ROWS, EmbeddingModel, blocks
 from erasable.models.model import Scorer, Scores
 from erasable.models.parameters import Arrays
@@ -37,6 +37,10 @@ class Dmf(EmbeddingModel):
             return directions @ _direction(shared, "user", rows[USER_ROWS][None, :])[0]
 
         return score
+
+    def probability(self, scores: Scores) -> NDArray[np.float64]:
+        """Return the cosines, clamped away from 0 and 1 as in training."""
+        return np.clip(scores.astype(np.float64), CLAMP, 1 - CLAMP)
 
 
 def _direction(shared: Arrays, side: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:

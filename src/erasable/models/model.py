@@ -54,5 +54,8 @@ class Model(Protocol):
     def scorer(self, shared: Arrays) -> Scorer:
         """Return what scores items for a user under these shared parameters."""
 
+    def probability(self, scores: Scores) -> NDArray[np.float64]:
+        """Return what the loss takes scores for: the share of the highest rating to expect, between 0 and 1."""
+
     def samples(self, interactions: Interactions, epochs: int) -> int:
         """Return how many samples, positives and negatives, training on these interactions visits."""

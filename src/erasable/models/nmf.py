@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from erasable.models.embedding_model import ITEM_ROWS, USER_ROWS, EmbeddingModel, blocks
 from erasable.models.model import Scorer, Scores
@@ -55,3 +56,7 @@ class Nmf(EmbeddingModel):
             return scores
 
         return score
+
+    def probability(self, scores: Scores) -> NDArray[np.float64]:
+        """Return the sigmoid of the scores."""
+        return expit(scores.astype(np.float64))

@@ -1,5 +1,7 @@
 """The models by name."""
 
+from collections.abc import Callable
+
 from erasable.errors import NotYet
 from erasable.models.dmf import Dmf
 from erasable.models.model import Model
@@ -9,7 +11,7 @@ from erasable.models.settings import ModelSettings
 
 def make_model(settings: ModelSettings) -> Model:
     """Return the model that the settings name."""
-    kinds = {"nmf": Nmf, "dmf": Dmf}
+    kinds: dict[str, Callable[[ModelSettings], Model]] = {"nmf": Nmf, "dmf": Dmf}
     if settings.model not in kinds:
         raise NotYet(f"the model {settings.model} is not there yet: choose one of {', '.join(kinds)}")
     return kinds[settings.model](settings)

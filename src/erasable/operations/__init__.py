@@ -5,6 +5,7 @@ from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
 from erasable.operations.learn import Learned, learn
 from erasable.operations.prepare import Inputs
+from erasable.operations.public_data import Fetched, get_public_set
 from erasable.operations.recommend import Recommendation, recommend
 from erasable.operations.recommender import RECOMMENDATIONS, Recommender
 from erasable.operations.reporting import Reporter, Silent
@@ -14,6 +15,7 @@ from erasable.operations.work import Work, available_cores
 __all__ = [
     "RECOMMENDATIONS",
     "DiskHome",
+    "Fetched",
     "Forgotten",
     "GroupFacts",
     "Holding",
@@ -30,6 +32,7 @@ __all__ = [
     "available_cores",
     "evaluate",
     "forget",
+    "get_public_set",
     "groups",
     "learn",
     "plan",

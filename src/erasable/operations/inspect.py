@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from erasable.data import ColumnNames, read_interactions
+import numpy as np
+
+from erasable.data import ColumnNames, Interactions, RatingScale, read_interactions
 from erasable.errors import Refused
-from erasable.evaluation import Utility, whole_catalogue
+from erasable.evaluation import Protocol, Utility, measure
+from erasable.evaluation.rated_metrics import LIKED
 from erasable.grouping import BY_VECTORS, Cohesion, cohesion_between_rows
 from erasable.operations.home import Home
 from erasable.operations.prepare import ANY_COLUMNS
@@ -53,18 +56,30 @@ def evaluate(
     test: Path | None = None,
     columns: ColumnNames = ANY_COLUMNS,
     work: Work = QUIET_WORK,
+    protocol: Protocol = "whole-catalogue",
 ) -> Utility:
-    """Measure recommendations on the holdout, or on interactions from a file."""
+    """Measure recommendations on the holdout, or on interactions from a file; docs/protocols.md says by what rule."""
     with home.reading() as session:
         state = session.state()
         if test is not None:
-            held_out = read_interactions(test, columns).interactions
+            held_out = _test_set(test, columns, state.knowledge.scale if protocol == "held-out-only" else None)
         elif len(state.knowledge.held_out):
             held_out = state.knowledge.held_out
         else:
             raise Refused("nothing was held out: learn with --holdout 0.1, or give --test FILE")
         with work.reporter.track("evaluating"):
-            return whole_catalogue(state, session.checkpoints, held_out, work.threads)
+            return measure(state, session.checkpoints, held_out, work.threads, protocol)
+
+
+def _test_set(path: Path, columns: ColumnNames, scale: RatingScale | None) -> Interactions:
+    """Read a test set; with a scale its ratings matter, so they must lie on it and one of them must be high."""
+    found = read_interactions(path, columns, scale).interactions
+    if scale is not None and np.max(found.rating) < LIKED * scale.high:
+        raise Refused(
+            f"no rating in {path} reaches 4/5 of {scale.high:g}, so there is nothing to find: name the column of "
+            "ratings with --rating-column, or take another --protocol"
+        )
+    return found
 
 
 def show(home: Home, user: str) -> Holding:

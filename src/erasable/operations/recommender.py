@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from erasable.errors import NotReproducible, WrongUse
-from erasable.evaluation import Utility
+from erasable.evaluation import Protocol, Utility
 from erasable.operations.forget import Forgotten, forget, plan
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
@@ -76,9 +76,9 @@ class Recommender:
         """Train everything again from what is left and compare every byte."""
         return verify(self._learned_home(), work=self._work)
 
-    def evaluate(self, test: Path | None = None) -> Utility:
-        """Measure recommendations on the holdout, or on interactions from a file."""
-        return evaluate(self._learned_home(), test, work=self._work)
+    def evaluate(self, test: Path | None = None, protocol: Protocol = "whole-catalogue") -> Utility:
+        """Measure recommendations on the holdout, or on interactions from a file, by one of three protocols."""
+        return evaluate(self._learned_home(), test, work=self._work, protocol=protocol)
 
     def show(self, user: UserId) -> Holding:
         """Return everything that is held about a person."""

@@ -39,6 +39,10 @@ class Scoring:
                 total = total + self._scorer(judge)(personal, self.owned(position, row))
         return total if len(judges) == 1 else total / np.float32(len(judges))
 
+    def probabilities(self, position: int, row: int) -> NDArray[np.float64]:
+        """Return the scores as the loss takes them, between 0 and 1; scores of several models are averaged before."""
+        return make_model(self._state.knowledge.config).probability(self.scores(position, row))
+
     def owned(self, position: int, row: int) -> NDArray[np.int32]:
         """Return the numbers of the items that the user has in training."""
         return self._state.knowledge.groups[position].items_at(row)

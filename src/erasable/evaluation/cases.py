@@ -1,0 +1,73 @@
+"""Cases: the users of a test set that are known, each with the own test rows; what is asked of them lives elsewhere."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erasable.data import Ids, Interactions
+from erasable.data.holdout import kept_rows, pair_hashes
+from erasable.errors import Refused
+from erasable.models.blas import one_blas_thread
+from erasable.models.ranking import ItemNumbers
+from erasable.training import Knowledge
+
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One known user of a test set, by group and row, with the test items and their ratings.
+
+    Items are named by their numbers in the catalogue; those that it lacks have numbers past its end.
+    """
+
+    user: str
+    position: int
+    row: int
+    items: ItemNumbers
+    ratings: NDArray[np.float32]
+    chosen: int
+    """The item whose hash of (seed, user, item) is largest: the one that is asked for if there may be only one."""
+
+
+def cases_of(knowledge: Knowledge, test: Interactions) -> list[Case]:
+    """Return the users of the test set that are known, in its order; the others were erased, or never there."""
+    numbers = _catalogue_numbers(knowledge.catalogue.items, test.items)[test.item_index]
+    chosen = numbers[kept_rows(test, pair_hashes(test, knowledge.config.seed))]
+    cases: dict[int, Case] = {}
+    for position, group in enumerate(knowledge.groups):
+        rows = group.users.positions_of(test.users.array)
+        for place in np.flatnonzero(rows >= 0).tolist():
+            own = slice(test.user_starts[place], test.user_starts[place + 1])
+            cases[place] = Case(
+                test.users[place], position, int(rows[place]), numbers[own], test.rating[own], int(chosen[place])
+            )
+    if not cases:
+        raise Refused(
+            "no user of the test set is known: learn with --holdout 0.1, or test with users that were learned"
+        )
+    return [cases[place] for place in sorted(cases)]
+
+
+def for_each_case(cases: Sequence[Case], ask: Callable[[Case], _Found], threads: int) -> list[_Found]:
+    """Return what is found for each case, in their order, on several threads."""
+    # A block of neighbours for each thread.
+    blocks = np.array_split(np.arange(len(cases)), max(1, min(threads, len(cases))))
+
+    def ask_block(block: NDArray[np.int64]) -> list[_Found]:
+        return [ask(cases[number]) for number in block]
+
+    with one_blas_thread(), ThreadPoolExecutor(len(blocks)) as pool:
+        return [found for block in pool.map(ask_block, blocks) for found in block]
+
+
+def _catalogue_numbers(catalogue: Ids, items: Ids) -> NDArray[np.int64]:
+    """Return each item's number in the catalogue; what it lacks gets numbers past its end, all distinct."""
+    if items == catalogue:
+        return np.arange(len(items))
+    numbers = catalogue.positions_of(items.array)
+    return np.where(numbers >= 0, numbers, len(catalogue) + np.arange(len(items)))
