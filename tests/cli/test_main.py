@@ -10,7 +10,7 @@ from erasable import __version__
 
 COMMANDS = [
     *("demo", "learn", "recommend", "show", "plan", "forget", "verify", "evaluate", "groups", "status"),
-    *("scan", "audit", "data", "reproduce", "serve", "token", "doctor"),
+    *("reproduce", "doctor", "scan", "audit", "serve", "token", "data"),
 ]
 WITH_A_FOLDER = {
     "recommend": ("--user", "ann"),
@@ -121,7 +121,7 @@ def test_without_a_command_the_help_lists_every_command_in_whole_sentences(run):
     result = run()
     assert result.code == 2
     listed = dict(line.split(maxsplit=1) for line in (result.out + result.err).split("Commands:\n")[1].splitlines())
-    assert list(listed) == [*COMMANDS[:10], "doctor", *(name for name in COMMANDS[10:16] if name != "data"), "data"]
+    assert list(listed) == COMMANDS
     assert all(sentence.endswith(".") and not sentence.endswith(("..", "Art.")) for sentence in listed.values())
 
 

@@ -9,7 +9,6 @@ import pytest
         ("scan", "shop", "--user", "ann"),
         ("scan",),
         ("audit", "shop"),
-        ("reproduce", "table-2", "--data", "ratings.csv", "--out", "results"),
         ("serve", "shop", "--port", "80"),
         ("token", "add", "--name", "worker", "--json"),
     ],

@@ -17,6 +17,7 @@ from erasable.cli import (
     not_yet,
     plan,
     recommend,
+    reproduce,
     show,
     status,
     verify,
@@ -32,7 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for module in (demo, learn, recommend, show, plan, forget, verify, evaluate, groups, status, doctor):
+for module in (demo, learn, recommend, show, plan, forget, verify, evaluate, groups, status, reproduce, doctor):
     app.command(module.NAME)(module.command)
 app.add_typer(data.app, name=data.NAME)
 not_yet.register(app)

@@ -10,7 +10,6 @@ from erasable.errors import NotYet
 NAMES = {
     "scan": "search a workspace for what is left of a person",
     "audit": "attack the model to see whether it remembers",
-    "reproduce": "repeat the paper's experiments",
     "serve": "run the erasure service",
     "token": "manage the service's tokens",
 }

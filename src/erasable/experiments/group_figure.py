@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from erasable.errors import WrongUse
+from erasable.experiments.figures import figure_class
 from erasable.experiments.group_study import GroupStudy
 from erasable.seeding import mix
 
@@ -24,27 +25,18 @@ def figure_file(file: Path, workspace: Path | None = None) -> Path:
         raise WrongUse(f"{file}: a figure ends in .png, .svg or .pdf: name it so")
     if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
         raise WrongUse(f"{file}: can't be written: name another file, in a folder that is there")
-    _matplotlib()
+    figure_class()
     return file
 
 
 def draw_groups(study: GroupStudy, file: Path) -> None:
     """Draw group sizes, cohesion and a map of the users side by side."""
-    figure_class = _matplotlib()
-    figure = figure_class(figsize=(16, 5.2), layout="constrained")
+    figure = figure_class()(figsize=(16, 5.2), layout="constrained")
     sizes, cohesion, users = figure.subplots(1, 3)
     _draw_sizes(sizes, study)
     _draw_cohesion(cohesion, study)
     _draw_map(users, study)
     figure.savefig(file, dpi=130, metadata={"Date": None} if file.suffix.lower() == ".svg" else None)
-
-
-def _matplotlib() -> Any:  # noqa: ANN401 - matplotlib is untyped here
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise WrongUse("figures need matplotlib: pip install 'erasable[plots]'") from None
-    return Figure
 
 
 def _shades(groups: int) -> Any:  # noqa: ANN401 - matplotlib is untyped here

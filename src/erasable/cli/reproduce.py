@@ -1,0 +1,116 @@
+"""`erasable reproduce`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from pydantic import ValidationError
+from rich.live import Live
+from rich.table import Table
+
+from erasable.cli.config_file import read_config
+from erasable.cli.options import (
+    COLUMN_OPTIONS,
+    Json,
+    Quiet,
+    columns_from,
+    parameters_of,
+    settings_options,
+)
+from erasable.cli.output import counted, err, print_json, print_line, print_table, shows_progress
+from erasable.errors import WrongUse
+from erasable.experiments import EXPERIMENTS, ExperimentSettings, Progress, Watcher, Workforce, reproduce
+from erasable.experiments.workbench import DataSource
+from erasable.operations import available_cores
+from erasable.training.settings import wrong_setting
+
+NAME = "reproduce"
+EVERYTHING = "all"
+_AS_OPTIONS = ("seeds", "epochs", "epoch_budget", "min_interactions")
+_OPTIONS = {name: option for name, option in parameters_of(ExperimentSettings).items() if name in _AS_OPTIONS}
+
+
+@settings_options(_OPTIONS, COLUMN_OPTIONS)
+def command(
+    experiment: Annotated[
+        Literal["utility", "time", "order", "cohesion", "balance", "embedding", "theory", "poison", "all"],
+        typer.Argument(metavar="EXPERIMENT", help=f"One of {', '.join(EXPERIMENTS)}, or all.", show_default=False),
+    ],
+    data: Annotated[Path, typer.Option(metavar="DATA", help="The interactions, as for learn.", show_default=False)],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where cells and reports go.", show_default=False)],
+    config: Annotated[Path | None, typer.Option(help="A TOML or JSON file with settings (see configs/).")] = None,
+    name: Annotated[str | None, typer.Option(help="What the data are called; after their file if not given.")] = None,
+    workers: Annotated[int, typer.Option(min=1, max=1024, help="How many cells are measured at once.")] = 2,
+    json_output: Json = False,
+    quiet: Quiet = False,
+    settings: dict[str, Any] | None = None,
+    columns: dict[str, str] | None = None,
+) -> None:
+    """Repeat the paper's experiments, with a verdict on each claim.
+
+    Tables, figures and a report are written. Every finished cell is kept: stop at any time, and the same command goes
+    on.
+    """
+    chosen = _settings(config, settings or {})
+    experiments = list(EXPERIMENTS.values()) if experiment == EVERYTHING else [EXPERIMENTS[experiment]]
+    source = DataSource(data, columns_from(columns or {}), given_name=_plain(name))
+    with _live_table(not (quiet or json_output)) as watch:
+        done = reproduce(experiments, source, out, chosen, Workforce(workers, available_cores(), watch))
+    if json_output:
+        verdicts = [{"experiment": one.experiment, **vars(one.claim)} for one in done.findings]
+        print_json({"report": str(done.report), "cells": done.cells, "claims": verdicts})
+        return
+    rows = [(one.experiment, one.claim.verdict, one.claim.said) for one in done.findings]
+    print_table(("experiment", "verdict", "the paper says"), rows)
+    print_line(f"{counted(done.cells, 'cell')}; the report is {done.report}")
+
+
+def _settings(config: Path | None, given: dict[str, Any]) -> ExperimentSettings:
+    try:
+        return ExperimentSettings(**{**read_config(config, ExperimentSettings.model_fields), **given})
+    except ValidationError as error:
+        raise wrong_setting(error) from None
+
+
+def _plain(name: str | None) -> str | None:
+    if name is not None and (not name or set(name) & set("/\\") or name.startswith(".")):
+        raise WrongUse(f"--name {name!r} can't name a folder: give a plain word such as ml-1m")
+    return name
+
+
+@contextmanager
+def _live_table(wanted: bool) -> Iterator[Watcher]:
+    """Show how far the run has come, on standard error if that is a terminal."""
+    if not (wanted and shows_progress()):
+        yield lambda progress: None
+        return
+    with Live(console=err, transient=True, refresh_per_second=2) as live:
+        yield lambda progress: live.update(progress_table(progress))
+
+
+def progress_table(progress: Progress) -> Table:
+    """Return what is done of each kind of cell, what is being measured, and the time left."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("cells", "done", "of"):
+        table.add_column(heading, justify="left" if heading == "cells" else "right")
+    for kind, (done, total) in progress.cells.items():
+        table.add_row(kind, f"{done:,}", f"{total:,}")
+    for label in progress.running:
+        table.add_row(f"[dim]now: {label}[/dim]", "", "")
+    left = "not known yet" if progress.seconds_left is None else _duration(progress.seconds_left)
+    table.add_row(f"time left: {left}", "", "")
+    return table
+
+
+def _duration(seconds: float) -> str:
+    """Return a length of time in words.
+
+    >>> _duration(40), _duration(4_000)
+    ('under a minute', '1 h 07 min')
+    """
+    minutes = round(seconds / 60)
+    if minutes < 1:
+        return "under a minute"
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"

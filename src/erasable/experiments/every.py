@@ -1,0 +1,20 @@
+"""All experiments, in the order of the report."""
+
+from collections.abc import Mapping
+
+from erasable.experiments.experiment import Experiment
+from erasable.experiments.paper import (
+    balance,
+    cohesion,
+    embedding,
+    order,
+    poison,
+    theory,
+    unlearning_time,
+    utility,
+)
+
+EXPERIMENTS: Mapping[str, Experiment] = {
+    module.EXPERIMENT.name: module.EXPERIMENT
+    for module in (utility, unlearning_time, order, cohesion, balance, embedding, theory, poison)
+}

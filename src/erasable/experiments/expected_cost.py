@@ -1,0 +1,108 @@
+"""What forgetting is expected to cost, from the costs of the stages (the paper's Appendix B.2); nothing is trained."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erasable.seeding import child_key, id_keys, mix
+from erasable.training import Knowledge, Link, State, stage_names
+from erasable.unlearning import Erasure, Plan, Request, plan_change
+
+DRAWS = 200
+"""How many times users are drawn who ask at the same time."""
+
+
+def retraining_costs(costs: Sequence[float]) -> list[float]:
+    """Return what training again from each stage on costs: the sum over the stages j ≥ i of c_j.
+
+    >>> retraining_costs([1, 2, 3])
+    [6.0, 5.0, 3.0]
+    """
+    return np.cumsum(np.asarray(costs, np.float64)[::-1])[::-1].tolist()
+
+
+def expected_share(reruns: Sequence[float], chances: Sequence[float], whole: float) -> float:
+    """Return E(C) / Z: the mean of what each group's request costs, by how likely it is, over the cost of the chain.
+
+    >>> round(expected_share([6, 5, 3], [1, 2, 3], 6), 4)
+    0.6944
+    """
+    return float(np.average(reruns, weights=chances) / whole)
+
+
+def formula_share(costs: Sequence[float]) -> float:
+    """Return E(C) / Z by the paper's formula (Z² + Σ c²) / 2Z, in which a request hits a group in proportion to c.
+
+    >>> round(formula_share([1, 2, 3]), 4)
+    0.6944
+    """
+    whole = float(np.sum(costs))
+    return float((whole**2 + np.square(np.asarray(costs, np.float64)).sum()) / (2 * whole**2))
+
+
+def balanced_share(groups: int) -> float:
+    """Return the paper's lower bound of E(C) / Z, which groups of the same cost reach.
+
+    >>> balanced_share(4)
+    0.625
+    """
+    return (1 + 1 / groups) / 2
+
+
+def balanced_share_for(groups: int, users: int) -> float:
+    """Return the expected share of a chain of equal groups that is rerun when some random users ask at once.
+
+    A stage stays if all of them are in later groups, which for stage i of S has the chance ((S − i) / S)^n.
+
+    >>> [round(balanced_share_for(8, users), 3) for users in (1, 5, 10, 30)]
+    [0.562, 0.889, 0.959, 0.998]
+    """
+    return 1 - float(np.mean((np.arange(groups) / groups) ** users))
+
+
+def asking_together(users: int) -> dict[str, int]:
+    """Return how many users ask at once, under the names that tables give them; never more than there are.
+
+    >>> asking_together(1000)
+    {'1': 1, '5': 5, '10': 10, '30': 30, '1 %': 10, '5 %': 50}
+    """
+    counts = {str(count): count for count in (1, 5, 10, 30) if count <= users}
+    return {**counts, **{f"{share} %": max(1, round(share * users / 100)) for share in (1, 5)}}
+
+
+def drawn_shares(knowledge: Knowledge, costs: Sequence[float]) -> dict[str, float]:
+    """Return the mean share of the chain that is rerun for so many users at once, over random draws of them."""
+    users = [user for group in knowledge.groups for user in group.users]
+    positions = np.repeat(np.arange(len(knowledge.groups)), [len(group.users) for group in knowledge.groups])
+    shares = np.array(retraining_costs(costs)) / np.sum(costs)
+    keys = id_keys(child_key(knowledge.config.seed, "asking together"), "user", users)
+    first = [_earliest(positions, keys, draw) for draw in range(DRAWS)]
+    asking = asking_together(len(users))
+    return {name: float(np.mean([shares[found[count - 1]] for found in first])) for name, count in asking.items()}
+
+
+def plans_by_group(knowledge: Knowledge) -> list[Plan | None]:
+    """Return, for each group, the plan of forgetting one user of it; none where nobody is.
+
+    The user is the one whose interactions are nearest in number to the group's mean, so that the mean over groups is
+    the mean over all users to within a fraction of one user's rows.
+    """
+    names = stage_names(knowledge)
+    state = State(knowledge, tuple(Link(name, "", 0, 0.0) for name in names))
+    return [
+        plan_change(state, Erasure.of([Request(group.users[_typical(np.diff(group.user_starts))])]).apply(knowledge))
+        if len(group)
+        else None
+        for group in knowledge.groups
+    ]
+
+
+def _typical(counts: NDArray[np.int64]) -> int:
+    return int(np.argmin(np.abs(counts - counts.mean())))
+
+
+def _earliest(positions: NDArray[np.int64], keys: NDArray[np.uint64], draw: int) -> NDArray[np.int64]:
+    """Return the earliest group that the first n users of a random order are in, for each n."""
+    order = np.argsort(mix(keys, np.array(draw, np.uint64)), kind="stable")
+    return np.minimum.accumulate(positions[order])

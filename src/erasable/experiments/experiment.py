@@ -1,0 +1,93 @@
+"""What an experiment is: a grid of cells with labels, a tidy table of what they gave, claims about it, figures."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from erasable.experiments.cells import Cell, Result
+from erasable.experiments.methods import MethodName, method_settings
+from erasable.experiments.settings import ExperimentSettings
+from erasable.experiments.tables import Row, Table
+from erasable.models.settings import USUAL_RATES
+
+_OF_CHAINS = {"epochs", "epoch_budget", "batch", "negatives", "holdout", "min_interactions"}
+Verdict = Literal["holds", "holds in part", "does not hold"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, what was measured, and whether the one follows from the other by a rule that is stated."""
+
+    said: str
+    rule: str
+    """When the claim holds, and when it holds in part."""
+    measured: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A cell of the grid, with the labels of its place; the same cell may stand at several places."""
+
+    labels: Row
+    cell: Cell
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One of the paper's experiments."""
+
+    name: str
+    title: str
+    about: str
+    """What is measured and how, in a few sentences for the report."""
+    entries: Callable[[ExperimentSettings, str], list[Entry]]
+    """The grid, for some settings and the digest of the data."""
+    values: Callable[[Result], list[Row]]
+    """What a cell gave, as rows of a tidy table: labels of their own, and `value`."""
+    claims: Callable[[Table], list[Claim]]
+    tables: Callable[[Table], str]
+    """The figures that matter, as Markdown."""
+    figures: Callable[[Table], Mapping[str, Any]]
+    """The figures to draw, by the stem of their files."""
+    timed: bool = False
+    """Whether cells are measured one at a time, with all cores, since their seconds count."""
+
+    def table(self, entries: Sequence[Entry], result_of: Callable[[Cell], Result]) -> list[Row]:
+        """Return the tidy table of the cells of a grid."""
+        return [{**entry.labels, **row} for entry in entries for row in self.values(result_of(entry.cell))]
+
+
+class ChainLabels(NamedTuple):
+    """What names a chain in an experiment."""
+
+    model: str
+    method: MethodName
+    groups: int
+    seed: int
+
+
+def chain_settings(settings: ExperimentSettings, chain: ChainLabels, **more: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return all settings of a chain that an experiment decides; what it leaves out keeps its default."""
+    return {
+        "model": chain.model,
+        **method_settings(chain.method, chain.groups),
+        **settings.model_dump(include=_OF_CHAINS),
+        "learning_rate": settings.learning_rate or USUAL_RATES[chain.model],
+        "seed": chain.seed,
+        **more,
+    }
+
+
+def share_verdict(share: float, whole: float = 0.95, part: float = 0.5) -> Verdict:
+    """Return whether something that should be so always is so in (nearly) all cases, in most, or not.
+
+    >>> share_verdict(1.0), share_verdict(0.7), share_verdict(0.2)
+    ('holds', 'holds in part', 'does not hold')
+    """
+    return "holds" if share >= whole else "holds in part" if share >= part else "does not hold"
+
+
+def rounded(values: Mapping[str, float]) -> dict[str, float]:
+    """Return values as they are kept in a cell: more digits say nothing."""
+    return {name: round(value, 6) for name, value in values.items()}

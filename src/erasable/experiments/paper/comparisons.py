@@ -1,0 +1,136 @@
+"""Testing cases, and methods compared case by case and seed by seed: a difference counts if seeds do not explain it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from erasable.experiments.experiment import Verdict
+from erasable.experiments.requests import RequestName
+from erasable.experiments.tables import Row, Summary, Table, labels, paired, pick, summary
+
+METRICS = ("ndcg@10", "hr@10")
+REQUESTS: tuple[RequestName, ...] = ("learn", "rand@5", "top@5")
+"""The paper's requests; its appendix has those with 2.5 per cent."""
+COUNTS = (
+    "Methods are compared seed by seed, since all share a seed's holdout; one is higher, or lower, if the 95 per cent "
+    "interval of the mean difference (Student's t) excludes 0 (with one seed, any difference counts), else it is a tie."
+)
+_SIMILAR = 0.02
+_STRONG, _WEAK = 0.9, 0.5
+
+
+class Comparison(NamedTuple):
+    """One method against another in one case."""
+
+    labels: Row
+    one: Summary
+    other: Summary
+    differences: Summary
+    """By how much the one is higher, seed by seed."""
+
+    @property
+    def outcome(self) -> Literal["higher", "tie", "lower"]:
+        """Whether the differences of the seeds have a mean that their spread does not explain."""
+        gap, deviation, seeds = self.differences
+        width = stats.t.ppf(0.975, seeds - 1) * deviation / seeds**0.5 if seeds > 1 else 0.0
+        if abs(gap) <= width:
+            return "tie"
+        return "higher" if gap > 0 else "lower"
+
+    @property
+    def difference(self) -> float:
+        """The difference as a share of the larger mean."""
+        larger = max(self.one.mean, self.other.mean)
+        return abs(self.one.mean - self.other.mean) / larger if larger else 0.0
+
+    @property
+    def similar(self) -> bool:
+        """Whether the difference is small, or a tie."""
+        return self.outcome == "tie" or self.difference <= _SIMILAR
+
+
+class Tally(NamedTuple):
+    """How often the one was higher, tied and lower."""
+
+    higher: int
+    ties: int
+    lower: int
+
+    @property
+    def share(self) -> float:
+        """The share of cases in which the one was higher."""
+        return self.higher / max(1, sum(self))
+
+    def __str__(self) -> str:
+        return f"higher in {self.higher} of {sum(self)} cases, tied in {self.ties}, lower in {self.lower}"
+
+
+def judged(table: Table) -> list[Row]:
+    """Return the rows that verdicts are about: the first protocol, the paper's metrics."""
+    protocols = labels(table, "protocol")
+    return [row for row in pick(table, protocol=protocols[0]) if row["metric"] in METRICS] if protocols else []
+
+
+def grouped(table: Table, requests: Iterable[str] = REQUESTS) -> list[Row]:
+    """Return the rows of some requests; those with one group are left out, where all methods are the same."""
+    wanted = set(requests)
+    return [row for row in table if row["groups"] > 1 and row["request"] in wanted]
+
+
+def compare(table: Table, one: str, other: str) -> list[Comparison]:
+    """Compare two methods in each case that both have, by the seeds that both have."""
+    pairs: dict[tuple[Any, ...], list[tuple[Row, Row]]] = {}
+    for pair in paired(table, "method", one, other):
+        pairs.setdefault(_case(pair[0]), []).append(pair)
+    return [_comparison(found) for found in pairs.values()]
+
+
+def _comparison(pairs: Sequence[tuple[Row, Row]]) -> Comparison:
+    ones, others = zip(*pairs, strict=True)
+    differences = [{"value": row["value"] - rival["value"]} for row, rival in pairs]
+    return Comparison(dict(_case(ones[0])), summary(ones), summary(others), summary(differences))
+
+
+def _case(row: Row) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted((name, value) for name, value in row.items() if name not in ("method", "seed", "value")))
+
+
+def tally(comparisons: Iterable[Comparison]) -> Tally:
+    """Count the outcomes."""
+    outcomes = [comparison.outcome for comparison in comparisons]
+    return Tally(outcomes.count("higher"), outcomes.count("tie"), outcomes.count("lower"))
+
+
+def mean_difference(comparisons: Sequence[Comparison]) -> str:
+    """Say by how many per cent the mean of the one over all cases is above or below that of the other."""
+    one = sum(comparison.one.mean for comparison in comparisons)
+    other = sum(comparison.other.mean for comparison in comparisons)
+    share = 100 * (one / other - 1) if other else 0.0
+    return f"{abs(share):.1f} per cent {'higher' if share >= 0 else 'lower'} on average"
+
+
+def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return Spearman's rank correlation; where all values are the same there is none.
+
+    >>> rank_correlation([1, 2, 3], [10, 20, 15])
+    0.5
+    """
+    ranks = np.array([_ranks(one), _ranks(other)])
+    if not np.ptp(ranks, axis=1).all():
+        return 0.0
+    return round(float(np.corrcoef(ranks)[0, 1]), 6)
+
+
+def _ranks(values: Sequence[float]) -> NDArray[np.float64]:
+    """Return the place of each value, the mean of their places for those that are equal."""
+    _, inverse, counts = np.unique(np.asarray(values, np.float64), return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+
+
+def correlation_verdict(correlations: Iterable[float]) -> Verdict:
+    """Return whether the smallest correlation is strong, weak or neither."""
+    least = min(correlations)
+    return "holds" if least >= _STRONG else "holds in part" if least >= _WEAK else "does not hold"

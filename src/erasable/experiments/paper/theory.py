@@ -1,0 +1,206 @@
+"""What the paper proves, with real numbers: the expected cost of forgetting (Appendix B.2), and Theorem 1."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from erasable.data import Interactions
+from erasable.evaluation import group_losses
+from erasable.experiments.cells import Cell, Result
+from erasable.experiments.expected_cost import (
+    asking_together,
+    balanced_share_for,
+    drawn_shares,
+    expected_share,
+    formula_share,
+    plans_by_group,
+    retraining_costs,
+)
+from erasable.experiments.experiment import ChainLabels, Entry, Experiment, chain_settings
+from erasable.experiments.methods import MethodName
+from erasable.experiments.paper.theory_claims import claims, tables
+from erasable.experiments.paper.theory_figures import figures
+from erasable.experiments.paper.utility_tables import usual_groups
+from erasable.experiments.settings import ExperimentSettings
+from erasable.experiments.tables import Row
+from erasable.experiments.workbench import Workbench, learn_chain
+from erasable.grouping.bipartite import bipartite_graph
+from erasable.grouping.cohesion import cohesion_of_groups
+from erasable.grouping.order import positions_of_groups
+from erasable.grouping.plain_clustering import plain_k_means
+from erasable.grouping.points import rating_rows
+from erasable.models import make_model
+from erasable.training import Config, Knowledge
+
+BALANCED: tuple[MethodName, ...] = ("L-Rand", "L-BKM", "L-CBKM")
+WEIGHED: tuple[MethodName, ...] = ("L-CBKM", "L-CBKM hard", "L-Near", "L-BKM")
+
+
+def entries(settings: ExperimentSettings, data: str) -> list[Entry]:
+    """Return the grid: costs for each number of groups; seconds and losses for the largest that is at most 8."""
+    several = [groups for groups in settings.groups if groups > 1]
+    grid: list[Entry] = []
+    for seed in range(settings.seeds):
+        for groups in several:
+            grid += _cost_entries(settings, data, groups, seed)
+        grid += _learned_entries(settings, data, usual_groups(settings.groups), seed)
+    return grid
+
+
+def _cost_entries(settings: ExperimentSettings, data: str, groups: int, seed: int) -> list[Entry]:
+    """Return the cells about samples, which no model changes; plain k-means needs only what random groups hold."""
+
+    def entry(label: str, method: MethodName, grouping: str) -> Entry:
+        chain = chain_settings(settings, ChainLabels(settings.models[0], method, groups, seed))
+        cell = Cell("expected cost", data, chain, {"grouping": grouping})
+        return Entry({"part": "cost", "method": label, "groups": groups, "seed": seed}, cell)
+
+    return [*(entry(method, method, "as set") for method in BALANCED), entry("k-means", "L-Rand", "plain k-means")]
+
+
+def _learned_entries(settings: ExperimentSettings, data: str, groups: int, seed: int) -> list[Entry]:
+    def entry(part: str, measurement: str, chain: ChainLabels) -> Entry:
+        return Entry({"part": part, **chain._asdict()}, Cell(measurement, data, chain_settings(settings, chain)))
+
+    timed = "nmf" if "nmf" in settings.models else settings.models[0]
+    return [
+        entry("seconds", "expected seconds", ChainLabels(timed, "L-Rand", groups, seed)),
+        *(
+            entry("theorem 1", "prior and losses", ChainLabels(model, method, groups, seed))
+            for method in WEIGHED
+            for model in settings.models
+        ),
+    ]
+
+
+def measure_cost(workbench: Workbench, cell: Cell) -> dict[str, Any]:
+    """Plan to forget one user of each group, and count samples; nothing is trained."""
+    knowledge = workbench.grouped(cell.settings)
+    if cell.details["grouping"] == "plain k-means":
+        knowledge = plainly_clustered(knowledge, workbench.threads)
+    model, epochs = make_model(knowledge.config), knowledge.config.stage_epochs
+    samples = [model.samples(group, epochs) for group in knowledge.groups]
+    plans = plans_by_group(knowledge)
+    return {
+        "users": [len(group.users) for group in knowledge.groups],
+        "samples": samples,
+        "planned": [plan.samples if plan else 0 for plan in plans],
+        "stages": [plan.stages_rerun if plan else 0 for plan in plans],
+        "together": drawn_shares(knowledge, samples),
+    }
+
+
+def plainly_clustered(knowledge: Knowledge, threads: int) -> Knowledge:
+    """Return the same data in groups of plain k-means on rating rows, whatever their sizes, the cohesive first."""
+    training, groups, seed = Interactions.merge(knowledge.groups), len(knowledge.groups), knowledge.config.seed
+    rows = rating_rows(bipartite_graph(training, knowledge.scale))
+    labels = plain_k_means(rows, groups, seed, threads)
+    cohesion = cohesion_of_groups(rows, labels, groups, seed, threads)
+    positions = positions_of_groups("easy", cohesion, np.zeros(groups, np.int64))[labels][training.user_index]
+    divided = tuple(training.select(positions == position) for position in range(groups))
+    return replace(knowledge, groups=divided, cohesion=())
+
+
+def measure_seconds(workbench: Workbench, cell: Cell) -> dict[str, Any]:
+    """Learn a chain, after a first one that has the kernels compiled, and keep what each stage took."""
+    knowledge = workbench.grouped(cell.settings)
+    short = Config.of({**cell.settings, "groups": 1, "epochs": 1})
+    learn_chain(replace(knowledge, config=short, groups=knowledge.groups[:1]), workbench.effort)
+    chain = learn_chain(knowledge, workbench.effort).state.chain
+    users = [len(group.users) for group in knowledge.groups]
+    return {"users": users, "seconds": [round(link.seconds, 4) for link in chain]}
+
+
+def measure_prior(workbench: Workbench, cell: Cell) -> dict[str, Any]:
+    """Learn a chain and keep, for each group, the final model's loss on its held-out rows and the group's ρ."""
+    chain = workbench.learned(cell.settings)
+    knowledge = workbench.grouped(cell.settings)
+    losses = group_losses(chain.state, chain.checkpoints, knowledge.held_out, workbench.threads)
+    return {"losses": losses, "cohesion": [known.value if known else None for known in knowledge.cohesion]}
+
+
+def values(result: Result) -> list[Row]:
+    """Return the rows of whichever of the three measurements it was."""
+    if "samples" in result:
+        return _cost_values(result)
+    return _seconds_values(result) if "seconds" in result else prior_values(result)
+
+
+def _cost_values(result: Result) -> list[Row]:
+    users, samples, planned = result["users"], result["samples"], result["planned"]
+    whole, groups = sum(samples), len(samples)
+    shares = {
+        "by cost": expected_share(planned, samples, whole),
+        "by head": expected_share(planned, users, whole),
+        "formula": formula_share(samples),
+        "largest group": max(users) / sum(users),
+        "largest cost": max(samples) / whole,
+    }
+    rows: list[Row] = [{"quantity": name, "value": value} for name, value in shares.items()]
+    for name, count in asking_together(sum(users)).items():
+        asking = {"asking": name, "users": count}
+        rows.append({"quantity": "drawn", **asking, "value": result["together"][name]})
+        rows.append({"quantity": "arithmetic", **asking, "value": balanced_share_for(groups, count)})
+    return rows
+
+
+def _seconds_values(result: Result) -> list[Row]:
+    seconds, whole = result["seconds"], sum(result["seconds"])
+    reruns = retraining_costs(seconds)
+    return [
+        {"quantity": "by cost", "value": expected_share(reruns, seconds, whole)},
+        {"quantity": "by head", "value": expected_share(reruns, result["users"], whole)},
+        {"quantity": "whole chain", "value": whole},
+    ]
+
+
+def prior_values(result: Result) -> list[Row]:
+    """Return both sides of Theorem 1: U, U with the prior, the covariance (a sum over groups), and the correlation."""
+    known = [pair for pair in zip(result["losses"], result["cohesion"], strict=True) if None not in pair]
+    if not known:
+        return []
+    losses, cohesion = np.array(known, np.float64).T
+    utility, prior = (
+        np.exp(-losses),
+        cohesion / cohesion.sum() if cohesion.any() else np.full(len(known), 1 / len(known)),
+    )
+    covariance = float(((utility - utility.mean()) * (prior - prior.mean())).sum())
+    weighed, plain = float((utility * prior).sum()), float(utility.mean())
+    spread = float(np.sqrt(np.square(utility - plain).sum() * np.square(prior - prior.mean()).sum()))
+    quantities = {
+        "U": plain,
+        "U_p": weighed,
+        "covariance": covariance,
+        "correlation": covariance / spread if spread else 0.0,
+        "error": abs(weighed - plain - covariance),
+    }
+    return [{"quantity": name, "value": value} for name, value in quantities.items()]
+
+
+MEASURED: Mapping[str, Callable[[Workbench, Cell], dict[str, Any]]] = {
+    "expected cost": measure_cost,
+    "expected seconds": measure_seconds,
+    "prior and losses": measure_prior,
+}
+
+EXPERIMENT = Experiment(
+    name="theory",
+    title="what the paper proves, with real numbers",
+    about=(
+        "Appendix B.2: what forgetting one user is expected to cost. For each group, forgetting one of its users is "
+        "planned as for a real request, and the samples of the stages to rerun are counted; the mean over groups is "
+        "taken by cost, as the paper does (a request hits group i with probability c_i / Z), and by head, which is "
+        "what users who ask with equal probability give. k-means is plain k-means on rating rows, which minds no "
+        "sizes. Users who ask at once (not in the paper) are drawn at random, 200 times. Theorem 1: L is the final "
+        "model's loss on a group's held-out rows, with as many sampled negatives as in training; U = exp(−L); "
+        "p = ρ / Σρ; the covariance is the paper's, a sum over groups. L-CBKM hard trains the same groups in the "
+        "opposite order, which tells what comes from ρ and what from being trained early."
+    ),
+    entries=entries,
+    values=values,
+    claims=claims,
+    tables=tables,
+    figures=figures,
+)

@@ -1,0 +1,237 @@
+"""What the paper says about utility and the ways of grouping, judged; what was not measured is left out."""
+
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations, pairwise, product
+
+from erasable.experiments.experiment import Claim, Verdict, share_verdict
+from erasable.experiments.paper.comparisons import (
+    COUNTS,
+    METRICS,
+    REQUESTS,
+    Comparison,
+    compare,
+    correlation_verdict,
+    grouped,
+    judged,
+    mean_difference,
+    rank_correlation,
+    tally,
+)
+from erasable.experiments.tables import Row, Summary, Table, labels, over_seeds, pick
+
+_FEWER = {"rand@2.5": "rand@5", "top@2.5": "top@5"}
+_LASER = ("L-Rand", "L-BKM", "L-CBKM")
+_LARGEST = 16
+_DEVIATION = 1e-3
+_NEARLY_ALL = "It holds if that is so in at least 95 per cent of the cases, in part if in at least half."
+_RANKS = (
+    "It holds if the smallest of these correlations is at least 0.9, in part if it is at least 0.5. Retrain and a "
+    "single group are left out."
+)
+_SIMILAR = "Similar means a tie, or means that differ by at most 2 per cent of the larger."
+
+
+def claims(table: Table) -> list[Claim]:
+    """Judge the paper's claims; verdicts are about the first protocol and the metrics NDCG@10 and HR@10."""
+    rows = judged(table)
+    makers: Sequence[Callable[[Table], Claim | None]] = (
+        _better_than_sisa,
+        _settles,
+        _lasts,
+        _cohesive_groups_help_dmf,
+        _cohesive_groups_help_nmf,
+        _groupings_meet,
+        _sparse_groups_are_random,
+        _fewer_agree,
+        _little_deviation,
+    )
+    return [claim for make in makers if (claim := make(rows)) is not None]
+
+
+def _better_than_sisa(rows: Table) -> Claim | None:
+    mean, own = (compare(grouped(rows), "L-Rand", rival) for rival in ("C-SISA", "C-SISA own"))
+    if not mean:
+        return None
+    measured = f"Against C-SISA's mean of all models, L-Rand is {tally(mean)}; {mean_difference(mean)}."
+    if own:
+        measured += f" Against the own group's model (C-SISA own) it is {tally(own)}; {mean_difference(own)}."
+    return Claim(
+        "L-Rand outperforms C-SISA in all testing cases.",
+        f"A case is a model, a request, a number of groups above 1 and a metric. {COUNTS} {_NEARLY_ALL} The verdict is "
+        "about C-SISA as the paper has it, which scores with the mean of all models.",
+        measured,
+        share_verdict(tally(mean).share),
+    )
+
+
+def _settles(rows: Table) -> Claim | None:
+    courses = [course for course in _courses(rows) if len(course) > 2]
+    if not courses:
+        return None
+    settled = sum(map(_has_settled, courses))
+    return Claim(
+        "The difference between Retrain and the other methods becomes stable as the number of groups grows.",
+        "A case is a method of the paper, a model, a request and a metric. The difference is stable if it changes over "
+        "the last step between numbers of groups by at most half of its largest change before, counted from one group, "
+        f"or by no more than the two standard deviations together. {_NEARLY_ALL}",
+        f"Stable in {settled} of {len(courses)} cases. {_losses(rows)}",
+        share_verdict(settled / len(courses)),
+    )
+
+
+def _courses(rows: Table) -> Iterator[list[Summary]]:
+    """Yield each case's means along the numbers of groups; Retrain's is one at all, so gaps change as they do."""
+    for method in ("C-SISA", *_LASER):
+        found: dict[tuple[str, ...], dict[int, Summary]] = {}
+        for row, mean in over_seeds([row for row in pick(rows, method=method) if row["request"] in REQUESTS]):
+            found.setdefault((row["model"], row["request"], row["metric"]), {})[row["groups"]] = mean
+        yield from ([means[groups] for groups in sorted(means)] for means in found.values())
+
+
+def _has_settled(course: Sequence[Summary]) -> bool:
+    *before, last = (abs(later.mean - earlier.mean) for earlier, later in pairwise(course))
+    return last <= max(before) / 2 or last <= course[-1].deviation + course[-2].deviation
+
+
+def _losses(rows: Table) -> str:
+    lost = {}
+    for groups in sorted(labels(grouped(rows), "groups")):
+        pairs = [pair for one in _LASER for pair in compare(pick(grouped(rows), groups=groups), one, "Retrain")]
+        shares = [1 - pair.one.mean / pair.other.mean for pair in pairs if pair.other.mean]
+        if shares:
+            lost[groups] = 100 * statistics.mean(shares)
+    said = ", ".join(f"{loss:.1f} with {groups} groups" for groups, loss in lost.items())
+    return f"LASER loses, in per cent of Retrain's value, on average {said}." if said else ""
+
+
+def _lasts(rows: Table) -> Claim | None:
+    after = [request for request in ("rand@5", "top@5", *_FEWER) if request in labels(rows, "request")]
+    found = _correlations(pick(rows, metric=METRICS[0]), ((request, "learn") for request in after))
+    if not found:
+        return None
+    return Claim(
+        "Good performance in learning leads to good performance in unlearning.",
+        "For each model and request: the rank correlation, over methods and numbers of groups, of NDCG@10 after "
+        f"learning and after forgetting. {_RANKS}",
+        _told(found),
+        correlation_verdict(found.values()),
+    )
+
+
+def _correlations(rows: Table, requests: Iterable[tuple[str, str]]) -> dict[str, float]:
+    """Return how far two requests rank the methods and numbers of groups alike, for each model and metric."""
+    found = {}
+    for (one, other), model, metric in product(requests, labels(rows, "model"), labels(rows, "metric")):
+        first, second = (_means(pick(rows, model=model, metric=metric), request) for request in (one, other))
+        both = [place for place in first if place in second]
+        if len(both) > 2:
+            values = ([means[place] for place in both] for means in (first, second))
+            found[f"{model.upper()} {one} {metric.upper()}"] = rank_correlation(*values)
+    return found
+
+
+def _means(rows: Table, request: str) -> dict[tuple[str, int], float]:
+    points = over_seeds([row for row in grouped(rows, [request]) if row["method"] != "Retrain"])
+    return {(row["method"], row["groups"]): mean.mean for row, mean in points}
+
+
+def _told(correlations: dict[str, float]) -> str:
+    return "Correlations: " + ", ".join(f"{name} {value:.2f}" for name, value in correlations.items()) + "."
+
+
+def _cohesive_groups_help_dmf(rows: Table) -> Claim | None:
+    found = _cbkm_against_others(pick(grouped(rows), model="dmf"))
+    return _cohesive_groups_help("DMF: L-CBKM outperforms the other groupings in most testing cases.", found)
+
+
+def _cohesive_groups_help_nmf(rows: Table) -> Claim | None:
+    fewer = [row for row in pick(grouped(rows), model="nmf") if row["groups"] != _LARGEST]
+    said = "NMF: as for DMF, L-CBKM outperforms the other groupings in most testing cases, except with 16 groups."
+    return _cohesive_groups_help(said, _cbkm_against_others(fewer))
+
+
+def _cbkm_against_others(rows: Table) -> dict[str, list[Comparison]]:
+    found = {rival: compare(rows, "L-CBKM", rival) for rival in ("L-Rand", "L-BKM")}
+    return {rival: pairs for rival, pairs in found.items() if pairs}
+
+
+def _cohesive_groups_help(said: str, found: dict[str, list[Comparison]]) -> Claim | None:
+    if not found:
+        return None
+    each = (f"Against {rival}, L-CBKM is {tally(pairs)}; {mean_difference(pairs)}." for rival, pairs in found.items())
+    return Claim(
+        said,
+        f"A case is a request, a number of groups above 1 and a metric. {COUNTS} It holds if L-CBKM is higher in more "
+        "than half of the cases against each of L-Rand and L-BKM, in part if against one of them.",
+        " ".join(each),
+        _most_often([tally(pairs).share for pairs in found.values()]),
+    )
+
+
+def _most_often(shares: Sequence[float]) -> Verdict:
+    ahead = [share > 1 / 2 for share in shares]
+    return "holds" if all(ahead) else "holds in part" if any(ahead) else "does not hold"
+
+
+def _groupings_meet(rows: Table) -> Claim | None:
+    largest = pick(grouped(rows), model="nmf", groups=_LARGEST)
+    pairs = [pair for one, other in combinations(_LASER, 2) for pair in compare(largest, one, other)]
+    return _similar("NMF with 16 groups: all groupings achieve similar performance.", "two groupings", pairs)
+
+
+def _sparse_groups_are_random(rows: Table) -> Claim | None:
+    pairs = compare(grouped(rows), "L-BKM", "L-Rand")
+    what = "L-BKM and L-Rand with a model, a number of groups above 1"
+    claim = _similar("L-BKM achieves similar performance to L-Rand.", what, pairs)
+    return claim and Claim(claim.said, claim.rule, f"{claim.measured} L-BKM is {tally(pairs)}.", claim.verdict)
+
+
+def _similar(said: str, what: str, pairs: Sequence[Comparison]) -> Claim | None:
+    if not pairs:
+        return None
+    alike = sum(pair.similar for pair in pairs)
+    middle, most = (100 * find(pair.difference for pair in pairs) for find in (statistics.median, max))
+    return Claim(
+        said,
+        f"A case is {what}, a request and a metric. {COUNTS} {_SIMILAR} {_NEARLY_ALL}",
+        f"Similar in {alike} of {len(pairs)} cases; the means differ by {middle:.1f} per cent (median), at most by "
+        f"{most:.1f}.",
+        share_verdict(alike / len(pairs)),
+    )
+
+
+def _fewer_agree(rows: Table) -> Claim | None:
+    found = _correlations(rows, _FEWER.items())
+    if not found:
+        return None
+    less, more = (compare(grouped(rows, requests), "L-Rand", "C-SISA") for requests in (_FEWER, _FEWER.values()))
+    against = f" L-Rand against C-SISA: {tally(less)} with 2.5; {tally(more)} with 5." if less and more else ""
+    return Claim(
+        "The results for K = 2.5 are consistent with those for K = 5.",
+        "For each model, kind of request and metric: the rank correlation, over methods and numbers of groups, of "
+        f"what is left after forgetting 2.5 and 5 per cent. {_RANKS}",
+        _told(found) + against,
+        correlation_verdict(found.values()),
+    )
+
+
+def _little_deviation(rows: Table) -> Claim | None:
+    deviations = [found.deviation for _, found in over_seeds(_distinct(rows)) if found.seeds > 1]
+    if not deviations:
+        return None
+    small = sum(deviation < _DEVIATION for deviation in deviations)
+    middle, most = statistics.median(deviations), max(deviations)
+    return Claim(
+        "Standard deviations are under 0.001.",
+        "A case is a model, a method, a number of groups, a request and a metric; its standard deviation is taken over "
+        f"the seeds, which change groups, holdout and training alike. {_NEARLY_ALL}",
+        f"Under 0.001 in {small} of {len(deviations)} cases; the median is {middle:.4f}, the largest {most:.4f}.",
+        share_verdict(small / len(deviations)),
+    )
+
+
+def _distinct(rows: Table) -> list[Row]:
+    """Return each cell's rows once: Retrain, and every method with one group, are the same cell at several places."""
+    once = pick(rows, method="Retrain", groups=min(labels(rows, "groups"), default=1))
+    return once + [row for row in grouped(rows, labels(rows, "request")) if row["method"] != "Retrain"]

@@ -1,0 +1,85 @@
+"""Repeat experiments from end to end: measure the cells that are missing, then write tables, figures and a report."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from erasable.data import Interactions, k_core
+from erasable.errors import DataRefused
+from erasable.experiments.cells import CellStore, in_batches
+from erasable.experiments.experiment import Claim, Entry, Experiment
+from erasable.experiments.figures import figure_class, save_figure
+from erasable.experiments.report import Chapter, DataFacts, Finding, write_report
+from erasable.experiments.settings import ExperimentSettings
+from erasable.experiments.tables import write_csv
+from erasable.experiments.workbench import DataSource
+from erasable.experiments.workers import Bench, Watcher, run_batches
+
+PAPER_FILTER = 5
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """What came out: the report, how many cells it rests on, and the verdicts."""
+
+    report: Path
+    cells: int
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Workforce:
+    """Who measures: worker processes, cores shared among them, and who watches."""
+
+    workers: int
+    cores: int
+    watch: Watcher
+
+
+def reproduce(
+    experiments: Sequence[Experiment],
+    source: DataSource,
+    out: Path,
+    settings: ExperimentSettings,
+    workforce: Workforce,
+) -> Reproduced:
+    """Repeat experiments on some data; cells lie in `out`/cells, the rest in a folder named after the data."""
+    figure_class()  # refuses before any work if figures can't be drawn
+    interactions, _ = source.read()
+    store, folder = CellStore(out / "cells"), out / source.name
+    grids = {one.name: one.entries(settings, interactions.digest()) for one in experiments}
+    for timed in (False, True):
+        _measure([grids[one.name] for one in experiments if one.timed is timed], timed, store, source, workforce)
+    folder.mkdir(parents=True, exist_ok=True)
+    chapters = [_chapter(one, grids[one.name], store, folder) for one in experiments]
+    report = folder / "report.md"
+    write_report(report, chapters, _facts(source.name, interactions), settings)
+    names = {entry.cell.name for grid in grids.values() for entry in grid}
+    return Reproduced(report, len(names), tuple(finding for chapter in chapters for finding in chapter.findings))
+
+
+def _measure(
+    grids: Sequence[Sequence[Entry]], timed: bool, store: CellStore, source: DataSource, workforce: Workforce
+) -> None:
+    """Measure the cells of some grids; timed ones one after the other, each with all cores."""
+    workers = 1 if timed else workforce.workers
+    bench = Bench(source, store, workers, max(1, workforce.cores // workers))
+    batches = in_batches(entry.cell for grid in grids for entry in grid)
+    run_batches(batches, bench, workforce.watch)
+
+
+def _chapter(experiment: Experiment, entries: Sequence[Entry], store: CellStore, folder: Path) -> Chapter:
+    table = experiment.table(entries, store.get)
+    write_csv(table, folder / f"{experiment.name}.csv")
+    figures = [save_figure(figure, folder / stem)[0].name for stem, figure in experiment.figures(table).items()]
+    claims: list[Claim] = experiment.claims(table)
+    return Chapter(experiment, tuple(claims), experiment.tables(table), tuple(figures), f"{experiment.name}.csv")
+
+
+def _facts(name: str, interactions: Interactions) -> list[DataFacts]:
+    """Return the statistics of the data as they are, and with the filter of the paper's text."""
+    try:
+        filtered = k_core(interactions, PAPER_FILTER)
+    except DataRefused:  # nothing is left
+        return [DataFacts.of(name, interactions)]
+    return [DataFacts.of(name, interactions), DataFacts.of(f"{name}, {PAPER_FILTER}-core", filtered)]

@@ -1,0 +1,72 @@
+import json
+
+import pytest
+
+from erasable.errors import DataRefused
+from erasable.experiments.cells import Cell, CellStore, in_batches
+
+SETTINGS = {"model": "nmf", "strategy": "laser", "grouping": "random", "groups": 2, "epochs": 2, "seed": 0}
+WHERE = {"seconds": 1.0}
+
+
+def cell(request="learn", **settings):
+    return Cell("utility", "digest", {**SETTINGS, **settings}, {"request": request})
+
+
+def test_equal_facts_have_the_same_name_and_any_other_fact_another():
+    assert cell().name == cell().name
+    others = [cell("one"), cell(seed=1), Cell("time", "digest", SETTINGS, {"request": "learn"})]
+    others.append(Cell("utility", "other", SETTINGS, {"request": "learn"}))
+    assert len({one.name for one in [cell(), *others]}) == 5
+
+
+def test_a_result_is_kept_with_the_facts_that_decide_it(tmp_path):
+    store = CellStore(tmp_path / "cells")
+    assert cell() not in store
+    store.put(cell(), {"value": 0.25}, WHERE)
+    assert cell() in store
+    assert store.get(cell()) == {"value": 0.25}
+    (file,) = (tmp_path / "cells").iterdir()
+    kept = json.loads(file.read_text())
+    assert kept["cell"]["settings"] == SETTINGS
+    assert kept["circumstances"] == WHERE
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"cell": {"data": "other"}, "result": 1}'])
+def test_a_file_that_is_not_the_result_of_its_cell_is_refused_by_name(tmp_path, content):
+    store = CellStore(tmp_path)
+    (tmp_path / f"{cell().name}.json").write_text(content)
+    with pytest.raises(DataRefused, match=f"{cell().name}.json.*delete it"):
+        store.get(cell())
+
+
+def test_a_write_that_fails_leaves_no_result(tmp_path):
+    store = CellStore(tmp_path)
+    with pytest.raises(TypeError):
+        store.put(cell(), {"value": object()}, WHERE)
+    assert cell() not in store
+
+
+class TestBatches:
+    def test_each_cell_comes_once(self):
+        batches = in_batches([cell(), cell(), cell("one")])
+        assert [len(batch) for batch in batches] == [2]
+
+    def test_cells_that_need_other_groups_are_apart_and_models_are_together(self):
+        batches = in_batches([cell(), cell(groups=4), cell(model="dmf"), cell(seed=1)])
+        assert [len(batch) for batch in batches] == [2, 1, 1]
+
+    def test_cells_of_one_chain_stand_next_to_each_other(self):
+        mixed = [cell(request, model=model) for request in ("one", "learn", "rand@5") for model in ("nmf", "dmf")]
+        (batch,) = in_batches(mixed)
+        models = [one.settings["model"] for one in batch]
+        assert models in (["nmf"] * 3 + ["dmf"] * 3, ["dmf"] * 3 + ["nmf"] * 3)
+
+    def test_what_judges_is_no_other_chain(self):
+        sisa = [
+            cell(request, strategy="sisa", aggregate=aggregate)
+            for request in ("learn", "one")
+            for aggregate in ("mean", "own")
+        ]
+        (batch,) = in_batches(sisa)
+        assert [one.details["request"] for one in batch] == ["learn", "learn", "one", "one"]

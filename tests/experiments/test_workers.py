@@ -1,0 +1,60 @@
+import pytest
+
+from erasable.data import ColumnNames
+from erasable.errors import Refused
+from erasable.experiments.cells import Cell, CellStore, in_batches
+from erasable.experiments.workbench import DataSource, Workbench
+from erasable.experiments.workers import Bench, measure_into, run_batches
+
+SETTINGS = {"model": "dmf", "grouping": "random", "groups": 2, "epochs": 2, "holdout": 0.2, "seed": 0}
+
+
+def cell(request="learn", measurement="utility", **settings):
+    details = {"request": request, "protocols": ["whole-catalogue"]}
+    return Cell(measurement, "digest", {**SETTINGS, **settings}, details)
+
+
+@pytest.fixture
+def bench(tmp_path, ratings_file):
+    return Bench(DataSource(ratings_file, ColumnNames()), CellStore(tmp_path), workers=2, threads=1)
+
+
+def test_cells_are_measured_by_processes_of_their_own_as_here(bench, tmp_path):
+    cells = [cell(), cell("rand@5"), cell(seed=1)]
+    heard = []
+    run_batches(in_batches(cells), bench, heard.append)
+    assert heard[0].cells == {"utility": (0, 3)}
+    assert heard[-1].cells == {"utility": (3, 3)}
+    assert heard[-1].running == ()
+    assert any(progress.running for progress in heard)
+    here = CellStore(tmp_path / "here")
+    for one in cells:
+        measure_into(here, one, Workbench(bench.source, 1))
+        assert _timeless(bench.store.get(one)) == _timeless(here.get(one))
+
+
+def _timeless(result):
+    forgetting = dict(result["forgetting"] or {})
+    forgetting.pop("seconds", None)
+    return {**result, "forgetting": forgetting}
+
+
+def test_what_is_there_is_not_measured_again(bench):
+    for one in (cell(), cell("one")):
+        bench.store.put(one, {"value": 1.0}, {})
+    heard = []
+    run_batches(in_batches([cell(), cell("one")]), bench, heard.append)
+    assert [progress.cells for progress in heard] == [{"utility": (2, 2)}]
+    assert bench.store.get(cell()) == {"value": 1.0}
+
+
+def test_a_cell_that_is_refused_ends_the_run_in_words(bench):
+    with pytest.raises(Refused, match=r"utility dmf .*lower --min-interactions"):
+        run_batches([[cell(min_interactions=1000)]], bench, lambda progress: None)
+
+
+def test_a_worker_that_ends_by_itself_is_noticed(bench, capfd):
+    with pytest.raises(Refused, match=r"a worker ended by itself \(exit code 1\).*what is finished stays"):
+        run_batches([[cell(), cell(measurement="nothing of the kind")]], bench, lambda progress: None)
+    assert cell() in bench.store
+    capfd.readouterr()  # the worker's own last words
