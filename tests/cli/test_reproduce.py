@@ -24,11 +24,11 @@ def test_a_report_and_its_verdicts_in_words_and_as_json(run, data, tmp_path):
     said = run(*words)
     assert said.code == 0
     assert "balance" in said.out
-    assert "report.md" in said.out.splitlines()[-1]
+    assert "balance.md" in said.out.splitlines()[-1]
     answer = json.loads(run(*words, "--json").out)
     assert answer["cells"] > 0
     assert {"experiment", "said", "rule", "measured", "verdict"} == set(answer["claims"][0])
-    assert (tmp_path / "out" / "small" / "report.md").exists()
+    assert (tmp_path / "out" / "small" / "balance.md").exists()
 
 
 def test_every_experiment_can_be_named(run):

@@ -29,22 +29,31 @@ def test_a_result_is_kept_with_the_facts_that_decide_it(tmp_path):
     (file,) = (tmp_path / "cells").iterdir()
     kept = json.loads(file.read_text())
     assert kept["cell"]["settings"] == SETTINGS
-    assert kept["circumstances"] == WHERE
+    assert kept["circumstances"] == store.circumstances(cell()) == WHERE
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"cell": {"data": "other"}, "result": 1}'])
-def test_a_file_that_is_not_the_result_of_its_cell_is_refused_by_name(tmp_path, content):
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"cell": {"data": "other"}, "result": 1, "circumstances": {}}'])
+def test_a_file_that_is_not_the_result_of_its_cell_is_none(tmp_path, content):
     store = CellStore(tmp_path)
     (tmp_path / f"{cell().name}.json").write_text(content)
-    with pytest.raises(DataRefused, match=f"{cell().name}.json.*delete it"):
+    assert cell() not in store
+    with pytest.raises(DataRefused, match=f"{cell().name}.json: is missing or damaged"):
         store.get(cell())
+
+
+def test_half_a_result_is_none(tmp_path):
+    store = CellStore(tmp_path)
+    store.put(cell(), {"value": 0.25}, WHERE)
+    file = tmp_path / f"{cell().name}.json"
+    file.write_text(file.read_text()[:-20])
+    assert cell() not in store
 
 
 def test_a_write_that_fails_leaves_no_result(tmp_path):
     store = CellStore(tmp_path)
     with pytest.raises(TypeError):
         store.put(cell(), {"value": object()}, WHERE)
-    assert cell() not in store
+    assert list(tmp_path.iterdir()) == []
 
 
 class TestBatches:
@@ -61,6 +70,15 @@ class TestBatches:
         (batch,) = in_batches(mixed)
         models = [one.settings["model"] for one in batch]
         assert models in (["nmf"] * 3 + ["dmf"] * 3, ["dmf"] * 3 + ["nmf"] * 3)
+
+    def test_the_same_groups_are_shared_however_they_are_said_and_learned_from(self):
+        said = cell(grouping="cbkm", order="easy", epoch_budget="full")
+        alone = cell(grouping="cbkm", strategy="sisa", aggregate="own")
+        assert len(in_batches([cell(grouping="cbkm"), said, alone])) == 1
+        assert len(in_batches([cell(grouping="cbkm"), cell(grouping="cbkm", order="hard")])) == 2
+
+    def test_with_one_group_it_does_not_matter_how_it_was_made(self):
+        assert len(in_batches([cell(strategy="retrain"), cell(groups=1, grouping="bkm")])) == 1
 
     def test_what_judges_is_no_other_chain(self):
         sisa = [

@@ -1,6 +1,6 @@
 from erasable.data import SyntheticSettings, synthesise
 from erasable.experiments.experiment import Claim, Experiment, share_verdict
-from erasable.experiments.report import Chapter, DataFacts, write_report
+from erasable.experiments.report import Chapter, DataFacts, Setting, write_report
 from erasable.experiments.settings import ExperimentSettings
 
 CLAIM = Claim("Easy first is better.", "holds if it is always so", "it was so in 3 of 4 cases.", "holds in part")
@@ -13,7 +13,8 @@ def experiment(name="order", title="which group comes first"):
 
 def written(tmp_path, *chapters, **settings):
     facts = [DataFacts("shop", 100, 50, 1000), DataFacts("shop, 5-core", 80, 40, 900)]
-    write_report(tmp_path / "report.md", chapters, facts, ExperimentSettings(**settings))
+    machines = [{"processor": name, "erasable": "0.1.0", "cpu_seconds": 1800.0} for name in ("slow", "fast", "slow")]
+    write_report(tmp_path / "report.md", chapters, Setting(facts, ExperimentSettings(**settings), machines))
     return (tmp_path / "report.md").read_text()
 
 
@@ -46,6 +47,10 @@ def test_statistics_of_both_readings_of_the_paper_and_the_protocol(tmp_path):
     assert "| shop, 5-core | 80 | 40 | 900 | 71.875% |" in text
     assert "T = 7 epochs" in text
     assert "5-core; erased users" in text
+
+
+def test_the_machines_are_those_that_measured_the_cells(tmp_path):
+    assert "processor fast, slow; erasable 0.1.0; 3 cells, 1.5 hours of one core" in written(tmp_path)
 
 
 def test_data_are_counted():

@@ -32,8 +32,8 @@ def run(ratings_file, tmp_path_factory):
 
 def test_cells_tables_figures_and_a_report(run):
     out, done, _ = run("utility")
-    assert done.report == out / "shop" / "report.md"
-    assert {"utility.csv", "report.md"} <= {file.name for file in (out / "shop").iterdir()}
+    assert done.report == out / "shop" / "utility.md"
+    assert {"utility.csv", "utility.md"} <= {file.name for file in (out / "shop").iterdir()}
     pictures = [file for file in (out / "shop").iterdir() if file.suffix in (".png", ".svg")]
     assert {file.suffix for file in pictures} == {".png", ".svg"}
     assert {finding.experiment for finding in done.findings} == {"utility"}

@@ -5,7 +5,7 @@ import pytest
 
 from erasable.data import ColumnNames
 from erasable.experiments.requests import users_to_forget
-from erasable.experiments.workbench import DataSource, Latest, Workbench, learn_chain
+from erasable.experiments.workbench import DataSource, Latest, Workbench, data_digest, learn_chain
 from erasable.models import Effort
 
 SETTINGS = {"model": "nmf", "grouping": "random", "groups": 3, "epochs": 2, "holdout": 0.2, "seed": 1}
@@ -45,6 +45,19 @@ class TestDataSource:
 
     def test_a_declared_scale_wins(self, ratings_file):
         assert DataSource(ratings_file, ColumnNames(), (0, 10)).read()[1].high == 10
+
+
+class TestDigest:
+    def test_ids_of_items_and_the_scale_name_the_data_too(self, ratings_file, tmp_path):
+        renamed = tmp_path / "renamed.csv"
+        lines = ratings_file.read_text().splitlines()
+        renamed.write_text("\n".join([lines[0], *(line.replace(",", ",x", 1) for line in lines[1:])]))
+        sources = [
+            DataSource(ratings_file, ColumnNames()),
+            DataSource(renamed, ColumnNames()),
+            DataSource(ratings_file, ColumnNames(), (0, 10)),
+        ]
+        assert len({data_digest(*source.read()) for source in sources}) == 3
 
 
 class TestWorkbench:

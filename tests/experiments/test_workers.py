@@ -1,9 +1,11 @@
+import multiprocessing
+
 import pytest
 
 from erasable.data import ColumnNames
 from erasable.errors import Refused
 from erasable.experiments.cells import Cell, CellStore, in_batches
-from erasable.experiments.workbench import DataSource, Workbench
+from erasable.experiments.workbench import DataSource, Workbench, data_digest
 from erasable.experiments.workers import Bench, measure_into, run_batches
 
 SETTINGS = {"model": "dmf", "grouping": "random", "groups": 2, "epochs": 2, "holdout": 0.2, "seed": 0}
@@ -11,12 +13,18 @@ SETTINGS = {"model": "dmf", "grouping": "random", "groups": 2, "epochs": 2, "hol
 
 def cell(request="learn", measurement="utility", **settings):
     details = {"request": request, "protocols": ["whole-catalogue"]}
-    return Cell(measurement, "digest", {**SETTINGS, **settings}, details)
+    return Cell(measurement, _Data.digest, {**SETTINGS, **settings}, details)
+
+
+class _Data:
+    digest = ""
 
 
 @pytest.fixture
 def bench(tmp_path, ratings_file):
-    return Bench(DataSource(ratings_file, ColumnNames()), CellStore(tmp_path), workers=2, threads=1)
+    source = DataSource(ratings_file, ColumnNames())
+    _Data.digest = data_digest(*source.read())
+    return Bench(source, CellStore(tmp_path), workers=2, threads=1)
 
 
 def test_cells_are_measured_by_processes_of_their_own_as_here(bench, tmp_path):
@@ -53,8 +61,23 @@ def test_a_cell_that_is_refused_ends_the_run_in_words(bench):
         run_batches([[cell(min_interactions=1000)]], bench, lambda progress: None)
 
 
-def test_a_worker_that_ends_by_itself_is_noticed(bench, capfd):
-    with pytest.raises(Refused, match=r"a worker ended by itself \(exit code 1\).*what is finished stays"):
+def test_any_failure_is_said_and_what_is_finished_stays(bench):
+    with pytest.raises(Refused, match=r"KeyError: 'nothing of the kind'; what is finished stays"):
         run_batches([[cell(), cell(measurement="nothing of the kind")]], bench, lambda progress: None)
     assert cell() in bench.store
-    capfd.readouterr()  # the worker's own last words
+
+
+def test_a_worker_that_ends_by_itself_is_noticed(bench):
+    def end_a_worker(progress):
+        if progress.running:
+            for worker in multiprocessing.active_children():
+                worker.kill()
+
+    with pytest.raises(Refused, match=r"a worker ended by itself \(exit code -9\).*what is finished stays"):
+        run_batches([[cell(epochs=2000)]], bench, end_a_worker)
+
+
+def test_other_data_than_the_cell_is_about_are_refused(bench):
+    other = Cell("utility", "other data", SETTINGS, {"request": "learn", "protocols": ["whole-catalogue"]})
+    with pytest.raises(Refused, match="the data have changed"):
+        run_batches([[other]], bench, lambda progress: None)

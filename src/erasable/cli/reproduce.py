@@ -42,6 +42,10 @@ def command(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where cells and reports go.", show_default=False)],
     config: Annotated[Path | None, typer.Option(help="A TOML or JSON file with settings (see configs/).")] = None,
     name: Annotated[str | None, typer.Option(help="What the data are called; after their file if not given.")] = None,
+    rating_scale: Annotated[
+        tuple[float, float] | None,
+        typer.Option(metavar="LOW HIGH", help="The lowest and the highest rating; recognised if not given."),
+    ] = None,
     workers: Annotated[int, typer.Option(min=1, max=1024, help="How many cells are measured at once.")] = 2,
     json_output: Json = False,
     quiet: Quiet = False,
@@ -55,7 +59,7 @@ def command(
     """
     chosen = _settings(config, settings or {})
     experiments = list(EXPERIMENTS.values()) if experiment == EVERYTHING else [EXPERIMENTS[experiment]]
-    source = DataSource(data, columns_from(columns or {}), given_name=_plain(name))
+    source = DataSource(data, columns_from(columns or {}), rating_scale, _plain(name))
     with _live_table(not (quiet or json_output)) as watch:
         done = reproduce(experiments, source, out, chosen, Workforce(workers, available_cores(), watch))
     if json_output:

@@ -1,6 +1,7 @@
 """Cells: one small measurement each, kept as a file named by the fingerprint of all that decides it."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,12 +10,10 @@ from typing import Any
 
 from erasable import fingerprint
 from erasable.errors import DataRefused
+from erasable.training import Config
 
 REVISION = 1
 """Goes up when the same cell would be measured differently, so that older files no longer count."""
-
-ABOUT_GROUPS = ("strategy", "grouping", "groups", "order", "reach", "seed", "holdout", "min_interactions")
-"""The settings that decide who is in which group, and in which order."""
 
 Result = Mapping[str, Any]
 
@@ -51,45 +50,64 @@ class Cell:
 
 
 class CellStore:
-    """Keeps the results of cells in a folder, a file each; a file is there whole or not at all."""
+    """Keeps the results of cells in a folder, a file each; a file that is not the whole result of its cell is none."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def __contains__(self, cell: Cell) -> bool:
-        return self._file(cell).exists()
+        return self._read(cell) is not None
 
     def get(self, cell: Cell) -> Result:
         """Return the result of a cell that is there."""
-        file = self._file(cell)
-        try:
-            kept = json.loads(file.read_text(encoding="utf-8"))
-            same = kept["cell"] == json.loads(json.dumps(cell.facts))
-        except (ValueError, KeyError, TypeError):
-            same = False
-        if not same:
-            raise DataRefused(f"{file}: is not the result of its cell: delete it, and it is measured again")
-        return kept["result"]
+        return self._kept(cell)["result"]
+
+    def circumstances(self, cell: Cell) -> Result:
+        """Return where and how a cell that is there was measured."""
+        return self._kept(cell)["circumstances"]
 
     def put(self, cell: Cell, result: Result, circumstances: Mapping[str, Any]) -> None:
         """Keep the result of a cell, with the circumstances of its measurement."""
-        file = self._file(cell)
         content = {"cell": cell.facts, "result": result, "circumstances": circumstances}
-        partial = file.with_suffix(".partial")
-        partial.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        partial.replace(file)
+        text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+        partial = self._folder / f".{cell.name}.{os.getpid()}.partial"
+        try:
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(self._file(cell))
+        finally:
+            partial.unlink(missing_ok=True)
+
+    def _kept(self, cell: Cell) -> Result:
+        kept = self._read(cell)
+        if kept is None:
+            raise DataRefused(f"{self._file(cell)}: is missing or damaged: run the same command again")
+        return kept
+
+    def _read(self, cell: Cell) -> Result | None:
+        try:
+            kept = json.loads(self._file(cell).read_text(encoding="utf-8"))
+            whole = kept["cell"] == json.loads(json.dumps(cell.facts)) and {"result", "circumstances"} <= set(kept)
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+        return kept if whole else None
 
     def _file(self, cell: Cell) -> Path:
         return self._folder / f"{cell.name}.json"
+
+
+def about_groups(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what decides who is in which group, and in which order; with one group no more than who there is."""
+    config = Config.of(settings)
+    facts = config.model_dump(include={"groups", "seed", "holdout", "min_interactions", "rating_scale"})
+    return facts if config.groups == 1 else {**facts, **config.model_dump(include={"grouping", "order", "reach"})}
 
 
 def in_batches(cells: Iterable[Cell]) -> list[list[Cell]]:
     """Return each cell once, together with those that need the same groups, next to those of the same chain."""
     batches: dict[str, dict[str, Cell]] = {}
     for cell in cells:
-        groups = {name: cell.settings[name] for name in ABOUT_GROUPS if name in cell.settings}
-        batches.setdefault(fingerprint.of_value(groups), {})[cell.name] = cell
+        batches.setdefault(fingerprint.of_value(about_groups(cell.settings)), {})[cell.name] = cell
     return [sorted(batch.values(), key=_chain_and_request) for batch in batches.values()]
 
 

@@ -1,8 +1,8 @@
-"""All experiments, in the order of the report."""
+"""All experiments, in the order of the report, and how each kind of cell is measured."""
 
 from collections.abc import Mapping
 
-from erasable.experiments.experiment import Experiment
+from erasable.experiments.experiment import Experiment, Measure
 from erasable.experiments.paper import (
     balance,
     cohesion,
@@ -17,4 +17,8 @@ from erasable.experiments.paper import (
 EXPERIMENTS: Mapping[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
     for module in (utility, unlearning_time, order, cohesion, balance, embedding, theory, poison)
+}
+
+MEASUREMENTS: Mapping[str, Measure] = {
+    kind: measure for experiment in EXPERIMENTS.values() for kind, measure in experiment.measurements.items()
 }

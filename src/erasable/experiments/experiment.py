@@ -1,17 +1,21 @@
 """What an experiment is: a grid of cells with labels, a tidy table of what they gave, claims about it, figures."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from erasable.experiments.cells import Cell, Result
 from erasable.experiments.methods import MethodName, method_settings
 from erasable.experiments.settings import ExperimentSettings
 from erasable.experiments.tables import Row, Table
+from erasable.experiments.workbench import Workbench
 from erasable.models.settings import USUAL_RATES
 
 _OF_CHAINS = {"epochs", "epoch_budget", "batch", "negatives", "holdout", "min_interactions"}
+_USUAL_GROUPS = 8
 Verdict = Literal["holds", "holds in part", "does not hold"]
+Measure = Callable[[Workbench, Cell], dict[str, Any]]
+"""A function of a workbench and a cell, which returns what JSON can say."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Experiment:
     """The figures that matter, as Markdown."""
     figures: Callable[[Table], Mapping[str, Any]]
     """The figures to draw, by the stem of their files."""
+    measurements: Mapping[str, Measure] = field(default_factory=dict)
+    """How each kind of cell is measured that no other experiment measures."""
     timed: bool = False
     """Whether cells are measured one at a time, with all cores, since their seconds count."""
 
@@ -77,6 +83,15 @@ def chain_settings(settings: ExperimentSettings, chain: ChainLabels, **more: Any
         "seed": chain.seed,
         **more,
     }
+
+
+def usual_groups(groups: Iterable[int]) -> int:
+    """Return the paper's usual number of groups, 8, or else the largest below it that there is.
+
+    >>> usual_groups([1, 2, 4, 8, 16]), usual_groups([1, 2, 4]), usual_groups([1, 16])
+    (8, 4, 8)
+    """
+    return max((number for number in groups if 1 < number <= _USUAL_GROUPS), default=_USUAL_GROUPS)
 
 
 def share_verdict(share: float, whole: float = 0.95, part: float = 0.5) -> Verdict:

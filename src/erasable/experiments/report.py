@@ -1,16 +1,15 @@
 """The report: each claim of the paper beside what was measured, with a verdict; tables, figures and the protocol."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from erasable.data import Interactions
 from erasable.experiments.experiment import Claim, Experiment
 from erasable.experiments.settings import ExperimentSettings
 from erasable.experiments.tables import markdown
-from erasable.experiments.workers import processor
-from erasable.training import numeric_environment
 
 
 @dataclass(frozen=True)
@@ -57,10 +56,29 @@ class Chapter:
         return tuple(Finding(self.experiment.name, claim) for claim in self.claims)
 
 
-def write_report(
-    file: Path, chapters: Sequence[Chapter], facts: Sequence[DataFacts], settings: ExperimentSettings
-) -> None:
+@dataclass(frozen=True)
+class Setting:
+    """What a report rests on: the data, the settings, and the circumstances of each cell."""
+
+    facts: Sequence[DataFacts]
+    settings: ExperimentSettings
+    circumstances: Sequence[Mapping[str, Any]]
+
+    @property
+    def machines(self) -> str:
+        """Name the processors and versions that the cells were measured with, and the time they took together."""
+        seconds = sum(one["cpu_seconds"] for one in self.circumstances)
+        versions = {
+            name: ", ".join(sorted({str(one[name]) for one in self.circumstances if name in one}))
+            for name in ("processor", "numpy", "numba", "erasable")
+        }
+        told = "; ".join(f"{name} {value}" for name, value in versions.items() if value)
+        return f"{told}; {len(self.circumstances):,} cells, {seconds / 3600:.1f} hours of one core"
+
+
+def write_report(file: Path, chapters: Sequence[Chapter], setting: Setting) -> None:
     """Write the report as Markdown, with figures and tables beside it."""
+    facts = setting.facts
     parts = [
         f"# The paper's experiments on {facts[0].name}",
         (
@@ -71,7 +89,7 @@ def write_report(
         _verdicts(chapters),
         "## Data, protocol and machine",
         _data_table(facts),
-        _protocol(settings),
+        _protocol(setting),
         *(_written(chapter) for chapter in chapters),
     ]
     file.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
@@ -83,9 +101,7 @@ def _verdicts(chapters: Sequence[Chapter]) -> str:
         for chapter in chapters
         for claim in chapter.claims
     ]
-    rule = "| --- | --- | --- | --- |\n"
-    header = "| experiment | the paper says | measured | verdict |\n"
-    return header + rule + "".join("| " + " | ".join(row) + " |\n" for row in rows)
+    return markdown(["experiment", "the paper says", "measured", "verdict"], rows, numbers=False)
 
 
 def _data_table(facts: Sequence[DataFacts]) -> str:
@@ -93,7 +109,8 @@ def _data_table(facts: Sequence[DataFacts]) -> str:
     return markdown(["data", "users", "items", "ratings", "sparsity"], rows)
 
 
-def _protocol(settings: ExperimentSettings) -> str:
+def _protocol(setting: Setting) -> str:
+    settings = setting.settings
     rate = f"{settings.learning_rate:g}" if settings.learning_rate else "0.001 for nmf, 0.005 for dmf"
     filtering = f"{settings.min_interactions}-core" if settings.min_interactions else "no filter"
     facts = {
@@ -104,14 +121,10 @@ def _protocol(settings: ExperimentSettings) -> str:
         "ranking": f"{settings.protocols[0]} unless another is named",
         "choices": "test data choose no epoch, checkpoint or setting in a run; the usual rate of dmf and the usual "
         "number of epochs were once set by looking at those of MovieLens 1M (docs/decisions)",
-        "machine": f"{processor()}; {', '.join(f'{name} {value}' for name, value in _environment().items())}",
+        "machine": setting.machines,
         "written": datetime.now(UTC).date().isoformat(),
     }
     return "".join(f"- {name}: {value}\n" for name, value in facts.items())
-
-
-def _environment() -> dict[str, str]:
-    return {name: str(value) for name, value in numeric_environment().items() if name != "cpu"}
 
 
 def _written(chapter: Chapter) -> str:

@@ -7,12 +7,13 @@ from pathlib import Path
 from erasable.data import Interactions, k_core
 from erasable.errors import DataRefused
 from erasable.experiments.cells import CellStore, in_batches
+from erasable.experiments.every import EXPERIMENTS
 from erasable.experiments.experiment import Claim, Entry, Experiment
 from erasable.experiments.figures import figure_class, save_figure
-from erasable.experiments.report import Chapter, DataFacts, Finding, write_report
+from erasable.experiments.report import Chapter, DataFacts, Finding, Setting, write_report
 from erasable.experiments.settings import ExperimentSettings
 from erasable.experiments.tables import write_csv
-from erasable.experiments.workbench import DataSource
+from erasable.experiments.workbench import DataSource, data_digest
 from erasable.experiments.workers import Bench, Watcher, run_batches
 
 PAPER_FILTER = 5
@@ -43,19 +44,23 @@ def reproduce(
     settings: ExperimentSettings,
     workforce: Workforce,
 ) -> Reproduced:
-    """Repeat experiments on some data; cells lie in `out`/cells, the rest in a folder named after the data."""
+    """Repeat experiments on some data; cells lie in `out`/cells, the rest in a folder named after the data.
+
+    All experiments together give `report.md`; fewer give a report named after the first.
+    """
     figure_class()  # refuses before any work if figures can't be drawn
-    interactions, _ = source.read()
+    interactions, scale = source.read()
     store, folder = CellStore(out / "cells"), out / source.name
-    grids = {one.name: one.entries(settings, interactions.digest()) for one in experiments}
+    grids = {one.name: one.entries(settings, data_digest(interactions, scale)) for one in experiments}
     for timed in (False, True):
         _measure([grids[one.name] for one in experiments if one.timed is timed], timed, store, source, workforce)
     folder.mkdir(parents=True, exist_ok=True)
     chapters = [_chapter(one, grids[one.name], store, folder) for one in experiments]
-    report = folder / "report.md"
-    write_report(report, chapters, _facts(source.name, interactions), settings)
-    names = {entry.cell.name for grid in grids.values() for entry in grid}
-    return Reproduced(report, len(names), tuple(finding for chapter in chapters for finding in chapter.findings))
+    cells = {entry.cell.name: entry.cell for grid in grids.values() for entry in grid}
+    machines = [store.circumstances(cell) for cell in cells.values()]
+    report = folder / ("report.md" if len(experiments) == len(EXPERIMENTS) else f"{experiments[0].name}.md")
+    write_report(report, chapters, Setting(_facts(source.name, interactions), settings, machines))
+    return Reproduced(report, len(cells), tuple(finding for chapter in chapters for finding in chapter.findings))
 
 
 def _measure(

@@ -1,12 +1,13 @@
 """What can be set about the paper's experiments: a grid of models, methods, groups, requests and seeds."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from erasable.evaluation import PROTOCOLS, Protocol
 from erasable.experiments.methods import MethodName
 from erasable.experiments.requests import RequestName
+from erasable.grouping import MOST_GROUPS
 
 
 class ExperimentSettings(BaseModel):
@@ -20,7 +21,7 @@ class ExperimentSettings(BaseModel):
     methods: tuple[MethodName, ...] = ("Retrain", "C-SISA", "C-SISA own", "L-Rand", "L-BKM", "L-CBKM")
     """What is compared in utility; L-Near, L-CLPA and L-CGMM are there too."""
 
-    groups: tuple[int, ...] = (1, 2, 4, 8, 16)
+    groups: tuple[Annotated[int, Field(ge=1, le=MOST_GROUPS)], ...] = Field((1, 2, 4, 8, 16), min_length=1)
     """The numbers of groups, the paper's S."""
 
     requests: tuple[RequestName, ...] = ("learn", "rand@2.5", "rand@5", "top@2.5", "top@5")
@@ -50,14 +51,17 @@ class ExperimentSettings(BaseModel):
     min_interactions: int = Field(0, ge=0)
     """Drop users and items with fewer interactions, repeatedly; the paper's text says 5, its statistics say 0."""
 
-    protocols: tuple[Protocol, ...] = PROTOCOLS
+    protocols: tuple[Protocol, ...] = Field(PROTOCOLS, min_length=1)
     """How utility is measured; figures and verdicts are about the first."""
 
     time_model: Literal["dmf", "nmf"] = "dmf"
     """The model whose running time is measured; the paper's choice is dmf."""
 
-    repeats: int = Field(3, ge=1, le=100)
-    """How often each running time is measured; the median counts."""
+    time_seeds: int = Field(2, ge=1, le=100)
+    """With how many seeds running times are measured; the median counts."""
+
+    repeats: int = Field(1, ge=1, le=100)
+    """How often each running time is measured with each seed."""
 
     poisoned: float = Field(3.0, gt=0, le=50)
     """Fake users, in per cent of the users."""

@@ -74,9 +74,9 @@ def write_csv(table: Table, file: Path) -> None:
         writer.writerows(table)
 
 
-def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown, the first column to the left, the others to the right."""
-    rule = ["---", *("---:" for _ in header[1:])]
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: bool = True) -> str:
+    """Return a table in Markdown, the first column to the left, numbers in the others to the right."""
+    rule = ["---", *("---:" if numbers else "---" for _ in header[1:])]
     return "".join("| " + " | ".join(row) + " |\n" for row in (header, rule, *rows))
 
 

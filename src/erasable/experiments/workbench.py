@@ -17,7 +17,7 @@ from erasable.data import (
     read_interactions,
     recognise_scale,
 )
-from erasable.experiments.cells import ABOUT_GROUPS
+from erasable.experiments.cells import about_groups
 from erasable.experiments.requests import RequestName, users_to_forget
 from erasable.grouping import GroupingEffort
 from erasable.models import Effort
@@ -47,6 +47,11 @@ class DataSource:
         declared = RatingScale(*self.rating_scale) if self.rating_scale is not None else None
         interactions = read_interactions(self.file, self.columns, declared).interactions
         return interactions, declared or recognise_scale(interactions.rating)
+
+
+def data_digest(interactions: Interactions, scale: RatingScale) -> str:
+    """Return what names data in cells: rows, the ids of users and items, and the scale."""
+    return fingerprint.of_value([interactions.digest(), interactions.items.digest(), scale.low, scale.high])
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +113,11 @@ class Workbench:
         """The rating scale, recognised from the data or declared."""
         return self._read[1]
 
+    @cached_property
+    def data_digest(self) -> str:
+        """What names the data in cells."""
+        return data_digest(*self._read)
+
     @property
     def effort(self) -> Effort:
         """How chains are trained."""
@@ -115,9 +125,9 @@ class Workbench:
 
     def grouped(self, settings: Mapping[str, Any]) -> Knowledge:
         """Return the data in their groups, as learning with these settings starts."""
-        facts = {name: settings[name] for name in ABOUT_GROUPS if name in settings}
         knowledge = self._grouped.get(
-            facts, lambda: arrange_into_groups(self.interactions, self.scale, settings, self.threads)
+            about_groups(settings),
+            lambda: arrange_into_groups(self.interactions, self.scale, settings, self.threads),
         )
         return replace(knowledge, config=Config.of(settings))
 

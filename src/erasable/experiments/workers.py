@@ -1,7 +1,6 @@
 """Cells measured by worker processes; what is finished stays, so that a run may stop at any time and go on later."""
 
 import multiprocessing
-import platform
 import queue
 import signal
 import time
@@ -12,11 +11,12 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from erasable import __version__
-from erasable.errors import ErasableError, Refused
+from erasable.errors import DataRefused, ErasableError, Refused
 from erasable.experiments.cells import Cell, CellStore
-from erasable.experiments.measurements import MEASUREMENTS
+from erasable.experiments.every import MEASUREMENTS
+from erasable.experiments.machine import processor
 from erasable.experiments.workbench import DataSource, Workbench
-from erasable.training import Config
+from erasable.training import Config, numeric_environment
 
 _SPAWN = multiprocessing.get_context("spawn")
 _LOOK_EVERY = 0.5
@@ -60,37 +60,57 @@ def run_batches(batches: Sequence[Batch], bench: Bench, watch: Watcher) -> None:
     count = min(bench.workers, len(waiting))
     for _ in range(count):
         orders.put(None)
-    workers = [_SPAWN.Process(target=_work, args=(orders, news, bench), daemon=True) for _ in range(count)]
+    workers: list[BaseProcess] = []
     try:
-        for worker in workers:
+        for _ in range(count):
+            worker = _SPAWN.Process(target=_work, args=(orders, news, bench), daemon=True)
             worker.start()
+            workers.append(worker)
         while run.missing:
             run.hear(_next_news(news, workers))
     finally:
         orders.cancel_join_thread()  # what no worker has taken must not keep this process from ending
-        for worker in workers:
-            worker.terminate()
-        for worker in workers:
-            worker.join(_END_WITHIN)
+        for started in workers:
+            started.terminate()
+        for started in workers:
+            started.join(_END_WITHIN)
 
 
 def _work(orders: Any, news: Any, bench: Bench) -> None:  # noqa: ANN401 - queues of a context
     """Measure batches until there are no more; an interrupt is the parent's to handle."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     workbench = Workbench(bench.source, bench.threads)
-    while (batch := orders.get()) is not None:
+    while (batch := _next_order(orders)) is not None:
         for cell in batch:
             news.put(("began", cell.name))
             try:
                 measure_into(bench.store, cell, workbench)
-            except ErasableError as error:
-                news.put(("failed", f"{cell}: {error}"))
+            except Exception as error:
+                news.put(("failed", _in_words(cell, error)))
                 return
             news.put(("done", cell.name))
 
 
+def _next_order(orders: Any) -> Batch | None:  # noqa: ANN401 - a queue of a context
+    """Return the next batch; none if there is none, or nobody left who would hear of it."""
+    parent = multiprocessing.parent_process()
+    while parent is None or parent.is_alive():
+        try:
+            return orders.get(timeout=_LOOK_EVERY)
+        except queue.Empty:
+            continue
+    return None
+
+
+def _in_words(cell: Cell, error: Exception) -> str:
+    said = str(error) if isinstance(error, ErasableError) else f"{type(error).__name__}: {error}"
+    return f"{cell}: {said}; what is finished stays"
+
+
 def measure_into(store: CellStore, cell: Cell, workbench: Workbench) -> None:
-    """Measure one cell and keep the result with its circumstances."""
+    """Measure one cell and keep the result with its circumstances; other data than the cell is about are refused."""
+    if cell.data != workbench.data_digest:
+        raise DataRefused("the data have changed since the run began: run the same command again")
     began, used = time.perf_counter(), time.process_time()
     result = MEASUREMENTS[cell.measurement](workbench, cell)
     circumstances = {
@@ -98,19 +118,10 @@ def measure_into(store: CellStore, cell: Cell, workbench: Workbench) -> None:
         "cpu_seconds": round(time.process_time() - used, 2),
         "threads": workbench.threads,
         "processor": processor(),
-        "python": platform.python_version(),
+        **{name: numeric_environment()[name] for name in ("numpy", "numba", "kernels")},
         "erasable": __version__,
     }
     store.put(cell, result, circumstances)
-
-
-def processor() -> str:
-    """Name the processor."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def _next_news(news: Any, workers: Iterable[BaseProcess]) -> tuple[str, str] | None:  # noqa: ANN401 - a queue

@@ -45,8 +45,10 @@ def decode_items(content: bytes) -> Ids:
 
 
 def _decode(content: bytes, **options: Any) -> Any:  # noqa: ANN401 - Arrow's own
-    # Without Arrow's threads: a short command may end while they are still being started, and then aborts.
-    return pq.read_table(pa.BufferReader(content), use_threads=False, pre_buffer=False, **options)
+    # Not pq.read_table: it reads in a thread of Arrow's pool, whatever it is told, and that thread may let go of the
+    # content, a Python object, only after Python has begun to end; then the whole process aborts.
+    with pq.ParquetFile(pa.BufferReader(content), **options) as file:
+        return file.read(use_threads=False)
 
 
 def _texts(ids: Ids, index: NDArray[np.int32]) -> ArrowColumn:

@@ -14,11 +14,12 @@ ROWS, PAPERS, NEAR = SPACES
 ALIKE = (10, 10, 10, 10)
 
 
-def table(rows, papers, near, seeds=1):
+def table(rows, papers, near, seeds=1, clamped=0.0):
     """Write ρ of random, bkm, cbkm and cbkm-near in each space."""
     found = zip(SPACES, (rows, papers, near), strict=True)
     result = {
-        "cohesion": {space: {name: [one, one] for name, one in zip(COMPARED, ρ, strict=True)} for space, ρ in found}
+        "cohesion": {space: {name: [one, one] for name, one in zip(COMPARED, ρ, strict=True)} for space, ρ in found},
+        "clamped": {ROWS: clamped, PAPERS: 0.0, NEAR: 0.0},
     }
     return [{"groups": 2, "seed": seed, **row} for seed in range(seeds) for row in EXPERIMENT.values(result)]
 
@@ -30,6 +31,12 @@ def table(rows, papers, near, seeds=1):
 def test_by_two_rulers_much_higher_is_twice(bkm, cbkm, verdict):
     claim, _ = EXPERIMENT.claims(table((10, bkm, 99, 99), (10, 99, cbkm, 99), ALIKE))
     assert claim.verdict == verdict
+
+
+def test_pairs_too_alike_are_said():
+    claim, _ = EXPERIMENT.claims(table(ALIKE, ALIKE, ALIKE, clamped=0.125))
+    assert "counted as further apart: up to 12.50% in rating rows." in claim.measured
+    assert "further apart" not in EXPERIMENT.claims(table(ALIKE, ALIKE, ALIKE))[0].measured
 
 
 @pytest.mark.parametrize(

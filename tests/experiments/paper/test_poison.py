@@ -54,7 +54,7 @@ def test_what_is_forgotten_must_be_as_if_it_had_never_been():
 def test_that_poison_hurts_is_measured_and_not_assumed():
     hurt, helped = result(HURT), result(HURT | {"ndcg@10": 0.3})
     assert verdict("sensitive to polluted", hurt, hurt) == "holds"
-    assert verdict("sensitive to polluted", hurt, helped) == "holds in part"
+    assert verdict("sensitive to polluted", hurt, helped) == "does not hold"  # a coin would give half
     assert verdict("sensitive to polluted", helped, helped) == "does not hold"
     claim = claim_about(EXPERIMENT.claims, table(helped, helped), "sensitive to polluted")
     assert "higher in 0 of 4 runs; it changes by -0.1000 on average, from 0.3000" in claim.measured
@@ -64,7 +64,7 @@ def test_an_attack_that_only_moves_items_up_succeeds_in_part():
     success, higher = result(HURT), result(HURT | {"exposure": 0.01})
     failure = result(CLEAN)
     assert verdict("intentional attack", success, success) == "holds"
-    assert verdict("intentional attack", success, failure) == "holds in part"
+    assert verdict("intentional attack", success, failure) == "does not hold"
     assert verdict("intentional attack", higher, higher) == "holds in part"
     assert verdict("intentional attack", higher, failure) == "does not hold"
 

@@ -142,6 +142,7 @@ EXPERIMENT = Experiment(
     "vectors from a hypergraph of nearest neighbours (`cbkm-near`). Dashed lines are where even groups would be; "
     "error bars are deviations over seeds.",
     entries=entries,
+    measurements={"balance": measure},
     values=values,
     claims=claims,
     tables=tables,

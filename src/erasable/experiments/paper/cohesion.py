@@ -7,10 +7,9 @@ from typing import Any
 from erasable.data import Interactions
 from erasable.evaluation.losses import group_losses
 from erasable.experiments.cells import Cell, Result
-from erasable.experiments.experiment import ChainLabels, Claim, Entry, Experiment, Verdict, chain_settings
+from erasable.experiments.experiment import ChainLabels, Claim, Entry, Experiment, Verdict, chain_settings, usual_groups
 from erasable.experiments.figures import COLOURS, panels
 from erasable.experiments.paper.comparisons import rank_correlation
-from erasable.experiments.paper.utility_tables import usual_groups
 from erasable.experiments.settings import ExperimentSettings
 from erasable.experiments.tables import Row, Table, labels, markdown, over_seeds, pick, summary
 from erasable.experiments.workbench import Workbench
@@ -222,6 +221,7 @@ EXPERIMENT = Experiment(
     "so the number of interactions per user is shown as well. Rank correlations (Spearman) are over the groups of one "
     "seed, then averaged; with 8 groups a single one of 0.6 is still within chance.",
     entries=entries,
+    measurements={"cohesion": measure},
     values=values,
     claims=claims,
     tables=tables,

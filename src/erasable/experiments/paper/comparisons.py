@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
 from erasable.experiments.experiment import Verdict
@@ -18,8 +17,8 @@ COUNTS = (
     "Methods are compared seed by seed, since all share a seed's holdout; one is higher, or lower, if the 95 per cent "
     "interval of the mean difference (Student's t) excludes 0 (with one seed, any difference counts), else it is a tie."
 )
-_SIMILAR = 0.02
-_STRONG, _WEAK = 0.9, 0.5
+SIMILAR = 0.05
+STRONG, WEAK = 0.9, 0.5
 
 
 class Comparison(NamedTuple):
@@ -48,8 +47,8 @@ class Comparison(NamedTuple):
 
     @property
     def similar(self) -> bool:
-        """Whether the difference is small, or a tie."""
-        return self.outcome == "tie" or self.difference <= _SIMILAR
+        """Whether the means are near each other."""
+        return self.difference <= SIMILAR
 
 
 class Tally(NamedTuple):
@@ -118,19 +117,13 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
     >>> rank_correlation([1, 2, 3], [10, 20, 15])
     0.5
     """
-    ranks = np.array([_ranks(one), _ranks(other)])
+    ranks = np.array([stats.rankdata(one), stats.rankdata(other)])
     if not np.ptp(ranks, axis=1).all():
         return 0.0
     return round(float(np.corrcoef(ranks)[0, 1]), 6)
 
 
-def _ranks(values: Sequence[float]) -> NDArray[np.float64]:
-    """Return the place of each value, the mean of their places for those that are equal."""
-    _, inverse, counts = np.unique(np.asarray(values, np.float64), return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-
-
 def correlation_verdict(correlations: Iterable[float]) -> Verdict:
     """Return whether the smallest correlation is strong, weak or neither."""
     least = min(correlations)
-    return "holds" if least >= _STRONG else "holds in part" if least >= _WEAK else "does not hold"
+    return "holds" if least >= STRONG else "holds in part" if least >= WEAK else "does not hold"

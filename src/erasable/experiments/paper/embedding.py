@@ -5,9 +5,8 @@ import statistics
 from typing import Any, NamedTuple
 
 from erasable.experiments.cells import Cell, Result
-from erasable.experiments.experiment import Claim, Entry, Experiment, Verdict
+from erasable.experiments.experiment import Claim, Entry, Experiment, Verdict, usual_groups
 from erasable.experiments.figures import STYLES, panels
-from erasable.experiments.paper.utility_tables import usual_groups
 from erasable.experiments.settings import ExperimentSettings
 from erasable.experiments.spaces import SPACES, training_part, training_space, ungrouped_settings
 from erasable.experiments.tables import Row, Summary, Table, labels, markdown, over_seeds, paired, pick, summary
@@ -15,7 +14,6 @@ from erasable.experiments.workbench import Workbench
 from erasable.grouping import GroupingSettings
 from erasable.grouping.cohesion import cohesion_of_groups
 from erasable.grouping.groups import check_room, label_users
-from erasable.grouping.points import Labels, Points
 from erasable.grouping.settings import GroupingName
 
 COMPARED: tuple[GroupingName, ...] = ("random", "bkm", "cbkm", "cbkm-near")
@@ -57,24 +55,31 @@ def measure(workbench: Workbench, cell: Cell) -> dict[str, Any]:
     check_room(training, of["bkm"])
     spaces = {name: training_space(knowledge, name, threads) for name in SPACES}
     found = {name: label_users(spaces.get(name, spaces["bkm"]), training, of[name], seed, threads) for name in COMPARED}
+    measured = {
+        space: {name: cohesion_of_groups(points, chosen, groups, seed, threads) for name, chosen in found.items()}
+        for space, points in spaces.items()
+    }
     return {
         "cohesion": {
-            space: {name: _cohesion(points, chosen, groups, threads) for name, chosen in found.items()}
-            for space, points in spaces.items()
-        }
+            space: {name: [round(group.value, 6) for group in cohesion] for name, cohesion in by_grouping.items()}
+            for space, by_grouping in measured.items()
+        },
+        "clamped": {
+            space: round(max(group.clamped for cohesion in by_grouping.values() for group in cohesion), 6)
+            for space, by_grouping in measured.items()
+        },
     }
 
 
-def _cohesion(space: Points, chosen: Labels, groups: int, threads: int) -> list[float]:
-    return [round(group.value, 6) for group in cohesion_of_groups(space, chosen, groups, 0, threads)]
-
-
 def values(result: Result) -> list[Row]:
-    """Return a row for each space and grouping: the mean ρ of its groups."""
-    return [
+    """Return a row for each space and grouping, the mean ρ of its groups, and one for the pairs that were clamped."""
+    cohesion: list[Row] = [
         {"space": SPACES[space], "grouping": grouping, "value": statistics.mean(found)}
         for space, by_grouping in result["cohesion"].items()
         for grouping, found in by_grouping.items()
+    ]
+    return cohesion + [
+        {"space": SPACES[space], "measure": "clamped", "value": share} for space, share in result["clamped"].items()
     ]
 
 
@@ -111,9 +116,19 @@ def _by_own_rulers(table: Table) -> Claim:
         rule=f"ρ of CBKM's groups between vectors is at least {MUCH_HIGHER:g} times ρ of BKM's groups between rating "
         "rows (mean over seeds); in part if it is higher at all.",
         measured=f"{paper.mean:.4g} times. Random groups, measured by the same two rulers, "
-        f"{random.mean:.4g} times: ρ depends on the scale of the space.",
+        f"{random.mean:.4g} times: ρ depends on the scale of the space.{_clamped(table)}",
         verdict=_step_verdict(paper.mean, MUCH_HIGHER, 1.0),
     )
+
+
+def _clamped(table: Table) -> str:
+    """Say how many pairs of users were so alike that 1 / distance was bounded."""
+    most = {
+        space: max((row["value"] for row in pick(table, measure="clamped", space=space)), default=0.0)
+        for space in labels(table, "space")
+    }
+    said = ", ".join(f"{share:.2%} in {space}" for space, share in most.items() if share)
+    return f" Pairs of users too alike for 1 / distance, counted as further apart: up to {said}." if said else ""
 
 
 def _step_verdict(value: float, whole: float, part: float) -> Verdict:
@@ -206,6 +221,7 @@ EXPERIMENT = Experiment(
     "grouping are also measured in one and the same space, against random groups there; a grouping is at an advantage "
     "in the space it was made in.",
     entries=entries,
+    measurements={"embedding": measure},
     values=values,
     claims=claims,
     tables=tables,

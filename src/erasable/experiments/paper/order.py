@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from erasable.experiments.experiment import ChainLabels, Claim, Entry, Experiment, share_verdict
+from erasable.experiments.experiment import ChainLabels, Claim, Entry, Experiment, share_verdict, usual_groups
 from erasable.experiments.figures import one_legend, panels
 from erasable.experiments.methods import MethodName
 from erasable.experiments.paper.bars import draw_bars
@@ -18,7 +18,6 @@ from erasable.experiments.paper.comparisons import (
     tally,
 )
 from erasable.experiments.paper.utility import utility_entry, values
-from erasable.experiments.paper.utility_tables import usual_groups
 from erasable.experiments.settings import ExperimentSettings
 from erasable.experiments.tables import Table, crossed, labels, pick, summary
 

@@ -63,10 +63,10 @@ def _utility_hurt(table: Table) -> Claim:
     return Claim(
         said="The performance of recommenders is sensitive to polluted training data.",
         rule="holds if NDCG@10 of the real users is higher after forgetting the fake ones in at least 95% of the "
-        "runs; in part from half of them on.",
+        "runs; in part from 80% on.",
         measured=f"NDCG@10 is higher in {better} of {len(changes)} runs; it changes by {mean:+.4f} on average, from "
         f"{before:.4f}.",
-        verdict=share_verdict(better / len(changes)),
+        verdict=share_verdict(better / len(changes), part=0.8),
     )
 
 
@@ -75,11 +75,11 @@ def _pushed(table: Table) -> Claim:
     more = sum(change > 0 for change in changes)
     up = sum(change < 0 for change in _changes(table, "place", "poisoned", "never"))
     exposure, place = (_means(table, metric) for metric in ("exposure", "place"))
-    verdict = share_verdict(more / len(changes))
+    verdict = share_verdict(more / len(changes), part=0.8)
     return Claim(
         said="Recommenders can be poisoned by intentional attack.",
         rule="holds if the pushed items reach the top ten of more real users with the fake users than without in at "
-        "least 95% of the runs; in part from half of them on, or if they move up in at least 95% of the runs.",
+        "least 95% of the runs; in part from 80% on, or if they move up in at least 95% of the runs.",
         measured=f"More real users get a pushed item in {more} of {len(changes)} runs ({exposure['poisoned']:.1%} of "
         f"them, {exposure['forgotten']:.1%} after forgetting); the pushed items stand higher in {up} "
         f"({place['poisoned']:.2f}, {place['forgotten']:.2f} after forgetting).",

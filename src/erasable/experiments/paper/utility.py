@@ -70,6 +70,7 @@ EXPERIMENT = Experiment(
         "first protocol."
     ),
     entries=entries,
+    measurements={"utility": measure},
     values=values,
     claims=claims,
     tables=tables,

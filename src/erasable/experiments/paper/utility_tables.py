@@ -1,22 +1,13 @@
 """Utility in numbers, as Markdown: by method and number of groups, by other protocols, and what forgetting costs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
+from erasable.experiments.experiment import usual_groups
 from erasable.experiments.paper.comparisons import METRICS, REQUESTS, judged
 from erasable.experiments.tables import Row, Table, crossed, labels, pick, summary
 
 COST = "cost"
 """The protocol that is none: what forgetting took."""
-_USUAL_GROUPS = 8
-
-
-def usual_groups(groups: Iterable[int]) -> int:
-    """Return the paper's usual number of groups, 8, or else the largest below it that there is.
-
-    >>> usual_groups([1, 2, 4, 8, 16]), usual_groups([1, 2, 4]), usual_groups([1, 16])
-    (8, 4, 8)
-    """
-    return max((number for number in groups if 1 < number <= _USUAL_GROUPS), default=_USUAL_GROUPS)
 
 
 def tables(table: Table) -> str:
