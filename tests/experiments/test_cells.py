@@ -20,6 +20,11 @@ def test_equal_facts_have_the_same_name_and_any_other_fact_another():
     assert len({one.name for one in [cell(), *others]}) == 5
 
 
+def test_a_cell_is_named_in_words_where_someone_watches():
+    assert str(cell("rand@5")) == "utility nmf laser random 2 groups seed 0 rand@5"
+    assert str(Cell("balance", "digest", {"strategy": "retrain", "seed": 1})) == "balance retrain seed 1"
+
+
 def test_a_result_is_kept_with_the_facts_that_decide_it(tmp_path):
     store = CellStore(tmp_path / "cells")
     assert cell() not in store

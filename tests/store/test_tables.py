@@ -1,3 +1,7 @@
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -49,3 +53,17 @@ def test_equal_interactions_give_equal_bytes():
 def test_items_keep_their_order():
     assert decode_items(encode_items(CATALOGUE)) == CATALOGUE
     assert len(decode_items(encode_items(Ids.of([])))) == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted where Linux lists them")
+def test_reading_starts_no_thread_that_could_outlive_it():
+    # Arrow's threads hold the content, and abort the process if they let go of it while Python ends.
+    script = (
+        "import os, sys\n"
+        "from erasable.store.tables import decode_items\n"
+        "before = len(os.listdir('/proc/self/task'))\n"
+        "decode_items(sys.stdin.buffer.read())\n"
+        "sys.exit(len(os.listdir('/proc/self/task')) - before)\n"
+    )
+    command = [sys.executable, "-c", script]
+    assert subprocess.run(command, input=encode_items(CATALOGUE), check=False).returncode == 0

@@ -45,8 +45,10 @@ class Cell:
         return fingerprint.of_value(self.facts)[:32]
 
     def __str__(self) -> str:
-        said = [*self.settings.values(), *self.details.values()]
-        return " ".join([self.measurement, *(str(value) for value in said if isinstance(value, str | int))])
+        chosen = [self.settings[name] for name in ("model", "strategy", "grouping") if name in self.settings]
+        groups = [f"{self.settings['groups']} groups"] if "groups" in self.settings else []
+        details = [value for value in self.details.values() if isinstance(value, str)]
+        return " ".join([self.measurement, *chosen, *groups, f"seed {self.settings.get('seed', 0)}", *details])
 
 
 class CellStore:
