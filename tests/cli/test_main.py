@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -123,6 +124,12 @@ def test_without_a_command_the_help_lists_every_command_in_whole_sentences(run):
     listed = dict(line.split(maxsplit=1) for line in (result.out + result.err).split("Commands:\n")[1].splitlines())
     assert list(listed) == COMMANDS
     assert all(sentence.endswith(".") and not sentence.endswith(("..", "Art.")) for sentence in listed.values())
+
+
+@pytest.mark.parametrize("slow", ["scipy.stats", "gensim", "matplotlib"])
+def test_what_is_slow_to_load_waits_until_it_is_needed(slow):
+    code = f"import sys, erasable.cli.main; sys.exit({slow!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy import stats
+from numpy.typing import NDArray
+from scipy import special
 
 from erasable.experiments.experiment import Verdict
 from erasable.experiments.requests import RequestName
@@ -34,7 +35,7 @@ class Comparison(NamedTuple):
     def outcome(self) -> Literal["higher", "tie", "lower"]:
         """Whether the differences of the seeds have a mean that their spread does not explain."""
         gap, deviation, seeds = self.differences
-        width = stats.t.ppf(0.975, seeds - 1) * deviation / seeds**0.5 if seeds > 1 else 0.0
+        width = float(special.stdtrit(seeds - 1, 0.975)) * deviation / seeds**0.5 if seeds > 1 else 0.0
         if abs(gap) <= width:
             return "tie"
         return "higher" if gap > 0 else "lower"
@@ -117,10 +118,19 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
     >>> rank_correlation([1, 2, 3], [10, 20, 15])
     0.5
     """
-    ranks = np.array([stats.rankdata(one), stats.rankdata(other)])
+    ranks = np.array([_ranks(one), _ranks(other)])
     if not np.ptp(ranks, axis=1).all():
         return 0.0
     return round(float(np.corrcoef(ranks)[0, 1]), 6)
+
+
+def _ranks(values: Sequence[float]) -> NDArray[np.float64]:
+    """Return the place of each value, the mean of their places for those that are equal.
+
+    SciPy has this too, in a part that takes as long to load as all the rest of a command.
+    """
+    _, inverse, counts = np.unique(np.asarray(values, np.float64), return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]
 
 
 def correlation_verdict(correlations: Iterable[float]) -> Verdict:
