@@ -20,6 +20,14 @@ def test_the_usual_rate_of_a_model_is_written_down_so_that_a_cell_says_it():
     assert chain_settings(given, ChainLabels("dmf", "L-Rand", 2, 0))["learning_rate"] == 0.01
 
 
+def test_training_at_once_is_the_same_chain_under_both_epoch_budgets():
+    labels = ChainLabels("nmf", "Retrain", 1, 0)
+    shared = SETTINGS.model_copy(update={"epoch_budget": "shared"})
+    assert chain_settings(SETTINGS, labels) == chain_settings(shared, labels)
+    one_of_two = labels._replace(method="L-Rand", groups=2)
+    assert chain_settings(SETTINGS, one_of_two) != chain_settings(shared, one_of_two)
+
+
 def test_what_an_experiment_adds_wins():
     chain = chain_settings(SETTINGS, ChainLabels("nmf", "L-Rand", 2, 0), order="count")
     assert Config.of(chain).order == "count"

@@ -75,10 +75,13 @@ class ChainLabels(NamedTuple):
 
 def chain_settings(settings: ExperimentSettings, chain: ChainLabels, **more: Any) -> dict[str, Any]:  # noqa: ANN401
     """Return all settings of a chain that an experiment decides; what it leaves out keeps its default."""
+    method = method_settings(chain.method, chain.groups)
+    alone = {"epoch_budget": "shared"} if method["strategy"] == "retrain" else {}  # one group gets all epochs anyway
     return {
         "model": chain.model,
-        **method_settings(chain.method, chain.groups),
+        **method,
         **settings.model_dump(include=_OF_CHAINS),
+        **alone,
         "learning_rate": settings.learning_rate or USUAL_RATES[chain.model],
         "seed": chain.seed,
         **more,
