@@ -75,8 +75,9 @@ def test_one_thread_and_two_give_the_same(run, measured):
 
 def test_words_are_a_table(run, measured):
     heading, values = run("evaluate", measured).out.splitlines()
-    assert heading.split() == ["users", *METRICS]
-    assert len(values.split()) == 7
+    assert heading.split() == ["protocol", "users", *METRICS]
+    assert values.split()[0] == "whole-catalogue"
+    assert len(values.split()) == 8
 
 
 def test_an_erased_user_is_no_longer_measured(run, shop, tmp_path):

@@ -151,7 +151,7 @@ class TestRefusedInput:
             (("--learning-rate", "nan"), 2, "wrong setting --learning-rate"),
             (("--policy", "independent"), 2, "the policy independent needs the grouping independent"),
             (("--grouping", "given"), 2, "--grouping given needs --groups-from"),
-            (("--aggregate", "own"), 2, "only the strategy sisa has several models to aggregate"),
+            (("--aggregate", "own"), 2, "only the strategy sisa has several models: leave out --aggregate"),
             (("--min-interactions", 9), 1, "input.csv: the filter leaves no interaction: lower --min-interactions"),
             (("--catalogue", "nowhere"), 1, "nowhere does not exist"),
             (("--groups-from", "nowhere"), 1, "nowhere: there is no such file"),

@@ -17,7 +17,7 @@ def utility_rows(
     methods: Sequence[str] = METHODS,
     groups: Sequence[int] = GROUPS,
     requests: Sequence[str] = REQUESTS,
-    seeds: int = 1,
+    seeds: int = 2,
 ) -> list[Row]:
     """Return a row for each case; of the second protocol every value is 0, which no verdict may notice."""
     places = product(range(seeds), groups, methods, ("dmf", "nmf"), requests, PROTOCOLS, ("hr@10", "ndcg@10", "hr@20"))

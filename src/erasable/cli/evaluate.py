@@ -42,4 +42,5 @@ def command(
     if json_output:
         print_json({"users": utility.users, **utility.values, "protocol": utility.protocol})
     else:
-        print_table(("users", *utility.values), [(utility.users, *utility.values.values())])
+        found = {"protocol": utility.protocol, "users": utility.users, **utility.values}
+        print_table(tuple(found), [tuple(found.values())])

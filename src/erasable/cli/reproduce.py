@@ -24,7 +24,6 @@ from erasable.errors import WrongUse
 from erasable.experiments import EXPERIMENTS, ExperimentSettings, Progress, Watcher, Workforce, reproduce
 from erasable.experiments.workbench import DataSource
 from erasable.operations import available_cores
-from erasable.training.settings import wrong_setting
 
 NAME = "reproduce"
 EVERYTHING = "all"
@@ -41,7 +40,9 @@ def command(
     data: Annotated[Path, typer.Option(metavar="DATA", help="The interactions, as for learn.", show_default=False)],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where cells and reports go.", show_default=False)],
     config: Annotated[Path | None, typer.Option(help="A TOML or JSON file with settings (see configs/).")] = None,
-    name: Annotated[str | None, typer.Option(help="What the data are called; after their file if not given.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="What the data are called; like their file, or its folder, if not given.")
+    ] = None,
     rating_scale: Annotated[
         tuple[float, float] | None,
         typer.Option(metavar="LOW HIGH", help="The lowest and the highest rating; recognised if not given."),
@@ -64,22 +65,24 @@ def command(
         done = reproduce(experiments, source, out, chosen, Workforce(workers, available_cores(), watch))
     if json_output:
         verdicts = [{"experiment": one.experiment, **vars(one.claim)} for one in done.findings]
-        print_json({"report": str(done.report), "cells": done.cells, "claims": verdicts})
+        print_json({"report": str(done.report), "cells": done.cells, "measured": done.measured, "claims": verdicts})
         return
     rows = [(one.experiment, one.claim.verdict, one.claim.said) for one in done.findings]
     print_table(("experiment", "verdict", "the paper says"), rows)
-    print_line(f"{counted(done.cells, 'cell')}; the report is {done.report}")
+    print_line(f"{counted(done.cells, 'cell')}, {done.measured:,} measured now; the report is {done.report}")
 
 
 def _settings(config: Path | None, given: dict[str, Any]) -> ExperimentSettings:
     try:
         return ExperimentSettings(**{**read_config(config, ExperimentSettings.model_fields), **given})
     except ValidationError as error:
-        raise wrong_setting(error) from None
+        first = error.errors()[0]
+        said = first["msg"].replace("tuple", "list").replace("Tuple", "A list")
+        raise WrongUse(f"wrong setting {'.'.join(map(str, first['loc']))}: {said}") from None
 
 
 def _plain(name: str | None) -> str | None:
-    if name is not None and (not name or set(name) & set("/\\") or name.startswith(".")):
+    if name is not None and (name in ("", "cells") or set(name) & set("/\\") or name.startswith(".")):
         raise WrongUse(f"--name {name!r} can't name a folder: give a plain word such as ml-1m")
     return name
 

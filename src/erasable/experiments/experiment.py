@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from erasable.errors import DataRefused
 from erasable.experiments.cells import Cell, Result
 from erasable.experiments.methods import MethodName, method_settings
 from erasable.experiments.settings import ExperimentSettings
@@ -13,7 +14,7 @@ from erasable.models.settings import USUAL_RATES
 
 _OF_CHAINS = {"epochs", "epoch_budget", "batch", "negatives", "holdout", "min_interactions"}
 _USUAL_GROUPS = 8
-Verdict = Literal["holds", "holds in part", "does not hold"]
+Verdict = Literal["holds", "holds in part", "does not hold", "not decided"]
 Measure = Callable[[Workbench, Cell], dict[str, Any]]
 """A function of a workbench and a cell, which returns what JSON can say."""
 
@@ -61,7 +62,15 @@ class Experiment:
 
     def table(self, entries: Sequence[Entry], result_of: Callable[[Cell], Result]) -> list[Row]:
         """Return the tidy table of the cells of a grid."""
-        return [{**entry.labels, **row} for entry in entries for row in self.values(result_of(entry.cell))]
+        return [{**entry.labels, **row} for entry in entries for row in self._rows(entry.cell, result_of(entry.cell))]
+
+    def _rows(self, cell: Cell, result: Result) -> list[Row]:
+        try:
+            return self.values(result)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise DataRefused(
+                f"the result in cells/{cell.name}.json is none of {self.name}: delete the file and run this again"
+            ) from None
 
 
 class ChainLabels(NamedTuple):

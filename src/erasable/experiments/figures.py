@@ -22,6 +22,8 @@ STYLES: Mapping[str, Mapping[str, Any]] = {
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999", "#000000")
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 _PANEL = (3.4, 2.8)
+_LEGEND_WIDTH = 1.7
+"""Inches for one entry of a legend."""
 
 
 def figure_class() -> Any:  # noqa: ANN401 - matplotlib is untyped here
@@ -44,12 +46,13 @@ def panels(rows: int, columns: int, **sharing: Any) -> tuple[Any, Any]:  # noqa:
     return figure, axes
 
 
-def one_legend(figure: Any, axes: Any, columns: int = 6) -> None:  # noqa: ANN401 - matplotlib is untyped here
+def one_legend(figure: Any, axes: Any) -> None:  # noqa: ANN401 - matplotlib is untyped here
     """Put one legend under all panels, each label once."""
     found: dict[str, Any] = {}
     for axis in axes.flat:
         handles, names = axis.get_legend_handles_labels()
         found |= {name: handle for name, handle in zip(names, handles, strict=True) if name not in found}
+    columns = max(1, int(figure.get_figwidth() / _LEGEND_WIDTH))
     figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, frameon=False)
 
 

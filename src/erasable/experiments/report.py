@@ -11,6 +11,23 @@ from erasable.experiments.experiment import Claim, Experiment
 from erasable.experiments.settings import ExperimentSettings
 from erasable.experiments.tables import markdown
 
+_WORDS = """\
+- DMF, NMF: the two models (deep and neural matrix factorisation), in the paper's sizes.
+- S: the number of groups. T: the number of epochs. With the budget `shared` each group gets T/S of them, rounded up;
+  with `full` all of them.
+- Retrain: everyone at once, trained again from scratch to forget. It is the same for every S.
+- C-SISA: a model for each random group, scores averaged over all models; C-SISA own: scored by the own group's model.
+- L-Rand, L-BKM, L-CBKM (LASER): one model trained on the groups in sequence. The groups are random, by rating rows, or
+  by the paper's vectors (hypergraph, walks, Word2Vec). L-Near: by vectors from nearest neighbours. L-CBKM hard: the
+  groups of L-CBKM, the hard ones first.
+- learn: nothing is forgotten. rand@5, top@5: 5 per cent of all users are forgotten, at random or those with most
+  ratings. last group@5: 5 per cent of the users of the last group. one: one random user.
+- ρ: the paper's cohesion of a group, higher if its users are closer to each other. Groups with a high ρ are easy.
+- cost ratio: samples visited to forget, over those that Retrain visits.
+- whole-catalogue, one-of-100, held-out-only: what is ranked for a user (docs/protocols.md).
+- not decided: the seeds do not tell; more of them would.
+"""
+
 
 @dataclass(frozen=True)
 class DataFacts:
@@ -73,7 +90,8 @@ class Setting:
             for name in ("processor", "numpy", "numba", "erasable")
         }
         told = "; ".join(f"{name} {value}" for name, value in versions.items() if value)
-        return f"{told}; {len(self.circumstances):,} cells, {seconds / 3600:.1f} hours of one core"
+        took = f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"
+        return f"{told}; {len(self.circumstances):,} cells, {took} of one core"
 
 
 def write_report(file: Path, chapters: Sequence[Chapter], setting: Setting) -> None:
@@ -90,6 +108,8 @@ def write_report(file: Path, chapters: Sequence[Chapter], setting: Setting) -> N
         "## Data, protocol and machine",
         _data_table(facts),
         _protocol(setting),
+        "## Words",
+        _WORDS,
         *(_written(chapter) for chapter in chapters),
     ]
     file.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")

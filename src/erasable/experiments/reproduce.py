@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from erasable.data import Interactions, k_core
-from erasable.errors import DataRefused
+from erasable.errors import DataRefused, Refused, WrongUse
 from erasable.experiments.cells import CellStore, in_batches
 from erasable.experiments.every import EXPERIMENTS
 from erasable.experiments.experiment import Claim, Entry, Experiment
@@ -21,10 +21,11 @@ PAPER_FILTER = 5
 
 @dataclass(frozen=True)
 class Reproduced:
-    """What came out: the report, how many cells it rests on, and the verdicts."""
+    """What came out: the report, how many cells it rests on and were measured now, and the verdicts."""
 
     report: Path
     cells: int
+    measured: int
     findings: tuple[Finding, ...]
 
 
@@ -50,17 +51,35 @@ def reproduce(
     """
     figure_class()  # refuses before any work if figures can't be drawn
     interactions, scale = source.read()
-    store, folder = CellStore(out / "cells"), out / source.name
+    _check_groups(settings, interactions)
+    store, folder = _folders(out, source.name)
     grids = {one.name: one.entries(settings, data_digest(interactions, scale)) for one in experiments}
+    cells = {entry.cell.name: entry.cell for grid in grids.values() for entry in grid}
+    kept = sum(cell in store for cell in cells.values())
     for timed in (False, True):
         _measure([grids[one.name] for one in experiments if one.timed is timed], timed, store, source, workforce)
-    folder.mkdir(parents=True, exist_ok=True)
     chapters = [_chapter(one, grids[one.name], store, folder) for one in experiments]
-    cells = {entry.cell.name: entry.cell for grid in grids.values() for entry in grid}
     machines = [store.circumstances(cell) for cell in cells.values()]
     report = folder / ("report.md" if len(experiments) == len(EXPERIMENTS) else f"{experiments[0].name}.md")
     write_report(report, chapters, Setting(_facts(source.name, interactions), settings, machines))
-    return Reproduced(report, len(cells), tuple(finding for chapter in chapters for finding in chapter.findings))
+    findings = tuple(finding for chapter in chapters for finding in chapter.findings)
+    return Reproduced(report, len(cells), len(cells) - kept, findings)
+
+
+def _check_groups(settings: ExperimentSettings, interactions: Interactions) -> None:
+    most, users = max(settings.groups), len(interactions.users)
+    if most > users:
+        raise Refused(f"there are only {users} users for {most} groups: set groups to {users} or fewer")
+
+
+def _folders(out: Path, name: str) -> tuple[CellStore, Path]:
+    """Make the folders of cells and of the report, before any work."""
+    folder = out / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return CellStore(out / "cells"), folder
+    except OSError as error:
+        raise WrongUse(f"--out {out} can't be made or written to ({error.strerror}): name another folder") from None
 
 
 def _measure(

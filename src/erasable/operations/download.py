@@ -74,7 +74,9 @@ def _reaching(address: str, trouble: str) -> Iterator[None]:
             ) from None
     except (OSError, http.client.HTTPException) as error:
         host = urlsplit(address).hostname
-        raise Refused(f"{host} {trouble} ({_reason(error)}): check the connection and run this again") from error
+        raise Refused(
+            f"{host} {trouble} ({_reason(error)}): check the connection and run this again, or get {address} elsewhere"
+        ) from error
 
 
 def _remedy(status: int) -> str:

@@ -55,7 +55,7 @@ class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
         if self.strategy == "sisa":
             object.__setattr__(self, "aggregate", self.aggregate or "mean")
         elif self.aggregate is not None:
-            raise ValueError("only the strategy sisa has several models to aggregate: leave it out")
+            raise ValueError("only the strategy sisa has several models: leave out --aggregate")
         if self.strategy == "retrain":
             object.__setattr__(self, "groups", 1)
         if self.grouping == "independent" and self.policy == "fixed":

@@ -9,7 +9,7 @@ from kit.utility_rows import utility_rows
 ORDERS = ("L-CBKM", "L-CBKM hard", "L-Rand")
 
 
-def table(value, seeds=1):
+def table(value, seeds=2):
     return utility_rows(value, ORDERS, (8,), ("learn", "rand@5", "top@5"), seeds)
 
 
@@ -47,11 +47,11 @@ def test_easy_to_hard_must_be_better_in_all_cases(lost, expected):
 
 def test_what_chance_explains_does_not_count():
     (claim,) = EXPERIMENT.claims(table(lambda row: (row["method"] == "L-CBKM") * 10.0 * row["seed"], seeds=2))
-    assert claim.verdict == "does not hold"
+    assert claim.verdict == "not decided"
 
 
 def test_the_table_has_a_line_for_each_case():
-    text = EXPERIMENT.tables(table(lambda row: 0.2))
+    text = EXPERIMENT.tables(table(lambda row: 0.2, seeds=1))
     assert text.count("\n") == 2 + 12
     assert "| DMF rand@5 NDCG@10 | 0.2000 | 0.2000 | 0.2000 |" in text
 

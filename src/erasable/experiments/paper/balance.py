@@ -64,7 +64,9 @@ def _values(sizes: Sequence[int]) -> list[Row]:
 
 def claims(table: Table) -> list[Claim]:
     """Judge how unbalanced the groups of plain k-means are."""
-    numbers = [groups for groups in labels(table, "groups") if groups >= _FEWEST] or labels(table, "groups")
+    numbers = [groups for groups in labels(table, "groups") if groups >= _FEWEST]
+    if not numbers:
+        return []
     largest = {
         space: [summary(pick(table, space=space, groups=groups, metric="largest / mean")).mean for groups in numbers]
         for space in labels(table, "space")

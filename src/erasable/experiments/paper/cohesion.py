@@ -208,7 +208,7 @@ def _draw_interactions(axis: Any, found: Table, colour: str) -> None:  # noqa: A
 
 def _title(found: Table, metric: str) -> str:
     correlation = summary(correlations(found, metric, "loss")).mean
-    return f"{found[0]['grouping']}: rank correlation {correlation:.2f}"
+    return f"{found[0]['grouping']}: rank correlation {correlation:.2f} (mean of seeds)"
 
 
 EXPERIMENT = Experiment(

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from erasable.experiments.experiment import Verdict
+from erasable.experiments.experiment import Verdict, share_verdict
 from erasable.experiments.requests import RequestName
 from erasable.experiments.tables import Row, Summary, Table, labels, paired, pick, summary
 
@@ -16,7 +16,7 @@ REQUESTS: tuple[RequestName, ...] = ("learn", "rand@5", "top@5")
 """The paper's requests; its appendix has those with 2.5 per cent."""
 COUNTS = (
     "Methods are compared seed by seed, since all share a seed's holdout; one is higher, or lower, if the 95 per cent "
-    "interval of the mean difference (Student's t) excludes 0 (with one seed, any difference counts), else it is a tie."
+    "interval of the mean difference (Student's t) excludes 0, else, and always with one seed, it is a tie."
 )
 SIMILAR = 0.05
 STRONG, WEAK = 0.9, 0.5
@@ -35,8 +35,7 @@ class Comparison(NamedTuple):
     def outcome(self) -> Literal["higher", "tie", "lower"]:
         """Whether the differences of the seeds have a mean that their spread does not explain."""
         gap, deviation, seeds = self.differences
-        width = float(special.stdtrit(seeds - 1, 0.975)) * deviation / seeds**0.5 if seeds > 1 else 0.0
-        if abs(gap) <= width:
+        if seeds < 2 or abs(gap) <= float(special.stdtrit(seeds - 1, 0.975)) * deviation / seeds**0.5:
             return "tie"
         return "higher" if gap > 0 else "lower"
 
@@ -59,10 +58,15 @@ class Tally(NamedTuple):
     ties: int
     lower: int
 
-    @property
-    def share(self) -> float:
-        """The share of cases in which the one was higher."""
-        return self.higher / max(1, sum(self))
+    def verdict(self, whole: float = 0.95, part: float = 0.5) -> Verdict:
+        """Return whether the one is higher in nearly all cases, or in most; not decided if that is up to the ties."""
+        least = share_verdict(self.higher / max(1, sum(self)), whole, part)
+        most = share_verdict((self.higher + self.ties) / max(1, sum(self)), whole, part)
+        return "not decided" if least == "does not hold" != most else least
+
+    def reversed(self) -> "Tally":
+        """Return the same from the other's side."""
+        return Tally(self.lower, self.ties, self.higher)
 
     def __str__(self) -> str:
         return f"higher in {self.higher} of {sum(self)} cases, tied in {self.ties}, lower in {self.lower}"

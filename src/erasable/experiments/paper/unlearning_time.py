@@ -95,8 +95,9 @@ EXPERIMENT = Experiment(
         "group only, where a chain has least to train again; here also of the first and of a random group, one random "
         "user (a draw for each seed), and 5 per cent of all users. Retrain has one group, so for part of a group it "
         "is timed forgetting 5 per cent of everyone, a little less work than if only part of one of S groups left. "
-        "With the epoch budget `shared` a chain of S groups visits about 1/S of Retrain's samples even if it is "
-        "trained again from the start: part of every saving is fewer epochs, not checkpoints."
+        "With the epoch budget `shared` each group gets T/S epochs, rounded up, so a chain visits only about 1/S of "
+        "Retrain's samples even if it is trained again from the start: part of every saving is fewer epochs, not "
+        "checkpoints."
     ),
     entries=entries,
     measurements={"time": measure},

@@ -27,7 +27,9 @@ _FEWER = {"rand@2.5": "rand@5", "top@2.5": "top@5"}
 _LASER = ("L-Rand", "L-BKM", "L-CBKM")
 _LARGEST = 16
 _DEVIATION = 1e-3
+_MOST = 0.501
 _NEARLY_ALL = "It holds if that is so in at least 95 per cent of the cases, in part if in at least half."
+_TIES = "It is not decided if the ties could change that."
 _RANKS = (
     f"It holds if the smallest of these correlations is at least {STRONG}, in part if it is at least {WEAK}. Retrain "
     "and a single group are left out."
@@ -62,10 +64,10 @@ def _better_than_sisa(rows: Table) -> Claim | None:
         measured += f" Against the own group's model (C-SISA own) it is {tally(own)}; {mean_difference(own)}."
     return Claim(
         "L-Rand outperforms C-SISA in all testing cases.",
-        f"A case is a model, a request, a number of groups above 1 and a metric. {COUNTS} {_NEARLY_ALL} The verdict is "
-        "about C-SISA as the paper has it, which scores with the mean of all models.",
+        f"A case is a model, a request, a number of groups above 1 and a metric. {COUNTS} {_NEARLY_ALL} {_TIES} The "
+        "verdict is about C-SISA as the paper has it, which scores with the mean of all models.",
         measured,
-        share_verdict(tally(mean).share),
+        tally(mean).verdict(),
     )
 
 
@@ -77,9 +79,9 @@ def _falls(rows: Table) -> Claim | None:
     return Claim(
         "More groups usually come with a loss of utility.",
         f"A case is a way of grouping, a model, a request, a number of groups above 1 and a metric. {COUNTS} It holds "
-        "if LASER is lower than Retrain in at least 95 per cent of the cases, in part if in at least half.",
+        f"if LASER is lower than Retrain in at least 95 per cent of the cases, in part if in at least half. {_TIES}",
         f"LASER is {found}. {_losses(rows)}",
-        share_verdict(found.lower / sum(found)),
+        found.reversed().verdict(),
     )
 
 
@@ -181,15 +183,19 @@ def _cohesive_groups_help(said: str, found: dict[str, list[Comparison]]) -> Clai
     return Claim(
         said,
         f"A case is a request, a number of groups and a metric. {COUNTS} It holds if L-CBKM is higher in more "
-        "than half of the cases against each of L-Rand and L-BKM, in part if against one of them.",
+        "than half of the cases against each of L-Rand and L-BKM, in part if against one of them; it is not decided "
+        "if the ties could change that.",
         " ".join(each),
-        _most_often([tally(pairs).share for pairs in found.values()]),
+        _against_each([tally(pairs).verdict(whole=_MOST, part=_MOST) for pairs in found.values()]),
     )
 
 
-def _most_often(shares: Sequence[float]) -> Verdict:
-    ahead = [share > 1 / 2 for share in shares]
-    return "holds" if all(ahead) else "holds in part" if any(ahead) else "does not hold"
+def _against_each(verdicts: Sequence[Verdict]) -> Verdict:
+    if all(verdict == "holds" for verdict in verdicts):
+        return "holds"
+    if "holds" in verdicts:
+        return "holds in part"
+    return "not decided" if "not decided" in verdicts else "does not hold"
 
 
 def _groupings_meet(rows: Table) -> Claim | None:
