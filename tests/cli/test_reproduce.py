@@ -40,7 +40,8 @@ def test_every_experiment_can_be_named(run):
     ("words", "said"),
     [
         (("nothing",), "nothing"),
-        (("utility", "--seeds", 0), "--seeds"),
+        (("utility", "--seeds", 0), "wrong setting seeds"),
+        (("utility", "--name", "cells"), "can't name a folder"),
         (("utility", "--config", "missing.toml"), "missing.toml: can't be read"),
         (("utility", "--name", "../up"), "can't name a folder"),
     ],
@@ -58,6 +59,31 @@ def test_a_setting_that_is_not_there_is_named_with_those_that_are(run, data, tmp
     assert result.code == 2
     assert "there is no setting 'epoch'" in result.err
     assert "epochs" in result.err
+
+
+def test_more_groups_than_users_are_refused_before_any_work(run, data, tmp_path):
+    (tmp_path / "c.toml").write_text("groups = [1, 5000]\n")
+    result = run("reproduce", "utility", "--data", data, "--out", tmp_path / "out", "--config", tmp_path / "c.toml")
+    assert (result.code, result.out) == (1, "")
+    assert result.err == "erasable: there are only 40 users for 5000 groups: set groups to 40 or fewer\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_refused(run, data, tmp_path):
+    result = run("reproduce", "utility", "--data", data, "--out", data)
+    assert result.code == 2
+    assert f"--out {data} can't be made or written to" in result.err
+
+
+def test_a_result_of_another_kind_names_the_file_to_delete(run, data, tmp_path):
+    words = ("reproduce", "balance", "--data", data, "--out", tmp_path / "out", "--seeds", 1, "--workers", 1)
+    run(*words)
+    file = next((tmp_path / "out" / "cells").glob("*.json"))
+    kept = json.loads(file.read_text())
+    file.write_text(json.dumps({**kept, "result": {"something": "else"}}))
+    result = run(*words)
+    assert result.code == 1
+    assert f"cells/{file.name} is none of balance: delete the file" in result.err
 
 
 def test_missing_data_are_refused_before_any_work(run, tmp_path):
