@@ -1,9 +1,11 @@
 import csv
+from typing import get_args
 
 import pytest
 
 from erasable.data import ColumnNames
 from erasable.experiments import EXPERIMENTS, ExperimentSettings, Workforce, reproduce
+from erasable.experiments.experiment import Verdict
 from erasable.experiments.workbench import DataSource
 
 SETTINGS = ExperimentSettings(
@@ -38,7 +40,7 @@ def test_cells_tables_figures_and_a_report(run):
     assert {file.suffix for file in pictures} == {".png", ".svg"}
     assert {finding.experiment for finding in done.findings} == {"utility"}
     for finding in done.findings:
-        assert finding.claim.verdict in ("holds", "holds in part", "does not hold")
+        assert finding.claim.verdict in get_args(Verdict)
         assert finding.claim.measured in done.report.read_text()
 
 
