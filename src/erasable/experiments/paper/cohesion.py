@@ -194,7 +194,7 @@ def _draw_positions(axis: Any, found: Table, colour: str) -> None:  # noqa: ANN4
     )
     axis.set_xticks(places)
     axis.set_xlabel("position, highest ρ first")
-    axis.set_title(_title(found, "position"), fontsize=10)
+    axis.set_title(_title(found, "position"), fontsize=9)
 
 
 def _draw_interactions(axis: Any, found: Table, colour: str) -> None:  # noqa: ANN401 - as above
@@ -203,12 +203,12 @@ def _draw_interactions(axis: Any, found: Table, colour: str) -> None:  # noqa: A
     across = [places[row["seed"], row["position"]] for row in losses]
     axis.scatter(across, [row["value"] for row in losses], color=colour, alpha=0.7, linewidths=0)
     axis.set_xlabel("training interactions per user of the group")
-    axis.set_title(_title(found, "per user"), fontsize=10)
+    axis.set_title(_title(found, "per user"), fontsize=9)
 
 
 def _title(found: Table, metric: str) -> str:
     correlation = summary(correlations(found, metric, "loss")).mean
-    return f"{found[0]['grouping']}: rank correlation {correlation:.2f} (mean of seeds)"
+    return f"{found[0]['grouping']}: mean rank correlation {correlation:.2f}"
 
 
 EXPERIMENT = Experiment(
