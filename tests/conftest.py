@@ -1,5 +1,9 @@
 """The kit as fixtures: what tests of several units share, by the name of its module in tests/kit."""
 
+import os
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 
 import pytest
@@ -34,3 +38,23 @@ def reference() -> ModuleType:
 @pytest.fixture(scope="session")
 def tables() -> ModuleType:
     return _tables
+
+
+@pytest.fixture
+def swift_path(tmp_path):
+    """A folder in memory, where there is one: thousands of flushes take long on a busy disk."""
+    if not os.access("/dev/shm", os.W_OK):
+        yield tmp_path
+        return
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def copied():
+    """Copy a workspace, and return where to."""
+
+    def copy(source: Path, target: Path) -> Path:
+        return Path(shutil.copytree(source, target))
+
+    return copy

@@ -6,11 +6,14 @@ ErasableError
 ├── DataRefused              the input can't be read as interactions
 ├── Refused                  the request can't be carried out; nothing was changed
 │   ├── UnknownUser          the workspace holds nothing about that user
-│   └── UnknownInteraction   the user has no such interaction
+│   ├── UnknownInteraction   the user has no such interaction
+│   └── ResidueFound         an erasure is done, but something still holds the person: it is not certified
 ├── WorkspaceError           the folder is no workspace, or can't be used as it is
 │   ├── WorkspaceDamaged     a file is missing or is not what the manifest says
-│   └── WorkspaceBusy        another command is writing
-└── NotReproducible          the numeric environment differs from the one that learned
+│   ├── WorkspaceBusy        another command is writing
+│   └── DiskFull             there is no room for what would be written; what was there stays
+├── NotReproducible          the numeric environment differs from the one that learned
+└── Unfinished               stopped by its user after a step that can't be taken back; it can be gone on with
 """
 
 
@@ -42,6 +45,10 @@ class UnknownInteraction(Refused):
     """The user has no such interaction."""
 
 
+class ResidueFound(Refused):
+    """An erasure is done, but something still holds the person: it is not certified."""
+
+
 class WorkspaceError(ErasableError):
     """The folder is no workspace, or can't be used as it is."""
 
@@ -54,8 +61,16 @@ class WorkspaceBusy(WorkspaceError):
     """Another command is writing."""
 
 
+class DiskFull(WorkspaceError):
+    """There is no room for what would be written; what was there stays."""
+
+
 class NotReproducible(ErasableError):
     """The numeric environment differs from the one that learned."""
+
+
+class Unfinished(ErasableError):
+    """Stopped by its user after a step that can't be taken back; it can be gone on with."""
 
 
 _OUTCOMES: dict[type[ErasableError], tuple[int, int]] = {
@@ -65,8 +80,10 @@ _OUTCOMES: dict[type[ErasableError], tuple[int, int]] = {
     UnknownInteraction: (1, 404),
     Refused: (1, 409),
     WorkspaceBusy: (1, 503),
+    DiskFull: (1, 507),
     WorkspaceError: (1, 500),
     NotReproducible: (1, 409),
+    Unfinished: (130, 503),
     ErasableError: (1, 500),
 }
 

@@ -1,6 +1,9 @@
 """`erasable forget`: what it does and says, what it refuses, and what is left of the person."""
 
+import errno
 import json
+import re
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -8,7 +11,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from erasable.store import Workspace
+from erasable.proof import records_of
+from erasable.store import Workspace, files
 
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
 
@@ -49,16 +53,22 @@ class TestWhatIsSaid:
         assert found["reminder"] == REMINDER
 
     def test_words_say_the_same(self, run, shop):
-        first, second, third = run("forget", shop, "--user", users_at(shop, 1)[0]).out.splitlines()
+        user = users_at(shop, 1)[0]
+        first, second, third, fourth = run("forget", shop, "--user", user).out.splitlines()
         assert first.startswith("erased what 1 person asked for: trained 2 of 3 stages again, ")
         assert "% of the work of the whole chain (" in first
-        assert Path(second.removeprefix("certificate: ")).exists()
-        assert third == REMINDER
+        certificate = Path(second.removeprefix("certificate: "))
+        assert certificate.exists()
+        said, receipt = third.split(": ", 1)
+        assert said == "  receipt, kept nowhere (--receipts DIR writes it to a file)"
+        assert {**json.loads(receipt), "salt": ""} == {"request_id": certificate.stem, "user_id": user, "salt": ""}
+        assert fourth == REMINDER
 
     def test_several_people_get_a_certificate_each(self, run, shop):
         found = run("forget", shop, "--user", "ann", "--user", "bob", "--user", "ann", "--json").json
         assert len(set(found["certificates"])) == 2
-        assert sorted(found["certificates"]) == sorted(map(str, (shop / "certificates").iterdir()))
+        both = [Path(path).with_suffix(suffix) for path in found["certificates"] for suffix in (".json", ".html")]
+        assert sorted(both) == sorted((shop / "certificates").iterdir())
         assert run("status", shop, "--json").json["erasures"] == 2
 
     def test_a_file_names_people_and_some_of_their_items(self, run, shop, tmp_path):
@@ -109,18 +119,37 @@ class TestWhatIsLeft:
 
     def test_certificates_outlive_later_erasures_unchanged(self, run, shop):
         (first,) = run("forget", shop, "--user", "ann", "--json").json["certificates"]
-        content = Path(first).read_bytes()
+        both = [Path(first), Path(first).with_suffix(".html")]
+        content = [path.read_bytes() for path in both]
         run("forget", shop, "--user", "bob")
-        assert Path(first).read_bytes() == content
-        assert len(list((shop / "certificates").iterdir())) == 2
+        assert [path.read_bytes() for path in both] == content
+        assert len(list((shop / "certificates").iterdir())) == 4
 
-    def test_the_certificate_holds_no_personal_data(self, run, shop, facts):
+    def test_the_certificate_and_its_page_hold_no_personal_data(self, run, shop, facts):
         run("forget", shop, "--user", facts.long, "--user", "cat")
-        for path in (shop / "certificates").iterdir():
+        paths = sorted((shop / "certificates").iterdir())
+        assert [path.suffix for path in paths] == [".html", ".json"] * 2
+        for path in paths:
             text = path.read_text()
             assert facts.long not in text
-            assert '"cat"' not in text
-            assert json.loads(text)["request_id"] == path.stem
+            assert not re.search(r"\bcat\b", text)
+            assert path.stem in text
+        assert all(json.loads(path.read_text())["request_id"] == path.stem for path in paths[1::2])
+
+    def test_who_asked_is_not_kept_once_it_is_done(self, run, shop, facts):
+        receipt = run("forget", shop, "--user", facts.long, "--json").json["receipts"][0]
+        assert list(shop.glob("pending*")) == []
+        for secret in (facts.long, receipt["salt"]):
+            assert secret.encode() not in all_bytes(shop)
+
+    def test_the_erasure_is_recorded_with_its_certificates_and_nobody_is_named(self, run, shop, facts):
+        found = run("forget", shop, "--user", facts.long, "--user", "cat", "--json").json
+        (audit,) = shop.glob("audit-*")
+        learned, forgotten = records_of(audit.read_bytes())
+        assert (learned["what"], forgotten["what"], forgotten["version"]) == ("learn", "forget", 2)
+        assert sorted(forgotten["certificates"]) == sorted(Path(path).stem for path in found["certificates"])
+        assert facts.long not in audit.read_text()
+        assert not re.search(r"\bcat\b", audit.read_text())
 
 
 class TestRefused:
@@ -156,18 +185,66 @@ class TestRefused:
         assert content_of(shop) == before
 
 
+class TestNoRoom:
+    def test_it_is_refused_before_anything_is_trained(self, run, shop, content_of, monkeypatch):
+        before = content_of(shop)
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9 - 20_000, 20_000))
+        result = run("forget", shop, "--user", "ann", "--json")
+        assert (result.code, result.out) == (1, "")
+        assert f"the disk is full at {shop} (about 0.1 MB are needed and 0.1 MB are free)" in result.err
+        assert content_of(shop) == before
+
+    def test_a_disk_that_fills_up_on_the_way_leaves_the_workspace_as_it_was(self, run, shop, content_of, monkeypatch):
+        def full(kind, path):
+            if kind == "write" and path.suffix == ".safetensors":
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        before = content_of(shop)
+        with monkeypatch.context() as patch:
+            patch.setattr(files, "before_change", full)
+            result = run("forget", shop, "--user", "ann")
+        assert (result.code, result.out) == (1, "")
+        assert re.search(
+            r"disk is full at .* \([\d.]+ MB are needed and [\d,.]+ MB are free\): what was there", result.err
+        )
+        assert content_of(shop) == before
+        assert run("forget", shop, "--user", "ann").code == 0
+
+
+class TestStopped:
+    def test_ctrl_c_again_and_again_while_the_new_version_takes_its_place_damages_nothing(self, run, shop, monkeypatch):
+        """The manifest is in its place, the command is stopped before it knows, and then again while it tidies up."""
+        seen = []
+
+        def interrupt(kind, path):
+            seen.append((kind, path.name))
+            in_place = seen.count(("replace", "manifest.json")) == 2
+            if in_place and kind in ("flush folder", "write") and (kind, "stop") not in seen:
+                seen.append((kind, "stop"))
+                raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(files, "before_change", interrupt)
+            assert run("forget", shop, "--user", "ann").code == 130
+        assert ("flush folder", "stop") in seen
+        assert run("verify", shop).code == 0
+        assert run("forget", shop, "--resume").code == 0
+        found = run("status", shop, "--json").json
+        assert (found["users"], found["version"], found["pending"], found["erasures"]) == (7, 2, 0, 1)
+
+
 class TestIgnoreUnknown:
     def test_known_people_are_forgotten_and_the_rest_left_out(self, run, shop):
         result = run("forget", shop, "--user", "zoe", "--user", "ann", "--ignore-unknown")
         assert result.code == 0
         assert "erased what 1 person asked for" in result.out
-        assert "left out 1 person: nothing is held of what was named" in result.out
+        assert "left out 1 request: nothing is held of what was named" in result.out
         assert run("show", shop, "--user", "ann").code == 1
 
     def test_if_nobody_is_known_not_a_byte_changes(self, run, shop, content_of):
         before = content_of(shop)
         result = run("forget", shop, "--user", "zoe", "--ignore-unknown")
-        assert (result.code, result.out) == (0, "left out 1 person: nothing is held of what was named\n")
+        assert (result.code, result.out) == (0, "left out 1 request: nothing is held of what was named\n")
         found = run("forget", shop, "--user", "zoe", "--ignore-unknown", "--json").json
         assert (found["certificates"], found["stages_rerun"], found["stages_total"]) == ([], 0, 3)
         assert (found["cost_ratio"], found["left_out"]) == (0, 1)

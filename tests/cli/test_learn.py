@@ -7,7 +7,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from erasable.proof.suppression import Suppression, add_requests
 from erasable.store import Workspace
+from erasable.unlearning import Request
 
 HEADER = "user_id,item_id,rating\n"
 FINE = HEADER + "ann,a,1\nann,b,2\nbob,a,5\ncat,c,3\n"
@@ -54,6 +56,7 @@ class TestWhatIsLearned:
             "seconds": 0,
             "held_out": 0,
             "rating_scale": "1–5",
+            "suppressed": 0,
         }
         assert found["seconds"] > 0
 
@@ -344,3 +347,73 @@ def test_ids_are_kept_exactly_as_written(run, tmp_path):
     found = run("recommend", tmp_path / "shop", "--all", "--json").json["recommendations"]
     assert [one["user_id"] for one in found] == [" 7", "007", "7", "Ä"]
     assert {item["item_id"] for item in found[1]["items"]} == {"1", "1.0", "[red]"}
+
+
+class TestSuppressed:
+    @pytest.fixture
+    def options(self, tmp_path):
+        """The options for a suppression list that knows cat, and one interaction of ann."""
+        for folder in ("lists", "keys"):
+            (tmp_path / folder).mkdir()
+        places = Suppression(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key")
+        add_requests(places, [Request("cat"), Request("ann", ("b",))])
+        return "--suppression", places.list, "--suppression-key", places.key
+
+    def test_an_old_file_with_an_erased_person_is_refused_and_nothing_is_left(self, learn, options, tmp_path):
+        result = learn(FINE, "--groups", 2, "--json", *options)
+        assert (result.code, result.out) == (1, "")
+        assert "input.csv: holds what was erased and must not be learned again (people: 1, single" in result.err
+        assert "give --drop-suppressed to leave them out" in result.err
+        assert result.err.count("\n") == 1
+        assert not (tmp_path / "shop").exists()
+
+    def test_left_out_gives_the_checkpoints_of_a_file_that_never_had_them(self, learn, run, options, tmp_path):
+        result = learn(FINE, "--groups", 2, "--drop-suppressed", *options)
+        first, second, _ = result.out.splitlines()
+        assert first.startswith("learned 2 users, 1 item, 2 interactions in 2 groups (")
+        assert second == "left out 2 people and single interactions on the suppression list"
+        (tmp_path / "never.csv").write_text(HEADER + "ann,a,1\nbob,a,5\n")
+        run("learn", tmp_path / "never.csv", "--into", tmp_path / "never", "--epochs", 1, "--groups", 2)
+        assert checkpoints(tmp_path / "shop") == checkpoints(tmp_path / "never")
+        assert len(checkpoints(tmp_path / "never")) == 2
+
+    def test_json_says_how_many_were_left_out(self, learn, options):
+        found = learn(FINE, "--groups", 2, "--drop-suppressed", "--json", *options).json
+        assert (found["users"], found["suppressed"]) == (2, 2)
+
+    def test_one_who_is_left_out_is_no_plural(self, learn, options):
+        said = learn(FINE.replace("ann,b,2\n", ""), "--groups", 2, "--drop-suppressed", *options).out
+        assert "left out 1 person or single interaction on the suppression list\n" in said
+
+    def test_nothing_is_said_of_a_list_that_names_nobody_in_the_file(self, learn, options):
+        assert "left out" not in learn(HEADER + "ann,a,1\nbob,a,5\n", "--groups", 2, *options).out
+
+    @pytest.mark.parametrize(
+        ("kept", "extra", "said"),
+        [
+            (slice(0, 2), (), "--suppression needs its key: give --suppression-key KEY too"),
+            (slice(2, 4), (), "--suppression-key needs its list: give --suppression LIST too"),
+            (slice(0, 0), ("--drop-suppressed",), "--drop-suppressed needs a list: give --suppression LIST and"),
+        ],
+    )
+    def test_one_option_without_the_other_is_wrong_use(self, learn, options, tmp_path, kept, extra, said):
+        result = learn(FINE, "--groups", 2, *options[kept], *extra)
+        assert (result.code, result.out) == (2, "")
+        assert said in result.err
+        assert not (tmp_path / "shop").exists()
+
+    @pytest.mark.parametrize(
+        ("number", "name", "said"),
+        [
+            (1, "lists/typo.json", "typo.json: there is no suppression list"),
+            (3, "keys/typo.key", "typo.key: the key of the suppression list is missing"),
+            (3, "lists/erased.key", "keep the key apart"),
+        ],
+    )
+    def test_a_list_or_key_that_does_not_fit_is_refused(self, learn, options, tmp_path, number, name, said):
+        wrong = [tmp_path / name if place == number else option for place, option in enumerate(options)]
+        result = learn(FINE, "--groups", 2, "--drop-suppressed", *wrong)
+        assert (result.code, result.out) == (1, "")
+        assert said in result.err
+        assert result.err.count("\n") == 1
+        assert not (tmp_path / "shop").exists()

@@ -6,9 +6,7 @@ import pytest
 @pytest.mark.parametrize(
     "words",
     [
-        ("scan", "shop", "--user", "ann"),
-        ("scan",),
-        ("audit", "shop"),
+        ("serve",),
         ("serve", "shop", "--port", "80"),
         ("token", "add", "--name", "worker", "--json"),
     ],

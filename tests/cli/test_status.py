@@ -1,8 +1,10 @@
 """`erasable status`: what a workspace holds."""
 
+from erasable.proof import public_key_of
 
-def test_json_after_learning(run, learned):
-    assert run("status", learned, "--json").json == {
+
+def test_json_after_learning(run, shop):
+    assert run("status", shop, "--json").json == {
         "users": 8,
         "items": 6,
         "interactions": 27,
@@ -15,8 +17,30 @@ def test_json_after_learning(run, learned):
         "rating_scale": "1–5",
         "erasures": 0,
         "version": 1,
+        "pending": 0,
+        "records": 1,
+        "public_key": public_key_of((shop / "signing-key.txt").read_bytes()),
         "leftovers": [],
     }
+
+
+def test_every_learning_has_its_own_key_and_keeps_it(run, shop, ratings_file, tmp_path):
+    key = run("status", shop, "--json").json["public_key"]
+    run("forget", shop, "--user", "ann")
+    run("verify", shop)
+    assert run("status", shop, "--json").json["public_key"] == key
+    assert bytes.fromhex(key) != bytes.fromhex((shop / "signing-key.txt").read_text())
+    run("learn", ratings_file, "--into", tmp_path / "other", "--groups", 3, "--epochs", 1)
+    assert run("status", tmp_path / "other", "--json").json["public_key"] != key
+
+
+def test_each_learn_forget_and_verify_is_a_record_and_a_refusal_is_none(run, shop):
+    run("forget", shop, "--user", "ann", "--user", "bob")
+    run("verify", shop)
+    run("forget", shop, "--user", "zoe")
+    run("forget", shop, "--user", "zoe", "--ignore-unknown")
+    run("forget", shop, "--resume")
+    assert run("status", shop, "--json").json["records"] == 3
 
 
 def test_forgetting_is_counted_by_people_and_by_versions(run, shop):
@@ -43,4 +67,6 @@ def test_words_say_one_thing_a_line_and_begin_at_once(run, learned):
     lines = run("status", learned).out.splitlines()
     assert lines[0] == "users         8"
     assert "rating scale  1–5" in lines
-    assert len(lines) == 12
+    assert "pending       0" in lines
+    assert [line.split()[:2] for line in lines[-2:]] == [["records", "1"], ["public", "key"]]
+    assert len(lines) == 15

@@ -1,17 +1,22 @@
-"""`erasable verify`: identical, different, or not to be told here; and certificates."""
+"""`erasable verify`: identical, different, damaged, or not to be told here; and what is recorded of it."""
 
+import errno
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from erasable import fingerprint
-from erasable.store import Workspace
+from erasable.operations import DiskHome, forget
+from erasable.proof import records_of
+from erasable.store import Workspace, files
 from erasable.store.checkpoints import encode_checkpoint
 from erasable.store.manifest import decode_manifest, encode_manifest
 from erasable.training import Checkpoint, numeric_environment
+from erasable.unlearning import Request
 
 
 def rewrite_manifest(folder, **changes):
@@ -22,6 +27,11 @@ def rewrite_manifest(folder, **changes):
 
 def manifest_of(folder):
     return decode_manifest((folder / "manifest.json").read_bytes(), "manifest.json")
+
+
+def records_in(folder):
+    (audit,) = folder.glob("audit-*")
+    return records_of(audit.read_bytes())
 
 
 def replace_checkpoint(folder, position, name):
@@ -43,14 +53,16 @@ def move_elsewhere(folder):
 
 
 class TestIdentical:
-    def test_after_learning(self, run, learned):
-        result = run("verify", learned, "--json")
+    def test_after_learning(self, run, shop):
+        result = run("verify", shop, "--json")
         assert (result.code, result.err) == (0, "")
         # Three stages; an NMF checkpoint has ten arrays.
         assert result.json == {
             "identical": True,
             "compared": 30,
             "reason": "a replay from scratch on the data that is left gives the same bytes",
+            "stages_replayed": 3,
+            "recorded": True,
         }
 
     def test_after_forgetting_people_and_items_in_several_calls(self, run, shop):
@@ -63,12 +75,122 @@ class TestIdentical:
             "identical: a replay from scratch on the data that is left gives the same bytes (30 arrays compared)\n"
         )
 
-    def test_on_one_thread_and_on_two(self, run, learned):
-        assert run("verify", learned, "--threads", 1).code == run("verify", learned, "--threads", 2).code == 0
+    def test_on_one_thread_and_on_two(self, run, shop):
+        assert run("verify", shop, "--threads", 1).code == run("verify", shop, "--threads", 2).code == 0
 
-    def test_nothing_is_changed(self, run, shop, content_of):
-        before = content_of(shop)
+    def test_nothing_is_changed_but_the_record(self, run, shop, content_of):
+        before, stamp = content_of(shop), manifest_of(shop).version
         run("verify", shop)
+        after = content_of(shop)
+        changed = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+        assert {name.split("-")[0] for name in changed} == {"manifest.json", "audit"}
+        assert sum(name.startswith("audit") for name in after) == 1
+        assert manifest_of(shop).version == stamp
+
+    def test_a_forget_that_comes_between_is_no_fault(self, run, shop, monkeypatch):
+        """The replay works on a copy, so that nobody waits for it; what it finds is recorded afterwards."""
+        verifying = sys.modules["erasable.operations.verify"]
+        replay = verifying.replay
+
+        def replay_late(*arguments):
+            forget(DiskHome(shop), [Request("ann")])
+            return replay(*arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(verifying, "replay", replay_late)
+            assert run("verify", shop, "--json").json["identical"] is True
+        assert [(one["what"], one["version"]) for one in records_in(shop)] == [
+            ("learn", 1),
+            ("forget", 2),
+            ("verify", 1),
+        ]
+        assert run("verify", shop, "--json").json["identical"] is True
+
+
+class TestRecord:
+    def test_each_verification_is_recorded_with_its_outcome(self, run, shop):
+        assert run("verify", shop, "--json").json["recorded"] is True
+        first, second = records_in(shop)
+        assert (first["what"], second["what"], second["number"], second["previous"]) == (
+            *("learn", "verify", 2),
+            first["hash"],
+        )
+        facts = {name: second[name] for name in ("version", "state", "identical", "compared", "stages")}
+        assert facts == {"version": 1, "state": first["state"], "identical": True, "compared": 30, "stages": 3}
+        run("verify", shop)
+        assert len(records_in(shop)) == run("status", shop, "--json").json["records"] == 3
+
+    def test_a_difference_is_recorded_too(self, run, shop):
+        replace_checkpoint(shop, 1, "shared.item")
+        found = run("verify", shop, "--json").json
+        assert (found["identical"], found["recorded"]) == (False, True)
+        assert records_in(shop)[-1]["identical"] is False
+
+    def test_what_can_not_be_told_or_is_damaged_is_not_recorded(self, run, shop, content_of):
+        move_elsewhere(shop)
+        before = content_of(shop)
+        assert run("verify", shop, "--json").json["recorded"] is False
+        next(shop.glob("data/*")).write_bytes(b"bad")
+        before[next(name for name in before if (shop / name).read_bytes() != before[name])] = b"bad"
+        assert run("verify", shop, "--json").json["recorded"] is False
+        assert content_of(shop) == before
+
+    def test_a_record_that_was_changed_is_found_even_if_every_hash_of_the_store_is_right(self, run, shop):
+        run("forget", shop, "--user", "ann")
+        name = manifest_of(shop).audit
+        content = (shop / name).read_bytes().replace(b'"what":"learn"', b'"what":"lease"')
+        (shop / name).write_bytes(content)
+        rewrite_manifest(shop, files={**manifest_of(shop).files, name: fingerprint.of_bytes(content)})
+        result = run("verify", shop, "--json")
+        assert (result.code, result.json["identical"]) == (1, False)
+        assert result.json["reason"] == "the audit chain: record 1 was changed"
+
+
+class TestNothingCanBeWritten:
+    @pytest.fixture
+    def read_only(self, shop, monkeypatch) -> Path:
+        """A workspace on a disk that can't be written to."""
+
+        def refuse(kind, path):
+            raise OSError(errno.EROFS, "Read-only file system")
+
+        monkeypatch.setattr(files, "before_change", refuse)
+        return shop
+
+    def test_it_is_verified_all_the_same_and_said_that_it_was_not_recorded(self, run, read_only, content_of):
+        before = content_of(read_only)
+        result = run("verify", read_only, "--json")
+        assert (result.code, result.err) == (0, "")
+        assert (result.json["identical"], result.json["compared"], result.json["recorded"]) == (True, 30, False)
+        assert content_of(read_only) == before
+
+    def test_a_difference_is_found_there_too(self, run, shop, read_only):
+        replace_checkpoint(read_only, 1, "shared.item")
+        result = run("verify", read_only, "--json")
+        assert (result.code, result.json["identical"], result.json["recorded"]) == (1, False, False)
+
+    def test_files_of_an_earlier_version_that_can_not_be_removed_are_a_fault(self, run, read_only):
+        (read_only / "checkpoints" / "old.safetensors").write_bytes(b"left over")
+        result = run("verify", read_only, "--json")
+        assert (result.code, result.err) == (1, "")
+        assert (result.json["identical"], result.json["compared"]) == (False, 0)
+        assert "checkpoints/old.safetensors" in result.json["reason"]
+
+    def test_while_another_command_is_writing_it_is_verified_and_not_recorded(self, run, shop):
+        with Workspace.writing(shop):
+            result = run("verify", shop, "--json")
+        assert (result.code, result.json["identical"], result.json["recorded"]) == (0, True, False)
+        assert len(records_in(shop)) == 1
+
+    def test_a_disk_that_is_full_changes_no_verdict(self, run, shop, monkeypatch, content_of):
+        def full(kind, path):
+            if kind == "write":
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        before = content_of(shop)
+        monkeypatch.setattr(files, "before_change", full)
+        result = run("verify", shop, "--json")
+        assert (result.code, result.json["identical"], result.json["recorded"]) == (0, True, False)
         assert content_of(shop) == before
 
 
@@ -107,13 +229,6 @@ class TestDifferent:
         result = run("verify", shop, "--json")
         assert result.code == 1
         assert "the data held do not give the checkpoint" in result.json["reason"]
-
-    def test_a_checkpoint_that_is_merely_damaged_is_refused(self, run, shop):
-        path = next(shop.glob("checkpoints/*.safetensors"))
-        path.write_bytes(path.read_bytes()[:-1] + b"\x01")
-        result = run("verify", shop, "--json")
-        assert (result.code, result.out) == (1, "")
-        assert f"{path} is damaged" in result.err
 
 
 class TestElsewhere:
@@ -168,41 +283,3 @@ class TestElsewhere:
     @pytest.mark.parametrize("command", ["recommend", "show", "plan"])
     def test_reading_goes_on(self, run, moved, command):
         assert run(command, moved, "--user", "ann").code == 0
-
-
-class TestCertificate:
-    @pytest.fixture
-    def issued(self, run, shop) -> Path:
-        return Path(run("forget", shop, "--user", "ann", "--json").json["certificates"][0])
-
-    def test_one_that_was_issued_here_is_recognised_wherever_it_lies(self, run, shop, issued, tmp_path):
-        copy = Path(shutil.copy(issued, tmp_path / "copy.json"))
-        for place in (issued, copy):
-            assert run("verify", shop, "--certificate", place).code == 0
-
-    def test_an_older_one_stays_valid(self, run, shop, issued):
-        run("forget", shop, "--user", "bob")
-        assert run("verify", shop, "--certificate", issued).code == 0
-
-    def test_a_foreign_or_changed_one_is_not(self, run, shop, issued, tmp_path):
-        changed = tmp_path / "changed.json"
-        changed.write_bytes(issued.read_bytes().replace(b"all data", b"some data"))
-        foreign = tmp_path / "foreign.json"
-        foreign.write_text("{}")
-        for place in (changed, foreign):
-            result = run("verify", shop, "--certificate", place, "--json")
-            assert (result.code, result.err) == (1, "")
-            assert result.json["identical"] is False
-            assert f"{place} is not a certificate of this workspace, or was changed" in result.json["reason"]
-
-    def test_one_that_was_changed_in_its_place_is_damage(self, run, shop, issued):
-        issued.write_bytes(issued.read_bytes().replace(b"all data", b"some data"))
-        result = run("verify", shop, "--certificate", issued)
-        assert (result.code, result.out) == (1, "")
-        assert f"{issued} is damaged" in result.err
-
-    @pytest.mark.parametrize("place", ["nowhere.json", "."])
-    def test_one_that_can_not_be_read_is_wrong_use(self, run, learned, tmp_path, place):
-        result = run("verify", learned, "--certificate", tmp_path / place)
-        assert (result.code, result.out) == (2, "")
-        assert "can't be read: give --certificate a file of the folder certificates" in result.err

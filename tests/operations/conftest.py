@@ -111,7 +111,7 @@ def snapshot():
                 arrays=arrays,
                 groups=[group.digest() for group in state.knowledge.groups],
                 held_out=state.knowledge.held_out.digest(),
-                version=session.version,
+                version=session.stamp.version,
                 erasures=session.erasures,
                 certificates=dict(session.issued()),
             )

@@ -1,13 +1,17 @@
 """Plan and forget, in memory and on disk."""
 
 import json
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from erasable.errors import Refused, UnknownInteraction, UnknownUser
-from erasable.operations import DiskHome, MemoryHome, Work, forget, learn, plan, plan_random
+from erasable.errors import NotReproducible, Refused, UnknownInteraction, UnknownUser
+from erasable.operations import DiskHome, MemoryHome, Outside, Work, forget, learn, plan, plan_random, verify
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import Inputs
+from erasable.proof import read_certificate, read_receipt
+from erasable.training import numeric_environment
 from erasable.unlearning import Request
 
 
@@ -16,19 +20,40 @@ def users_at(home, position):
         return session.state().knowledge.groups[position].users.texts()
 
 
-def test_what_is_left_is_what_learning_without_the_person_gives(home, learned, as_table, ratings, config, snapshot):
+def held(home) -> SimpleNamespace:
+    """Return everything that a home holds: arrays byte by byte, data, version and papers."""
+    with home.reading() as session:
+        state = session.state()
+        checkpoints = [session.checkpoints.get(link.fingerprint).arrays() for link in state.chain]
+        return SimpleNamespace(
+            names=[link.fingerprint for link in state.chain],
+            arrays=[{name: array.tobytes() for name, array in arrays.items()} for arrays in checkpoints],
+            groups=[group.digest() for group in state.knowledge.groups],
+            held_out=state.knowledge.held_out.digest(),
+            stamp=session.stamp,
+            papers=session.papers(),
+            certificates=dict(session.issued()),
+        )
+
+
+def certificates_of(home) -> list[dict]:
+    with home.reading() as session:
+        return [json.loads(content) for name, content in session.issued().items() if name.endswith(".json")]
+
+
+def test_what_is_left_is_what_learning_without_the_person_gives(home, learned, as_table, ratings, config):
     user = users_at(home, 1)[0]
     forget(home, [Request(user)])
     scratch = MemoryHome()
     table = as_table({other: has for other, has in ratings.items() if other != user})
     with scratch.writing() as session:
         learn_into(session, table, config, Inputs(groups_from=learned, catalogue=learned), Work(1))
-    found, expected = snapshot(home), snapshot(scratch)
+    found, expected = held(home), held(scratch)
     assert (found.names, found.arrays) == (expected.names, expected.arrays)
     assert (found.groups, found.held_out) == (expected.groups, expected.held_out)
 
 
-def test_one_call_and_several_lead_to_the_same(table, config, tmp_path, snapshot):
+def test_one_call_and_several_lead_to_the_same(table, config, tmp_path):
     ways = {
         "together": [[Request("ann"), Request("bob", ("a", "d")), Request("cat")]],
         "apart": [[Request("cat")], [Request("bob", ("d",))], [Request("ann")], [Request("bob", ("a",))]],
@@ -38,10 +63,10 @@ def test_one_call_and_several_lead_to_the_same(table, config, tmp_path, snapshot
         learn(table, tmp_path / name, config)
         for requests in calls:
             forget(DiskHome(tmp_path / name), requests)
-        found[name] = snapshot(DiskHome(tmp_path / name))
+        found[name] = held(DiskHome(tmp_path / name))
     assert found["together"].arrays == found["apart"].arrays
     assert found["together"].names == found["apart"].names
-    assert (found["together"].version, found["apart"].version) == (2, 5)
+    assert (found["together"].stamp.version, found["apart"].stamp.version) == (2, 5)
 
 
 def test_forgetting_does_what_was_planned(home):
@@ -50,7 +75,8 @@ def test_forgetting_does_what_was_planned(home):
     done = forget(home, requests)
     assert (planned.rerun, planned.stages_total) == ((1, 2), 3)
     assert (done.stages_rerun, done.stages_total, done.cost_ratio) == (2, 3, planned.cost_ratio)
-    assert len(done.certificates) == 2
+    assert done.chain_ratio == planned.chain_ratio
+    assert (len(done.certificates), done.left_out, done.dropped, done.finished) == (2, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -62,23 +88,23 @@ def test_forgetting_does_what_was_planned(home):
         ([Request("bob"), Request("ann", ("nothing",))], UnknownInteraction),
     ],
 )
-def test_what_is_refused_changes_nothing(home, snapshot, requests, error):
-    before = snapshot(home)
+def test_what_is_refused_changes_nothing(home, requests, error):
+    before = held(home)
     with pytest.raises(error):
         forget(home, requests)
     with pytest.raises(error):
         plan(home, requests)
-    assert snapshot(home) == before
+    assert held(home) == before
 
 
-def test_unknown_people_may_be_left_out(home, snapshot):
+def test_unknown_people_may_be_left_out(home):
     some = forget(home, [Request("zoe"), Request("ann"), Request("yan")], ignore_unknown=True)
     assert (len(some.certificates), some.left_out) == (1, 2)
-    before = snapshot(home)
+    before = held(home)
     nothing = forget(home, [Request("zoe"), Request("bob", ("f",))], ignore_unknown=True)
-    assert (nothing.certificates, nothing.left_out) == ((), 2)
+    assert (nothing.certificates, nothing.receipts, nothing.left_out) == ((), (), 2)
     assert (nothing.stages_rerun, nothing.stages_total, nothing.cost_ratio) == (0, 3, 0.0)
-    assert snapshot(home) == before
+    assert held(home) == before
 
 
 def test_items_that_are_not_held_may_be_left_out(home):
@@ -87,12 +113,90 @@ def test_items_that_are_not_held_may_be_left_out(home):
         assert session.state().knowledge.items_of("bob") == {"b", "d"}
 
 
-def test_a_certificate_says_which_stages_were_kept(home, snapshot):
+def test_without_a_request_and_with_nothing_begun_nothing_is_done(home):
+    before = held(home)
+    done = forget(home, [])
+    assert (done.certificates, done.receipts, done.finished, done.stages_total) == ((), (), 0, 3)
+    assert held(home) == before
+
+
+def test_a_certificate_says_which_stages_were_kept(home):
     done = forget(home, [Request(users_at(home, 1)[0])])
-    (content,) = snapshot(home).certificates.values()
-    facts = json.loads(content)
+    (facts,) = certificates_of(home)
     assert [link["kept"] for link in facts["chain"]] == [True, False, False]
     assert (facts["stages_rerun"], facts["cost_ratio"]) == (2, done.cost_ratio)
+
+
+def test_the_certificates_of_one_call_share_all_but_who_asked(home):
+    forget(home, [Request("ann"), Request("bob", ("a",))])
+    one, other = certificates_of(home)
+    differing = {name for name in one if one[name] != other[name]}
+    assert differing - {"times"} == {"request_id", "scope", "subject", "signature"}
+    assert one["version"] == 2
+
+
+def test_a_home_in_memory_has_no_files_to_search_and_one_on_disk_has(home):
+    forget(home, [Request("ann")])
+    (facts,) = certificates_of(home)
+    assert (facts["scan"] is None) == isinstance(home, MemoryHome)
+
+
+class TestReceipts:
+    def test_each_person_gets_one_that_opens_the_certificate_of_the_same_place(self, home):
+        asked = [Request("ann"), Request("bob", ("a", "b")), Request("bob", ("d",)), Request("cat")]
+        done = forget(home, asked)
+        assert [(one.user_id, one.items) for one in done.receipts] == [
+            ("ann", None),
+            ("bob", ("a", "b", "d")),
+            ("cat", None),
+        ]
+        with home.reading() as session:
+            issued = session.issued()
+        certificates = [read_certificate(issued[Path(place).name]) for place in done.certificates]
+        opened = [[receipt.opens(one) for one in certificates] for receipt in done.receipts]
+        assert opened == [[True, False, False], [False, True, False], [False, False, True]]
+
+    def test_they_may_be_written_into_a_folder_for_their_owner_alone(self, home, tmp_path):
+        folder = tmp_path / "receipts"
+        for _ in range(2):
+            user = users_at(home, 0)[0]
+            done = forget(home, [Request(user)], outside=Outside(receipts=folder))
+            path = folder / f"{done.receipts[0].request_id}.json"
+            assert read_receipt(path.read_bytes()) == done.receipts[0]
+            assert path.stat().st_mode & 0o777 == 0o600
+        assert len(list(folder.iterdir())) == 2
+
+    def test_without_a_folder_none_is_written(self, home, tmp_path):
+        before = {*tmp_path.rglob("*.json")}
+        done = forget(home, [Request("ann")])
+        written = {*tmp_path.rglob("*.json")} - before
+        assert not [path for path in written if done.receipts[0].salt in path.read_text()]
+
+
+class TestAnotherNumericEnvironment:
+    @pytest.fixture
+    def elsewhere(self, table, config):
+        """A home that seems to have learned on another machine."""
+        home = MemoryHome()
+        with home.writing() as session:
+            learn_into(session, table, config, Inputs(), Work(1))
+        with home.reading() as session:
+            session.environment["machine"] = "abacus"
+        return home
+
+    def test_is_refused_and_changes_nothing(self, elsewhere):
+        before = held(elsewhere)
+        with pytest.raises(NotReproducible, match=r"machine is .* here and was abacus.*give --rerun"):
+            forget(elsewhere, [Request("ann")])
+        assert held(elsewhere) == before
+
+    def test_may_train_everything_again(self, elsewhere):
+        done = forget(elsewhere, [Request(users_at(elsewhere, 2)[0])], rerun=True)
+        assert (done.stages_rerun, done.stages_total) == (3, 3)
+        (facts,) = certificates_of(elsewhere)
+        assert [stage["kept"] for stage in facts["chain"]] == [False, False, False]
+        assert facts["environment"] == numeric_environment()
+        assert verify(elsewhere).identical is True
 
 
 def test_a_random_plan_is_for_that_many_users_and_repeats(home):
@@ -101,3 +205,10 @@ def test_a_random_plan_is_for_that_many_users_and_repeats(home):
     assert (everyone.samples, everyone.samples_retrain, everyone.cost_ratio) == (0, 0, 0.0)
     with pytest.raises(Refused, match="there are only 6 users"):
         plan_random(home, 7)
+
+
+def test_planning_changes_nothing(home):
+    before = held(home)
+    plan(home, [Request("ann")])
+    plan_random(home, 3)
+    assert held(home) == before

@@ -1,5 +1,8 @@
 """Homes: memory and disk behave alike."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from erasable.errors import WorkspaceBusy, WorkspaceError, WrongUse
@@ -10,45 +13,106 @@ from erasable.training import numeric_environment
 from erasable.unlearning import Request
 
 
-def test_both_homes_hold_the_same_bytes(learned, table, config, snapshot, home):
-    on_disk, here = snapshot(DiskHome(learned)), snapshot(home)
-    assert (here.names, here.arrays) == (on_disk.names, on_disk.arrays)
-    assert (here.groups, here.held_out) == (on_disk.groups, on_disk.held_out)
-
-
-def test_a_home_that_has_learned_is_at_its_first_version(home, snapshot):
-    found = snapshot(home)
-    assert (found.version, found.erasures, found.certificates) == (1, 0, {})
+def bytes_of(home):
+    """Return the names, arrays and data that a home holds, byte by byte."""
     with home.reading() as session:
+        state = session.state()
+        arrays = {link.fingerprint: session.checkpoints.get(link.fingerprint).arrays() for link in state.chain}
+        return (
+            {name: {of: array.tobytes() for of, array in stage.items()} for name, stage in arrays.items()},
+            [group.digest() for group in state.knowledge.groups],
+            state.knowledge.held_out.digest(),
+        )
+
+
+def certificates_of(home):
+    with home.reading() as session:
+        return dict(session.issued())
+
+
+def test_both_homes_hold_the_same_bytes(learned, home):
+    assert bytes_of(home) == bytes_of(DiskHome(learned))
+
+
+def test_a_home_that_has_learned_is_at_its_first_version(home):
+    with home.reading() as session:
+        assert (session.stamp.version, len(session.stamp.salt)) == (1, 64)
+        assert (session.erasures, session.issued(), session.leftovers, session.damaged()) == (0, {}, (), [])
+        assert session.pending_files == ()
         assert session.environment == numeric_environment()
 
 
-def test_a_commit_adds_certificates_and_drops_what_it_replaces(home, snapshot):
+def test_a_commit_adds_certificates_and_drops_what_it_replaces(home):
     with home.reading() as session:
-        before, salt = session.state(), session.next_salt
+        before, stamp = session.state(), session.stamp
         user = before.knowledge.groups[0].users[0]
     forget(home, [Request(user)])
-    found = snapshot(home)
-    assert (found.version, found.erasures) == (2, 1)
     with home.writing() as session:
+        assert (session.stamp.version, session.erasures) == (2, 1)
         assert not any(link.fingerprint in session.checkpoints for link in before.chain)
         assert all(link.fingerprint in session.checkpoints for link in session.state().chain)
-        assert session.next_salt != salt
-        assert len(session.next_salt) == 64
+        assert session.stamp.salt != stamp.salt
+        assert len(session.stamp.salt) == 64
 
 
-def test_certificates_of_earlier_erasures_stay_as_they_are(home, snapshot):
+def test_each_certificate_has_a_page_for_people(home):
+    done = forget(home, [Request("ann"), Request("bob")])
+    found = certificates_of(home)
+    names = {Path(place).stem for place in done.certificates}
+    assert {*found} == {f"{name}.{kind}" for name in names for kind in ("json", "html")}
+
+
+def test_certificates_of_earlier_erasures_stay_as_they_are(home):
     forget(home, [Request("ann")])
-    first = snapshot(home).certificates
+    first = certificates_of(home)
     forget(home, [Request("bob"), Request("cat")])
-    found = snapshot(home)
-    assert (len(first), len(found.certificates), found.erasures) == (1, 3, 3)
-    assert first.items() <= found.certificates.items()
+    found = certificates_of(home)
+    with home.reading() as session:
+        assert session.erasures == 3
+    assert (len(first), len(found)) == (2, 6)
+    assert first.items() <= found.items()
 
 
 def test_places_of_certificates(tmp_path):
-    assert DiskHome(tmp_path).certificate_place("x") == str(tmp_path / "certificates" / "x.json")
-    assert MemoryHome().certificate_place("x") == "x"
+    assert DiskHome(tmp_path).certificate_place("x.json") == str(tmp_path / "certificates" / "x.json")
+    assert MemoryHome().certificate_place("x.json") == "x.json"
+
+
+def test_other_papers_beside_the_same_state(home):
+    before = bytes_of(home)
+    with home.writing() as session:
+        stamp, papers = session.stamp, session.papers()
+        session.amend(replace(papers, pending=b"someone", certificates={"x.json": b"{}"}))
+        assert session.state() is not None
+        assert session.stamp == stamp
+    with home.reading() as session:
+        assert session.stamp == stamp
+        assert session.papers() == replace(papers, pending=b"someone")
+        assert session.issued() == {"x.json": b"{}"}
+    assert bytes_of(home) == before
+
+
+def test_papers_that_are_empty_are_not_kept(home):
+    with home.writing() as session:
+        papers = session.papers()
+        session.amend(replace(papers, pending=b"someone"))
+        session.amend(papers)
+    with home.reading() as session:
+        assert (session.papers().pending, session.pending_files) == (b"", ())
+    if isinstance(home, DiskHome):
+        assert not list(home.path.glob("pending*"))
+
+
+def test_a_commit_may_keep_the_stamp_and_else_takes_the_next_one(home):
+    with home.writing() as session:
+        stamp, papers = session.stamp, session.papers()
+        session.commit(session.state(), papers, stamp)
+        assert session.stamp == stamp
+        session.commit(session.state(), papers)
+        assert session.stamp.version == 2
+        assert session.stamp.salt != stamp.salt
+    with home.reading() as session:
+        assert session.papers() == papers
 
 
 def test_a_memory_that_has_learned_nothing_says_so():

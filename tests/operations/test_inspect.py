@@ -1,11 +1,14 @@
 """Looking at a recommender: show, groups, status and evaluate, in memory and on disk."""
 
+from dataclasses import replace
+
 import pytest
 
 from erasable.data import ColumnNames
 from erasable.errors import DataRefused, Refused, UnknownUser
 from erasable.evaluation import PROTOCOLS, measure
 from erasable.operations import Recommender, evaluate, forget, groups, show, status
+from erasable.proof import NOTHING_PENDING, public_key_of
 from erasable.unlearning import Request
 
 
@@ -49,13 +52,23 @@ def test_status_counts_what_is_there(home):
     forget(home, [Request("ann")])
     found = status(home)
     assert (found["users"], found["items"], found["interactions"], found["groups"]) == (5, 6, 18, 3)
-    assert (found["erasures"], found["version"]) == (1, 2)
+    assert (found["erasures"], found["version"], found["pending"], found["records"]) == (1, 2, 0, 2)
+    assert found["leftovers"] == []
+    with home.reading() as session:
+        assert found["public_key"] == public_key_of(session.papers().key)
     assert (found["model"], found["strategy"], found["grouping"], found["policy"]) == (
         "nmf",
         "laser",
         "random",
         "fixed",
     )
+
+
+def test_status_counts_people_whose_requests_were_begun(home):
+    pending = NOTHING_PENDING.joined_with([Request("ann"), Request("bob"), Request("ann", ("a",))])
+    with home.writing() as session:
+        session.amend(replace(session.papers(), pending=pending.encoded()))
+    assert status(home)["pending"] == 2
 
 
 def test_the_holdout_is_measured(home):

@@ -1,13 +1,17 @@
-"""From an input to knowledge: scale, filter, catalogue, holdout and groups, decided here or elsewhere."""
+"""From an input to knowledge: scale, filter, catalogue, holdout and groups, decided here or not; who is kept out."""
+
+from dataclasses import replace
 
 import pytest
 
 from erasable.data import RatingScale
-from erasable.errors import DataRefused, WrongUse
-from erasable.operations import Inputs, learn
+from erasable.errors import DataRefused, Refused, WrongUse
+from erasable.operations import DiskHome, Inputs, Work, learn
 from erasable.operations.prepare import NO_INPUTS, prepare
 from erasable.operations.work import QUIET_WORK
+from erasable.proof.suppression import Suppression, add_requests
 from erasable.training import Config
+from erasable.unlearning import Request
 
 
 @pytest.fixture
@@ -15,13 +19,23 @@ def prepared(table):
     """Return the knowledge for some settings."""
 
     def call(source=table, inputs=NO_INPUTS, **settings):
-        return prepare(source, Config(**{"groups": 2, **settings}), inputs, QUIET_WORK)
+        return prepare(source, Config(**{"groups": 2, **settings}), inputs, QUIET_WORK).knowledge
 
     return call
 
 
 def users_of(knowledge):
     return [group.users.texts() for group in knowledge.groups]
+
+
+def content(folder):
+    """Return the checkpoints of a workspace by name, byte for byte, and digests of its data."""
+    with DiskHome(folder).reading() as session:
+        knowledge = session.state().knowledge
+        parts = [part.digest() for part in (*knowledge.groups, knowledge.held_out)]
+    checkpoints = {path.name: path.read_bytes() for path in folder.rglob("*.safetensors")}
+    assert len(checkpoints) == len(knowledge.groups)
+    return checkpoints, parts, knowledge.catalogue.items.texts()
 
 
 class TestDecidedHere:
@@ -108,3 +122,89 @@ class TestDecidedElsewhere:
         knowledge = prepared(inputs=Inputs(groups_from=tmp_path / "one"), strategy="retrain", min_interactions=2)
         assert knowledge.scale == RatingScale(0, 6)
         assert len(knowledge.groups) == 1
+
+
+class TestSuppressed:
+    @pytest.fixture
+    def erased(self, tmp_path):
+        """Put requests on a suppression list; what comes back says whether to leave them out."""
+
+        def call(*requests, drop=True):
+            for folder in ("lists", "keys"):
+                (tmp_path / folder).mkdir(exist_ok=True)
+            suppression = Suppression(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key", drop)
+            add_requests(suppression, requests)
+            return Inputs(suppression=suppression)
+
+        return call
+
+    def test_an_old_file_with_an_erased_person_is_refused_without_naming_them(
+        self, prepared, erased, as_table, ratings
+    ):
+        old = as_table({**ratings, "unmistakable-person": {"a": 1}, "ann": {"unmistakable-item": 1}})
+        requests = Request("unmistakable-person"), Request("ann", ("unmistakable-item", "z"))
+        with pytest.raises(Refused) as refused:
+            prepared(old, erased(*requests, drop=False))
+        said = str(refused.value)
+        assert said.startswith("the table: holds what was erased and must not be learned again")
+        assert "(people: 1, single interactions: 1; by the suppression list" in said
+        assert said.endswith("remove those rows, or give --drop-suppressed to leave them out")
+        assert "unmistakable" not in said
+
+    def test_a_file_is_named_when_it_is_refused(self, prepared, erased, tmp_path):
+        (tmp_path / "old.csv").write_text("user_id,item_id\nann,a\nbob,b\neve,b\n")
+        with pytest.raises(Refused, match=r"old\.csv: holds what was erased"):
+            prepared(tmp_path / "old.csv", erased(Request("eve"), drop=False))
+
+    @pytest.mark.parametrize("drop", [False, True])
+    def test_a_file_without_them_is_learned_as_ever(self, prepared, erased, table, drop):
+        inputs = erased(Request("zoe"), Request("ann", ("f",)), drop=drop)
+        assert prepare(table, Config(groups=2), inputs, QUIET_WORK).suppressed == 0
+        assert [group.digest() for group in prepared(inputs=inputs).groups] == [g.digest() for g in prepared().groups]
+
+    @pytest.mark.parametrize(
+        "settings", [{}, {"min_interactions": 2}, {"grouping": "bkm", "order": "easy"}, {"strategy": "retrain"}]
+    )
+    def test_left_out_means_never_there(self, erased, as_table, ratings, tmp_path, settings):
+        # Only zoe has the item z, and the rating 10, which would make the scale another one.
+        old = {**ratings, "zoe": {"a": 10, "z": 9}, "ann": {**ratings["ann"], "y": 2}}
+        inputs = erased(Request("zoe"), Request("eve"), Request("ann", ("y", "c")))
+        left = {user: has for user, has in ratings.items() if user != "eve"}
+        left["ann"] = {item: rating for item, rating in left["ann"].items() if item != "c"}
+        config = Config(**{"groups": 2, "epochs": 2, "holdout": 0.2, **settings})
+        dropped = learn(as_table(old), tmp_path / "dropped", config, inputs)
+        never = learn(as_table(left), tmp_path / "never", config)
+        assert (dropped.suppressed, never.suppressed) == (4, 0)
+        assert (dropped.rating_scale, dropped.items) == ("1–5", never.items)
+        assert content(tmp_path / "dropped") == content(tmp_path / "never")
+
+    def test_it_is_said(self, erased, table, reporter):
+        prepare(table, Config(groups=2), erased(Request("eve"), Request("ann", ("a",))), Work(1, reporter))
+        assert "left out what is on the suppression list (people: 1, single interactions: 1)" in reporter.notes
+
+    def test_nothing_is_said_if_nobody_is_left_out(self, erased, table, reporter):
+        prepare(table, Config(groups=2), erased(Request("zoe")), Work(1, reporter))
+        assert not any("suppression" in note for note in reporter.notes)
+
+    def test_with_given_groups_and_catalogue_they_are_left_out_too(self, prepared, erased, table, tmp_path):
+        (tmp_path / "items").write_text("a\nb\nc\nd\ne\n")  # f is not among them; only eve has it
+        learn(table, tmp_path / "given", Config(groups=2, epochs=1))
+        suppression = erased(Request("eve")).suppression
+        inputs = Inputs(groups_from=tmp_path / "given", catalogue=tmp_path / "items", suppression=suppression)
+        knowledge = prepared(inputs=inputs)
+        assert sorted(user for group in users_of(knowledge) for user in group) == ["ann", "bob", "cat", "dan", "fay"]
+        assert knowledge.catalogue.items.texts() == ["a", "b", "c", "d", "e"]
+
+    @pytest.mark.parametrize(("gone", "left"), [("abcdf", 1), ("abcdef", 0)])
+    def test_too_few_that_are_left_are_refused(self, prepared, erased, as_table, gone, left):
+        table = as_table({name: {"i": 1} for name in "abcdef"})
+        with pytest.raises(
+            DataRefused, match=f"the table: without what is on the suppression list, users left: {left}"
+        ):
+            prepared(table, erased(*map(Request, gone)))
+
+    def test_a_wrong_list_is_refused_before_the_input_is_read(self, prepared, erased):
+        suppression = erased().suppression
+        missing = replace(suppression, list=suppression.list.with_name("typo"))
+        with pytest.raises(Refused, match="typo: there is no suppression list"):
+            prepared("no such file", Inputs(suppression=missing))

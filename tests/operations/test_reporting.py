@@ -24,7 +24,13 @@ def test_forgetting_tells_the_samples_that_were_planned(home, reporter):
         user = session.state().knowledge.groups[1].users[0]
     planned = plan(home, [Request(user)])
     forget(home, [Request(user)], work=Work(1, reporter))
-    assert reporter.work == [("forgetting", planned.samples)]
+    assert reporter.work == [
+        ("evaluating", None),
+        ("forgetting", planned.samples),
+        ("scanning", None),
+        ("evaluating", None),
+    ]
+    assert reporter.notes == []
     assert reporter.done == planned.samples
 
 

@@ -1,49 +1,418 @@
-"""Verify, in memory and on disk."""
+"""Verify, in memory and on disk: papers first, then a replay of what an erasure has trained again, or of everything."""
 
+import json
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 import pytest
+import safetensors.numpy
 
+from erasable import fingerprint
 from erasable.errors import WrongUse
-from erasable.operations import forget, verify
-from erasable.training import Checkpoint
+from erasable.models import make_model
+from erasable.operations import Claim, DiskHome, Work, forget, learn, verify
+from erasable.proof import read_certificate
+from erasable.store.checkpoints import encode_checkpoint
+from erasable.store.manifest import Manifest, decode_manifest, encode_manifest
+from erasable.training import Checkpoint, Config
 from erasable.unlearning import Request
 
 
-def test_what_was_learned_and_what_was_forgotten_is_identical(home):
-    first = verify(home)
-    assert (first.identical, first.compared) == (True, 30)
-    forget(home, [Request("bob"), Request("cat", ("b",))])
-    assert verify(home) == first
-
-
-def test_one_other_number_is_different(home):
-    with home.writing() as session:
-        state = session.state()
-        old = session.checkpoints.get(state.chain[1].fingerprint)
-        arrays = {name: array.copy() for name, array in old.arrays().items()}
-        arrays["rows.user"][0, 0] += 1
-        session.checkpoints.put(Checkpoint.from_arrays(old.fingerprint, old.parent, arrays))
-        session.commit(state)
-    found = verify(home)
-    assert (found.identical, found.compared) == (False, 30)
-    assert found.reason.startswith("stage 2: rows.user differs in 1 of ")
-
-
-@pytest.mark.parametrize("home", ["memory"], indirect=True)
-def test_another_environment_can_not_be_told(home):
+def user_at(home, position: int, row: int = 0) -> str:
     with home.reading() as session:
-        session.environment["machine"] = "abacus"
-    found = verify(home)
-    assert (found.identical, found.compared) == (None, 0)
-    assert "was abacus" in found.reason
+        return session.state().knowledge.groups[position].users[row]
 
 
-def test_a_certificate_is_recognised_by_its_bytes(home, snapshot, tmp_path):
-    forget(home, [Request("bob")])
-    (content,) = snapshot(home).certificates.values()
-    (tmp_path / "right.json").write_bytes(content)
-    (tmp_path / "wrong.json").write_bytes(content + b" ")
-    assert verify(home, tmp_path / "right.json").identical is True
-    wrong = verify(home, tmp_path / "wrong.json")
-    assert (wrong.identical, wrong.compared) == (False, 0)
-    with pytest.raises(WrongUse, match="can't be read"):
-        verify(home, tmp_path / "nowhere.json")
+def written(home, folder: Path, certificate: str) -> Path:
+    """Return a certificate as a file, outside the home."""
+    with home.reading() as session:
+        content = session.issued()[Path(certificate).name]
+    path = folder / f"copy-of-{Path(certificate).name}"
+    path.write_bytes(content)
+    return path
+
+
+def forgotten(home, folder: Path, *users: str) -> Path:
+    """Forget users and return the certificate of the first."""
+    return written(home, folder, forget(home, [Request(user) for user in users]).certificates[0])
+
+
+def reseal(path: Path, **changes) -> Manifest:
+    """Change a manifest, and its hashes with it, like someone who knows how."""
+    manifest = decode_manifest((path / "manifest.json").read_bytes(), "manifest.json").model_copy(update=changes)
+    hashes = {name: fingerprint.of_bytes((path / name).read_bytes()) for name in manifest.files}
+    sealed = manifest.model_copy(update={"files": hashes}).sealed()
+    (path / "manifest.json").write_bytes(encode_manifest(sealed))
+    return sealed
+
+
+def with_one_other_number(checkpoint: Checkpoint, array: str, by: float) -> Checkpoint:
+    arrays = {name: values.copy() for name, values in checkpoint.arrays().items()}
+    arrays[array].flat[0] += by
+    return Checkpoint.from_arrays(checkpoint.fingerprint, checkpoint.parent, arrays)
+
+
+@pytest.fixture
+def disk(learned, copied, tmp_path) -> DiskHome:
+    """A workspace that has learned, and that may be changed."""
+    return DiskHome(copied(learned, tmp_path / "shop"))
+
+
+@pytest.fixture
+def stages_trained(monkeypatch, config):
+    """Count the stages that are trained from here on."""
+    model, positions = type(make_model(config)), []
+    train = model.train
+
+    def counting(self, shared, stage, effort):
+        positions.append(stage.position)
+        return train(self, shared, stage, effort)
+
+    monkeypatch.setattr(model, "train", counting)
+    return positions
+
+
+class TestIdentical:
+    def test_what_was_learned_and_what_was_forgotten(self, home):
+        first = verify(home)
+        assert (first.identical, first.compared, first.stages_replayed, first.recorded) == (True, 30, 3, True)
+        assert first.reason == "a replay from scratch on the data that is left gives the same bytes"
+        forget(home, [Request("bob"), Request("cat", ("b",))])
+        assert verify(home) == first
+
+    def test_on_any_number_of_threads(self, home):
+        assert [verify(home, work=Work(threads)).identical for threads in (1, 2, 3)] == [True] * 3
+
+    @pytest.mark.parametrize("settings", [{"strategy": "sisa"}, {"policy": "regroup"}, {"grouping": "independent"}])
+    def test_under_other_settings(self, table, tmp_path, settings):
+        learn(table, tmp_path / "shop", Config(**{"groups": 3, "epochs": 3, "batch": 16} | settings))
+        home = DiskHome(tmp_path / "shop")
+        path = forgotten(home, tmp_path, "ann")
+        for claim in (Claim(), Claim(path), Claim(path, from_scratch=True)):
+            assert verify(home, claim).identical is True
+
+
+class TestHowMuchIsReplayed:
+    @pytest.mark.parametrize("position", [0, 1, 2])
+    def test_with_a_certificate_the_stages_that_its_erasure_has_trained(self, home, tmp_path, position, stages_trained):
+        path = forgotten(home, tmp_path, user_at(home, position))
+        stages_trained.clear()
+        found = verify(home, Claim(path))
+        assert stages_trained == [*range(position, 3)]
+        assert (found.identical, found.stages_replayed, found.compared) == (True, 3 - position, 10 * (3 - position))
+        how = "from scratch" if position == 0 else f"of {3 - position} of 3 stages, from the checkpoint before,"
+        assert found.reason == f"a replay {how} on the data that is left gives the same bytes"
+
+    def test_everything_if_it_is_asked_for_or_without_a_certificate(self, home, tmp_path, stages_trained):
+        path = forgotten(home, tmp_path, user_at(home, 2))
+        for claim in (Claim(path, from_scratch=True), Claim()):
+            stages_trained.clear()
+            found = verify(home, claim)
+            assert stages_trained == [0, 1, 2]
+            assert (found.identical, found.stages_replayed, found.compared) == (True, 3, 30)
+
+    def test_of_sisa_only_the_groups_that_were_hit(self, table, config, tmp_path, stages_trained):
+        learn(table, tmp_path / "shop", config.model_copy(update={"strategy": "sisa", "aggregate": "mean"}))
+        home = DiskHome(tmp_path / "shop")
+        path = forgotten(home, tmp_path, user_at(home, 0), user_at(home, 2))
+        stages_trained.clear()
+        found = verify(home, Claim(path))
+        assert sorted(stages_trained) == [0, 2]
+        assert (found.identical, found.stages_replayed, found.compared) == (True, 2, 20)
+
+    def test_of_groups_that_are_decided_anew_everything(self, table, tmp_path, stages_trained):
+        learn(table, tmp_path / "shop", Config(groups=3, epochs=3, batch=16, policy="regroup"))
+        home = DiskHome(tmp_path / "shop")
+        path = forgotten(home, tmp_path, user_at(home, 2))
+        stages_trained.clear()
+        assert verify(home, Claim(path)).stages_replayed == 3
+        assert sorted(stages_trained) == [0, 1, 2]
+
+    def test_with_a_certificate_whose_erasure_has_trained_nothing_something_all_the_same(self, home, tmp_path):
+        with home.reading() as session:
+            held_out = session.state().knowledge.held_out
+            user, item = held_out.users[0], held_out.items[int(held_out.item_index[0])]
+        done = forget(home, [Request(user, (item,))])
+        assert done.stages_rerun == 0
+        found = verify(home, Claim(written(home, tmp_path, done.certificates[0])))
+        assert found.identical is True
+        assert found.compared > 0
+
+    def test_how_far_it_is_is_told(self, home, tmp_path, reporter):
+        path = forgotten(home, tmp_path, user_at(home, 2))
+        verify(home, Claim(path), Work(1, reporter))
+        ((label, samples),) = reporter.work
+        assert label == "replaying"
+        assert reporter.done == samples > 0
+
+
+class TestDifferent:
+    @pytest.mark.parametrize("array", ["rows.user", "shared.item"])
+    def test_one_other_number_and_by_how_much(self, home, array):
+        with home.writing() as session:
+            state = session.state()
+            changed = with_one_other_number(session.checkpoints.get(state.chain[1].fingerprint), array, 0.25)
+            size = changed.arrays()[array].size
+            session.checkpoints.put(changed)
+            session.commit(state, session.papers(), session.stamp)
+        found = verify(home)
+        assert (found.identical, found.compared, found.recorded) == (False, 30, True)
+        assert found.reason == f"stage 2: {array} differs in 1 of {size} numbers, by at most 0.25"
+
+    def test_one_other_byte_in_a_file_whose_manifest_was_sealed_again(self, disk, tmp_path):
+        path = forgotten(disk, tmp_path, user_at(disk, 1))
+        with disk.reading() as session:
+            link = session.state().chain[2]
+            old = session.checkpoints.get(link.fingerprint)
+            file = disk.path / session.checkpoints.file_of(link.fingerprint)
+        arrays = safetensors.numpy.load(file.read_bytes())
+        arrays["rows.user"].view(np.uint8).flat[0] ^= 1
+        file.write_bytes(encode_checkpoint(Checkpoint.from_arrays(old.fingerprint, old.parent, arrays)))
+        assert verify(disk).reason.startswith("damaged or missing: checkpoints/")
+        reseal(disk.path)
+        found = verify(disk)
+        assert (found.identical, found.compared) == (False, 30)
+        assert found.reason.startswith("stage 3: rows.user differs in 1 of ")
+        assert "by at most" in found.reason
+        certified = verify(disk, Claim(path))
+        assert (certified.identical, certified.compared) == (False, 0)
+        assert certified.reason == "stage 3 is not the one that the certificate names"
+
+    def test_a_checkpoint_before_the_tail_counts_even_if_only_the_tail_is_replayed(self, home, tmp_path):
+        first = forgotten(home, tmp_path, user_at(home, 2))
+        forget(home, [Request(user_at(home, 2))])
+        with home.writing() as session:
+            state = session.state()
+            changed = with_one_other_number(session.checkpoints.get(state.chain[1].fingerprint), "shared.item", 0.25)
+            session.checkpoints.put(changed)
+            session.commit(state, session.papers(), session.stamp)
+        # The certificate is of a version that is gone: nothing but the replay can tell.
+        found = verify(home, Claim(first))
+        assert (found.identical, found.stages_replayed) == (False, 1)
+        assert found.reason.startswith("stage 3: ")
+
+    def test_other_data_than_recorded_whose_manifest_was_sealed_again(self, table, as_table, ratings, config, tmp_path):
+        learn(table, tmp_path / "shop", config)
+        changed = as_table(ratings | {"ann": {"a": 4, "b": 4, "c": 1}})
+        learn(changed, tmp_path / "other", config)
+        theirs = {path.name.split("-")[1]: path for path in (tmp_path / "other" / "data").iterdir()}
+        for path in (tmp_path / "shop" / "data").iterdir():
+            path.write_bytes(theirs[path.name.split("-")[1]].read_bytes())
+        reseal(tmp_path / "shop")
+        found = verify(DiskHome(tmp_path / "shop"))
+        assert found.identical is False
+        assert "the data held do not give the checkpoint" in found.reason
+
+
+class TestAnotherNumericEnvironment:
+    @pytest.mark.parametrize("home", ["memory"], indirect=True)
+    def test_can_not_be_told_and_what_differs_is(self, home):
+        with home.reading() as session:
+            session.environment["machine"] = "abacus"
+        found = verify(home)
+        assert (found.identical, found.compared, found.stages_replayed) == (None, 0, 0)
+        assert "it was learned in another numeric environment: machine is " in found.reason
+        assert "was abacus" in found.reason
+
+    def test_the_same_on_disk_with_a_certificate(self, disk, tmp_path):
+        path = forgotten(disk, tmp_path, "ann")
+        with disk.reading() as session:
+            environment = session.environment | {"numpy": "0.0", "processor": "abacus"}
+        reseal(disk.path, environment=environment)
+        for claim in (Claim(), Claim(path)):
+            found = verify(disk, claim)
+            assert (found.identical, found.compared) == (None, 0)
+            assert "here and was 0.0; processor is " in found.reason
+
+    def test_what_is_wrong_with_the_papers_is_told_all_the_same(self, disk, tmp_path):
+        path = forgotten(disk, tmp_path, "ann")
+        with disk.reading() as session:
+            environment = session.environment | {"numpy": "0.0"}
+        manifest = reseal(disk.path, environment=environment)
+        (disk.path / manifest.chain[0].file).write_bytes(b"damaged")
+        assert verify(disk, Claim(path)).identical is False
+
+
+class TestCertificates:
+    def test_are_recognised_by_their_bytes(self, home, tmp_path):
+        right = forgotten(home, tmp_path, "bob")
+        (tmp_path / "wrong.json").write_bytes(right.read_bytes() + b" ")
+        assert verify(home, Claim(right)).identical is True
+        wrong = verify(home, Claim(tmp_path / "wrong.json"))
+        assert (wrong.identical, wrong.compared) == (False, 0)
+        assert wrong.reason.startswith(f"{tmp_path / 'wrong.json'}: it is not written as certificates are")
+        with pytest.raises(WrongUse, match=r"nowhere.json: can't be read: give a file that erasable forget made"):
+            verify(home, Claim(tmp_path / "nowhere.json"))
+
+    def test_of_every_person_of_one_call_hold(self, home, tmp_path):
+        done = forget(home, [Request("ann"), Request("bob", ("a",)), Request("cat")])
+        for place in done.certificates:
+            assert verify(home, Claim(written(home, tmp_path, place))).identical is True
+
+    def test_of_earlier_erasures_still_hold_after_later_ones(self, home, tmp_path):
+        paths = [forgotten(home, tmp_path, user_at(home, position)) for position in (2, 0, 1)]
+        for path, replayed in zip(paths, (1, 3, 2), strict=True):
+            found = verify(home, Claim(path))
+            assert (found.identical, found.stages_replayed) == (True, replayed)
+
+    def test_of_another_workspace_are_refused(self, home, table, config, tmp_path):
+        learn(table, tmp_path / "other", config)
+        path = forgotten(DiskHome(tmp_path / "other"), tmp_path, "ann")
+        forget(home, [Request("ann")])
+        found = verify(home, Claim(path))
+        assert (found.identical, found.compared) == (False, 0)
+        assert found.reason == "the certificate was signed with another key: it is of another workspace"
+
+    def test_newer_than_the_folder_show_that_an_older_one_was_put_back(self, disk, copied, tmp_path):
+        copied(disk.path, tmp_path / "backup")
+        path = forgotten(disk, tmp_path, "ann")
+        shutil.rmtree(disk.path)
+        copied(tmp_path / "backup", disk.path)
+        assert verify(disk).identical is True
+        found = verify(disk, Claim(path))
+        assert (found.identical, found.compared) == (False, 0)
+        assert (
+            "version 1 and the certificate is of version 2: an older copy of the workspace was put back" in found.reason
+        )
+
+    def test_newer_than_a_folder_that_went_on_from_an_older_one_are_refused_too(self, disk, copied, tmp_path):
+        copied(disk.path, tmp_path / "backup")
+        path = forgotten(disk, tmp_path, "ann")
+        shutil.rmtree(disk.path)
+        copied(tmp_path / "backup", disk.path)
+        forget(disk, [Request("bob")])
+        assert verify(disk, Claim(path)).identical is False
+
+    def test_that_were_removed_are_missed(self, disk, tmp_path):
+        path = forgotten(disk, tmp_path, "ann")
+        name = path.name.removeprefix("copy-of-")
+        (disk.path / "certificates" / name).unlink()
+        found = verify(disk)
+        assert (found.identical, found.compared) == (False, 0)
+        assert found.reason == f"damaged or missing: certificates/{name}"
+
+    def test_that_were_removed_and_left_out_of_a_manifest_sealed_again_are_missed(self, disk, tmp_path):
+        path = forgotten(disk, tmp_path, "ann")
+        name = path.name.removeprefix("copy-of-")
+        (disk.path / "certificates" / name).unlink()
+        manifest = decode_manifest((disk.path / "manifest.json").read_bytes(), "manifest.json")
+        files = {file: digest for file, digest in manifest.files.items() if not file.endswith(name)}
+        kept = tuple(one for one in manifest.certificates if one != name)
+        reseal(disk.path, certificates=kept, files=files)
+        found = verify(disk)
+        assert (found.identical, found.compared) == (False, 0)
+        assert found.reason == f"certificates/{name} is missing: the audit chain names it"
+        assert verify(disk, Claim(path)).identical is False
+
+    def test_that_were_changed_are_refused(self, home, tmp_path):
+        path = forgotten(home, tmp_path, "ann")
+        facts = json.loads(path.read_bytes())
+        facts["times"]["received"] = "2020-01-01T00:00:00+00:00"
+        changed = tmp_path / "changed.json"
+        changed.write_bytes(read_certificate(path.read_bytes()).model_validate(facts).encoded())
+        found = verify(home, Claim(changed))
+        assert (found.identical, found.compared) == (False, 0)
+        assert "its signature does not fit" in found.reason
+
+
+class TestReceipts:
+    @pytest.fixture
+    def papers(self, home, tmp_path) -> list[tuple[Path, Path]]:
+        """Certificates and receipts of two people."""
+        done = forget(home, [Request("ann"), Request("bob", ("a",))])
+        for receipt in done.receipts:
+            (tmp_path / f"receipt-{receipt.user_id}").write_bytes(receipt.encoded())
+        receipts = [tmp_path / f"receipt-{receipt.user_id}" for receipt in done.receipts]
+        return [(written(home, tmp_path, one), other) for one, other in zip(done.certificates, receipts, strict=True)]
+
+    def test_show_whom_a_certificate_is_about(self, home, papers):
+        for certificate, receipt in papers:
+            assert verify(home, Claim(certificate, receipt)).identical is True
+
+    def test_of_someone_else_are_refused(self, home, papers):
+        (certificate, _), (_, receipt) = papers
+        found = verify(home, Claim(certificate, receipt))
+        assert (found.identical, found.compared) == (False, 0)
+        assert found.reason == f"{receipt} does not belong to {certificate}"
+
+    @pytest.mark.parametrize("change", [{"user_id": "cat"}, {"items": ["a"]}, {"salt": "00" * 32}, {"salt": "wrong"}])
+    def test_that_were_changed_are_refused(self, home, papers, change):
+        certificate, receipt = papers[0]
+        receipt.write_text(json.dumps(json.loads(receipt.read_bytes()) | change))
+        found = verify(home, Claim(certificate, receipt))
+        assert (found.identical, found.compared) == (False, 0)
+        assert str(receipt) in found.reason
+
+    def test_need_their_certificate(self, home, papers):
+        with pytest.raises(WrongUse, match="--receipt needs --certificate"):
+            verify(home, Claim(receipt=papers[0][1]))
+
+
+class TestWhatIsCheckedBeforeAnythingIsReplayed:
+    @pytest.fixture(autouse=True)
+    def no_replay(self, monkeypatch):
+        operation = sys.modules[verify.__module__]
+        monkeypatch.setattr(operation, "replay", lambda *_: pytest.fail("it was loaded and replayed"))
+
+    def test_a_record_that_was_changed_is_named(self, disk):
+        forget(disk, [Request("ann")])
+        (audit,) = disk.path.glob("audit-*.jsonl")
+        audit.write_bytes(audit.read_bytes().replace(b'"version":2', b'"version":3'))
+        found = verify(disk)
+        assert (found.identical, found.compared) == (False, 0)
+        assert found.reason == f"damaged or missing: {audit.name}; the audit chain: record 2 was changed"
+
+    def test_records_that_were_cut_off_are_said_to_be(self, disk):
+        forget(disk, [Request("ann")])
+        (audit,) = disk.path.glob("audit-*.jsonl")
+        audit.write_bytes(audit.read_bytes().splitlines(keepends=True)[0])
+        assert verify(disk).reason.endswith("the audit chain: records at its end are missing")
+
+    def test_an_audit_chain_that_is_missing_is_named(self, disk):
+        (audit,) = disk.path.glob("audit-*.jsonl")
+        audit.unlink()
+        found = verify(disk)
+        assert (found.identical, found.compared) == (False, 0)
+        assert audit.name in found.reason
+
+    def test_a_record_that_was_changed_in_a_folder_that_was_sealed_again(self, disk):
+        forget(disk, [Request("ann")])
+        (audit,) = disk.path.glob("audit-*.jsonl")
+        audit.write_bytes(b"".join(audit.read_bytes().splitlines(keepends=True)[1:]))
+        reseal(disk.path)
+        assert verify(disk).reason == "the audit chain: record 1 is missing: record 2 stands in its place"
+
+    def test_a_folder_put_together_from_two_versions_and_sealed_again(self, disk, copied, tmp_path):
+        old = DiskHome(copied(disk.path, tmp_path / "old"))
+        forget(disk, [Request("ann")])
+        manifest = decode_manifest((old.path / "manifest.json").read_bytes(), "manifest.json")
+        (audit,) = disk.path.glob("audit-*.jsonl")
+        shutil.copy(audit, old.path / manifest.audit)
+        for path in (disk.path / "certificates").iterdir():
+            copied_to = old.path / "certificates"
+            copied_to.mkdir(exist_ok=True)
+            shutil.copy(path, copied_to)
+        names = tuple(sorted(path.name for path in (old.path / "certificates").iterdir()))
+        files = manifest.files | {f"certificates/{name}": "" for name in names}
+        reseal(old.path, certificates=names, files=files)
+        found = verify(old)
+        assert (found.identical, found.compared) == (False, 0)
+        assert found.reason == "the workspace is at version 1, its last record at 2: one was put back"
+
+    def test_a_manifest_that_was_changed(self, disk):
+        path = disk.path / "manifest.json"
+        path.write_bytes(path.read_bytes().replace(b'"version": 1', b'"version": 2'))
+        found = verify(disk)
+        assert (found.identical, found.compared) == (False, 0)
+        assert "manifest.json is damaged" in found.reason
+
+    @pytest.mark.parametrize("home", ["memory"], indirect=True)
+    def test_papers_in_memory(self, home):
+        forget(home, [Request("ann")])
+        with home.writing() as session:
+            papers = session.papers()
+            session.amend(replace(papers, audit=papers.audit.replace(b'"version":2', b'"version":3')))
+        assert verify(home).reason == "the audit chain: record 2 was changed"

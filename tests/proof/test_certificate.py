@@ -1,153 +1,395 @@
-"""The certificate: what it says, what it must not say, and digests that nobody can test a guess against."""
+"""The certificate: anyone can check it, nobody can change it, and it says nothing about a person."""
 
+import copy
 import json
 import re
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+import rfc8785
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from erasable import fingerprint
+from erasable.errors import Refused
 from erasable.operations import DiskHome, Inputs, forget, learn
-from erasable.proof import issue_certificates, salted_digest
-from erasable.training import Config, numeric_environment
-from erasable.unlearning import Erasure, Request, plan_change
+from erasable.proof import data_digest, salted_digest
+from erasable.proof.certificate import Certificate, read_certificate
+from erasable.proof.checking import certificate_fault, outcome_fault
+from erasable.proof.receipt import Receipt
+from erasable.proof.signing import new_key, public_key_of, sign
+from erasable.training import Config, State, numeric_environment
+from erasable.unlearning import Request
 
-PERSON = "someone-with-a-long-unmistakable-id"
-SALT, OTHER_SALT = "ab" * 32, "cd" * 32
+PERSON, ITEM = "someone-with-a-long-unmistakable-id", "an-unmistakable-item"
+OTHERS = ("bob-the-second-user", "cat-the-third-user", "dan-the-fourth-user")
+Place = tuple[Any, ...]
 
 
 def shop() -> pa.Table:
-    users = [PERSON, PERSON, "bob", "bob", "cat", "cat", "dan", "dan"]
-    items = ["an-unmistakable-item", "b", "a", "b", "a", "c", "b", "c"]
+    users = [PERSON, PERSON, *(user for user in OTHERS for _ in range(2))]
+    items = [ITEM, "b", "a", "b", "a", "c", "b", "c"]
     return pa.table({"user_id": users, "item_id": items, "rating": [5, 4, 3, 2, 1, 5, 4, 3]})
 
 
-@pytest.fixture(scope="module")
-def state(tmp_path_factory):
-    """What a small shop knows, held in memory."""
-    folder = tmp_path_factory.mktemp("proof") / "shop"
-    learn(shop(), folder, Config(groups=2, epochs=2, holdout=0.2, min_interactions=1))
-    with DiskHome(folder).reading() as session:
+def loaded(home: DiskHome) -> tuple[State, str, list[str]]:
+    """Return what is held, the salt of the version, and the fingerprints of all arrays."""
+    with home.reading() as session:
         state = session.state()
         list(state.knowledge.groups)
-    return state
+        arrays = [fingerprint.of_arrays(session.checkpoints.get(link.fingerprint).arrays()) for link in state.chain]
+        return state, session.stamp.salt, arrays
 
 
-@pytest.fixture
-def issue(state):
-    def call(*requests: Request, salt: str = SALT) -> list[dict]:
-        plan = plan_change(state, Erasure.of(requests).apply(state.knowledge))
-        issued = issue_certificates(requests, state, plan, (salt, 1.23456))
-        facts = {name: json.loads(content) for name, content in issued.items()}
-        assert [one["request_id"] for one in facts.values()] == list(facts)
-        return list(facts.values())
+@dataclass(frozen=True)
+class Issued:
+    """A certificate in the folder of its workspace, and what was there before the erasure."""
 
-    return call
+    folder: Path
+    content: bytes
+    receipt: Receipt
+    before: tuple[State, str, list[str]]
+    after: tuple[State, str, list[str]]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return json.loads(self.content)
+
+    @property
+    def certificate(self) -> Certificate:
+        return read_certificate(self.content)
+
+    def key(self) -> bytes:
+        return (self.folder / "signing-key.txt").read_bytes()
 
 
-class TestOneForEachPerson:
-    def test_several_requests_of_one_person_make_one_certificate(self, issue):
-        assert len(issue(Request(PERSON, ("b",)), Request(PERSON), Request("bob"))) == 2
+@pytest.fixture(scope="module")
+def issued(tmp_path_factory) -> Issued:
+    """The certificate of someone who was erased from a small shop, through the front door."""
+    folder = tmp_path_factory.mktemp("certificate") / "shop"
+    learn(shop(), folder, Config(groups=2, epochs=2, holdout=0.5, min_interactions=1))
+    home = DiskHome(folder)
+    before = loaded(home)
+    done = forget(home, [Request(PERSON)])
+    (path,) = done.certificates
+    return Issued(folder, Path(path).read_bytes(), done.receipts[0], before, loaded(home))
 
-    def test_its_name_is_random_and_long(self, issue):
-        names = {issue(Request(PERSON))[0]["request_id"] for _ in range(3)}
-        assert len(names) == 3
-        assert all(re.fullmatch("[0-9a-f]{32}", name) for name in names)
 
-    def test_it_says_whether_everything_was_asked_for(self, issue):
-        some, everything, both = issue(Request("bob", ("a",)), Request("cat"), Request("dan", ("b",)), Request("dan"))
-        assert some["scope"] == "some interactions of one person"
-        assert everything["scope"] == both["scope"] == "all data of one person"
+def leaves(value: Any, place: Place = ()) -> Iterator[Place]:
+    """Yield the place of everything in a JSON value that holds nothing else."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inside = list(inside)
+    for name, part in inside:
+        yield from leaves(part, (*place, name))
+    if not inside:
+        yield place
+
+
+def other_than(value: Any) -> Any:
+    """Return something else of the same kind, and of the same form where it has one."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value + 1
+    if isinstance(value, str) and re.fullmatch("[0-9a-f]{32,}", value):
+        return ("0" if value[0] != "0" else "1") + value[1:]
+    return {"nothing": None, "text": f"{value}x", "empty": ["x"]}[
+        "text" if isinstance(value, str) else "nothing" if value else "empty"
+    ]
+
+
+def changed_at(facts: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Return the same facts but for one."""
+    changed = copy.deepcopy(facts)
+    inner = changed
+    for name in place[:-1]:
+        inner = inner[name]
+    inner[place[-1]] = other_than(inner[place[-1]])
+    return changed
+
+
+def signed_by(key: bytes, facts: dict[str, Any]) -> bytes:
+    """Return the facts as a certificate that is signed, made without the library's own certificate."""
+    unsigned = {name: value for name, value in facts.items() if name != "signature"}
+    unsigned["public_key"] = public_key_of(key)
+    return rfc8785.dumps(unsigned | {"signature": sign(key, rfc8785.dumps(unsigned))})
+
+
+def is_refused(content: bytes) -> bool:
+    try:
+        read_certificate(content)
+    except Refused:
+        return True
+    return False
+
+
+class TestAnyoneCanCheckIt:
+    def test_with_the_signature_and_the_canonical_json_of_the_rfc_alone(self, issued):
+        facts = json.loads(issued.content)
+        assert rfc8785.dumps(facts) == issued.content
+        signature = bytes.fromhex(facts.pop("signature"))
+        public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(facts["public_key"]))
+        public.verify(signature, rfc8785.dumps(facts))
+        with pytest.raises(InvalidSignature):
+            public.verify(signature, rfc8785.dumps(facts | {"version": 9}))
+
+    def test_the_key_is_that_of_the_workspace_which_its_first_record_names(self, issued):
+        (audit,) = issued.folder.glob("audit-*.jsonl")
+        assert issued.facts["public_key"] == public_key_of(issued.key())
+        assert json.loads(audit.read_bytes().splitlines()[0])["public_key"] == issued.facts["public_key"]
+
+    def test_what_is_read_is_written_the_same(self, issued):
+        assert issued.certificate.encoded() == issued.content
+        assert issued.certificate.digest() == fingerprint.of_bytes(issued.content)
+
+    def test_one_signed_by_an_outsider_without_the_library_reads_as_well(self, issued):
+        assert read_certificate(signed_by(issued.key(), issued.facts)) == issued.certificate
+
+
+class TestNobodyCanChangeIt:
+    @pytest.mark.parametrize("mask", [0x01, 0x20])
+    def test_one_bit_of_any_byte_is_noticed(self, issued, mask):
+        # 0x20 makes a capital of a small letter, which most readers of hexadecimal do not mind.
+        for place in range(len(issued.content)):
+            changed = bytearray(issued.content)
+            changed[place] ^= mask
+            assert is_refused(bytes(changed)), issued.content[max(0, place - 20) : place + 1]
+
+    def test_a_byte_more_or_less_is_noticed(self, issued):
+        for place in range(0, len(issued.content), 7):
+            assert is_refused(issued.content[:place] + issued.content[place + 1 :])
+            assert is_refused(issued.content[:place] + b" " + issued.content[place:])
+
+    def test_every_field_that_is_changed_and_not_signed_again_is_noticed(self, issued):
+        places = list(leaves(issued.facts))
+        assert {place[0] for place in places} == {*Certificate.model_fields}
+        for place in places:
+            assert is_refused(rfc8785.dumps(changed_at(issued.facts, place))), place
+
+    def test_every_field_that_is_changed_and_signed_with_another_key_is_noticed(self, issued):
+        other, original = new_key(), issued.facts["public_key"]
+        with DiskHome(issued.folder).reading() as session:
+            held = session.papers(), session.issued(), session.stamp
+            for place in leaves(issued.facts):
+                content = signed_by(other, changed_at(issued.facts, place))
+                if not is_refused(content):
+                    found = certificate_fault(read_certificate(content), *held)
+                    assert found == "the certificate was signed with another key: it is of another workspace", place
+                # To keep the key that everyone knows helps nobody who does not have its other half.
+                assert is_refused(rfc8785.dumps(json.loads(content) | {"public_key": original})), place
+
+    def test_every_field_that_is_changed_by_whoever_holds_the_key_is_noticed_in_the_workspace(self, issued):
+        changeable = 0
+        with DiskHome(issued.folder).reading() as session:
+            held = session.papers(), session.issued(), session.stamp
+            for place in leaves(issued.facts):
+                content = signed_by(issued.key(), changed_at(issued.facts, place))
+                if place[0] in ("signature", "public_key") or is_refused(content):
+                    continue
+                changeable += 1
+                found = certificate_fault(read_certificate(content), *held)
+                assert found is not None, place
+                assert ("put back" if place == ("version",) else "removed there") in found, place
+        assert changeable > 60
+
+    def test_what_it_says_about_data_and_chain_is_compared_with_what_is_held(self, issued):
+        covered = set()
+        with DiskHome(issued.folder).reading() as session:
+            held = session.state(), session.checkpoints, session.stamp
+            assert outcome_fault(issued.certificate, *held) is None
+            for place in leaves(issued.facts):
+                content = signed_by(issued.key(), changed_at(issued.facts, place))
+                if not is_refused(content) and outcome_fault(read_certificate(content), *held):
+                    covered.add(place)
+        stages = range(issued.facts["stages_total"])
+        expected = {("chain", stage, name) for stage in stages for name in ("position", "parent", "digest", "result")}
+        assert covered == {("data", "after"), *expected}
+
+    def test_a_field_left_out_or_added_is_refused_even_if_it_is_signed(self, issued):
+        for name in issued.facts:
+            if name not in ("signature", "public_key", "kind", "format"):
+                facts = {other: value for other, value in issued.facts.items() if other != name}
+                with pytest.raises(Refused, match=rf"its field {name} is not as certificates have it"):
+                    read_certificate(signed_by(issued.key(), facts))
+        for place in ((), ("data",), ("times",), ("chain", 0)):
+            facts = copy.deepcopy(issued.facts)
+            inner = facts
+            for step in place:
+                inner = inner[step]
+            inner["more"] = 1
+            with pytest.raises(Refused, match=r"more is not as certificates have it"):
+                read_certificate(signed_by(issued.key(), facts))
+
+    def test_the_same_content_written_in_another_way_is_refused(self, issued):
+        facts = issued.facts
+        ways = [
+            json.dumps(facts, indent=2),
+            json.dumps(facts),
+            json.dumps(dict(reversed(facts.items())), separators=(",", ":"), ensure_ascii=False),
+            issued.content.decode() + "\n",
+            issued.content.decode().replace('"version":2}', '"version":2.0}'),
+            issued.content.decode().replace('"version":2}', '"version":"2"}'),
+            issued.content.decode().replace('"format":2', '"format":2,"format":2'),
+        ]
+        for written in ways:
+            assert written.encode() != issued.content
+            with pytest.raises(Refused, match=r"canonical JSON|not as certificates have it"):
+                read_certificate(written.encode())
+        with pytest.raises(Refused):
+            read_certificate(b"\xef\xbb\xbf" + issued.content)
+
+    @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "-Infinity"])
+    def test_what_is_no_number_is_refused_too(self, issued, number):
+        written = re.sub(r'"seconds":[^,]+', f'"seconds":{number}', issued.content.decode())
+        in_settings = re.sub(r'"learning_rate":[^,]+', f'"learning_rate":{number}', issued.content.decode())
+        for content in (written, in_settings):
+            assert number in content
+            with pytest.raises(Refused):
+                read_certificate(content.encode())
+
+    def test_it_can_not_be_changed_in_place(self, issued):
+        with pytest.raises(ValueError, match="frozen"):
+            issued.certificate.version = 3
+
+
+class TestWhatIsNoCertificate:
+    @pytest.mark.parametrize("content", [b"", b"text", b"{", b"\xff\xfe", b"[" * 5000])
+    def test_no_json(self, content):
+        with pytest.raises(Refused, match=r"it is no JSON: give the \.json file that forget made"):
+            read_certificate(content)
+
+    @pytest.mark.parametrize("content", [b"[]", b"1", b"null", b"{}", b'{"kind":"receipt of erasure"}'])
+    def test_something_else(self, content):
+        with pytest.raises(Refused, match=r"it is no certificate of erasure: give the \.json file that forget made"):
+            read_certificate(content)
+
+    def test_a_receipt(self, issued):
+        with pytest.raises(Refused, match="it is no certificate of erasure"):
+            read_certificate(issued.receipt.encoded())
+
+    def test_one_of_another_format(self, issued):
+        with pytest.raises(Refused, match=r"its field format is not as certificates have it.*another version wrote it"):
+            read_certificate(rfc8785.dumps(issued.facts | {"format": 1}))
+
+    def test_one_without_a_signature(self, issued):
+        for signature in ("", "00" * 64, issued.facts["signature"].upper(), issued.facts["signature"] + " "):
+            with pytest.raises(Refused, match="its signature does not fit"):
+                read_certificate(rfc8785.dumps(issued.facts | {"signature": signature}))
 
 
 class TestWhatItSays:
-    def test_what_was_done_and_what_it_rests_on(self, issue, state):
-        (facts,) = issue(Request(PERSON))
-        plan = plan_change(state, Erasure.of([Request(PERSON)]).apply(state.knowledge))
-        assert facts["kind"] == "certificate of erasure"
-        assert facts["policy"] == "fixed"
-        assert facts["filter"] == "frozen"
-        assert facts["rating_scale"] == [1, 5]
-        assert facts["settings"] == state.knowledge.config.model_dump(mode="json")
+    def test_what_was_done_and_what_it_rests_on(self, issued):
+        facts, (state, salt, _) = issued.facts, issued.after
+        assert (facts["kind"], facts["version"], facts["scope"]) == (
+            "certificate of erasure",
+            2,
+            "all data of one person",
+        )
+        assert (facts["policy"], facts["filter"], facts["rating_scale"]) == ("fixed", "frozen", [1, 5])
+        assert facts["settings"] | {"seed": int(facts["seed"])} == state.knowledge.config.model_dump(mode="json")
         assert facts["environment"] == numeric_environment()
         assert facts["catalogue"] == {
             "declared": False,
             "items": 4,
-            "digest": salted_digest(SALT, state.knowledge.catalogue.digest()),
+            "digest": salted_digest(salt, state.knowledge.catalogue.digest()),
         }
-        assert (facts["stages_rerun"], facts["stages_total"]) == (plan.stages_rerun, 2)
-        assert facts["cost_ratio"] == plan.cost_ratio
-        assert facts["seconds"] == 1.235
+        assert facts["stages_total"] == 2
+        assert facts["utility"]["users"] == len(state.knowledge.held_out.users) > 0
+        assert facts["audit"]["number"] == 1
 
-    def test_when_it_was_issued_in_universal_time(self, issue):
-        issued = datetime.fromisoformat(issue(Request(PERSON))[0]["issued_at"])
-        assert abs(datetime.now(UTC) - issued) < timedelta(minutes=5)
+    def test_which_stages_were_kept(self, issued):
+        position, _ = issued.before[0].knowledge.find(PERSON)
+        found = [(stage["position"], stage["kept"]) for stage in issued.facts["chain"]]
+        assert found == [(0, position == 1), (1, False)]
+        assert issued.facts["stages_rerun"] == sum(not kept for _, kept in found)
 
-    def test_which_stages_were_kept(self, issue, state):
-        position, _ = state.knowledge.find(PERSON)
-        (facts,) = issue(Request(PERSON))
-        assert [(link["position"], link["kept"]) for link in facts["chain"]] == [(0, position == 1), (1, False)]
+    def test_data_before_and_after_under_the_salt_of_their_version(self, issued):
+        (before, old_salt, _), (after, salt, _) = issued.before, issued.after
+        assert issued.facts["data"] == {
+            "before": data_digest(old_salt, before.knowledge),
+            "after": data_digest(salt, after.knowledge),
+        }
 
-    def test_what_it_does_not_prove_is_said_too(self, issue):
-        (facts,) = issue(Request(PERSON))
-        assert "erasable verify" in facts["proves"]
-        for word in ("input file", "exports", "backups", "groups", "filter", "catalogue", "scale"):
-            assert word in facts["does_not_prove"]
+    def test_the_steps_in_their_order(self, issued):
+        times = [datetime.fromisoformat(issued.facts["times"][step]) for step in ("received", "erased", "scanned")]
+        assert times == sorted(times)
+        assert times[-1] <= datetime.fromisoformat(issued.facts["times"]["issued"])
 
     def test_a_declared_catalogue_and_independent_groups_are_named(self, tmp_path):
-        (tmp_path / "items").write_text("a\nb\nc\nan-unmistakable-item\n")
+        (tmp_path / "items").write_text(f"a\nb\nc\n{ITEM}\n")
         config = Config(grouping="independent", groups=2, epochs=2, rating_scale=(0, 5))
         learn(shop(), tmp_path / "shop", config, Inputs(catalogue=tmp_path / "items"))
         (path,) = forget(DiskHome(tmp_path / "shop"), [Request(PERSON)]).certificates
-        with open(path, encoding="utf-8") as file:
-            facts = json.load(file)
+        facts = json.loads(Path(path).read_bytes())
         assert facts["policy"] == "independent"
         assert facts["catalogue"]["declared"] is True
         assert facts["filter"] == "none"
+        assert facts["utility"] is None
         assert facts["settings"]["rating_scale"] == [0, 5]
 
 
 class TestNothingPersonal:
-    def test_neither_the_person_nor_the_items_nor_others_are_named(self, issue):
-        text = json.dumps(issue(Request(PERSON), Request("bob", ("a",))))
-        assert PERSON not in text
-        assert "an-unmistakable-item" not in text
-        assert '"bob"' not in text
-        assert '"a"' not in text
+    def test_neither_the_person_nor_the_items_nor_others_are_named(self, issued):
+        pages = [path.read_text() for path in (issued.folder / "certificates").iterdir()]
+        assert len(pages) == 2
+        for text in pages:
+            for name in (PERSON, ITEM, *OTHERS):
+                assert name not in text
+        for item in "abc":
+            assert f'"{item}"' not in issued.content.decode()
 
-    def test_nothing_in_it_is_a_digest_that_a_guess_could_be_tested_against(self, issue, state):
-        (facts,) = issue(Request(PERSON))
-        text = json.dumps(facts)
-        for link in state.chain:
-            assert link.fingerprint not in text
-        for group in state.knowledge.groups:
-            assert group.digest() not in text
-            assert group.users.digest() not in text
-        assert state.knowledge.held_out.digest() not in text
-        assert SALT not in text
+    def test_nothing_in_it_is_a_digest_that_a_guess_could_be_tested_against(self, issued):
+        text = issued.content.decode()
+        for state, _, arrays in (issued.before, issued.after):
+            knowledge = state.knowledge
+            plain = [*(link.fingerprint for link in state.chain), *arrays, knowledge.catalogue.digest()]
+            for part in (*knowledge.groups, knowledge.held_out):
+                plain += [part.digest(), part.users.digest()]
+            assert not [digest for digest in plain if digest in text]
+        for guess in (PERSON.encode(), rfc8785.dumps({"items": None, "user_id": PERSON})):
+            assert fingerprint.of_bytes(guess) not in text
 
-    def test_digests_are_those_of_the_checkpoints_under_the_salt(self, issue, state):
-        (facts,) = issue(Request(PERSON))
-        assert [link["digest"] for link in facts["chain"]] == [
-            salted_digest(SALT, link.fingerprint) for link in state.chain
-        ]
-        (other,) = issue(Request(PERSON), salt=OTHER_SALT)
-        assert not {link["digest"] for link in facts["chain"]} & {link["digest"] for link in other["chain"]}
-
-    def test_a_salted_digest_is_keyed_blake2b(self):
-        expected = "3a203738434b9f02fd32efeb5d4cac4f49b403086897f8dc04bb9dfe19c6676b"
-        assert salted_digest(SALT, "abc") == expected
-        assert salted_digest(SALT, "abd") != expected
+    def test_no_salt_and_no_private_key_is_in_it(self, issued):
+        text = issued.content.decode()
+        for secret in (issued.before[1], issued.after[1], issued.receipt.salt, issued.key().decode()):
+            assert len(secret) == 64
+            assert secret not in text
 
     def test_the_salt_in_force_lies_in_the_manifest_and_goes_with_the_version(self, tmp_path):
         learn(shop(), tmp_path / "shop", Config(groups=2, epochs=2))
-        home = DiskHome(tmp_path / "shop")
-        for user in (PERSON, "bob"):
+        home, gone = DiskHome(tmp_path / "shop"), set()
+        for user in (PERSON, OTHERS[0]):
+            gone.add(loaded(home)[1])
             (path,) = forget(home, [Request(user)]).certificates
-            with home.reading() as session:
-                salt, chain = session.manifest.salt, session.state().chain
-            with open(path, encoding="utf-8") as file:
-                facts = json.load(file)
-            assert [link["digest"] for link in facts["chain"]] == [
-                salted_digest(salt, link.fingerprint) for link in chain
+            state, salt, arrays = loaded(home)
+            chain = json.loads(Path(path).read_bytes())["chain"]
+            assert salt not in gone
+            assert [stage["digest"] for stage in chain] == [
+                salted_digest(salt, link.fingerprint) for link in state.chain
             ]
+            assert [stage["result"] for stage in chain] == [salted_digest(salt, digest) for digest in arrays]
+            everything = b"".join(file.read_bytes() for file in home.path.rglob("*") if file.is_file())
+            assert salt.encode() in everything
+            for old in gone:
+                assert old.encode() not in everything
+                assert bytes.fromhex(old) not in everything
+
+
+class TestTheReceipt:
+    def test_it_opens_the_certificate(self, issued):
+        assert issued.receipt.opens(issued.certificate)
+        assert (issued.receipt.user_id, issued.receipt.items) == (PERSON, None)
+
+    def test_neither_its_salt_nor_the_person_lies_anywhere_in_the_workspace(self, issued):
+        salt = issued.receipt.salt
+        forms = (salt.encode(), salt.upper().encode(), bytes.fromhex(salt), PERSON.encode(), PERSON.encode("utf-16-le"))
+        files = [path for path in issued.folder.rglob("*") if path.is_file()]
+        assert len(files) > 10
+        for path in files:
+            assert not [form for form in forms if form in path.read_bytes()], path
+            assert not [form for form in (salt, PERSON) if form in path.name]

@@ -1,10 +1,7 @@
 """A small recommender before and after one erasure, computed once; tests only move it to and from disk."""
 
-import os
-import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +10,17 @@ import pytest
 from erasable.data import Catalogue, Interactions, RatingScale, SyntheticSettings, split_holdout, synthesise
 from erasable.grouping.groups import random_labels
 from erasable.models import Effort
-from erasable.store import Workspace, files
+from erasable.store import Papers, Workspace
 from erasable.training import Config, Knowledge, MemoryStore, State, numeric_environment, train_chain
 from erasable.unlearning import Erasure, Request, forget
 
 ERASED = "someone-with-a-long-unmistakable-id"
-CERTIFICATE = {"request-1": b'{"erased": 1}'}
+AFTER_LEARNING = Papers(audit=b"learned\n", key=b"a secret key")
+AFTER_FORGETTING = Papers(
+    audit=b"learned\nforgotten\n",
+    key=b"a secret key",
+    certificates={"request-1.json": b'{"erased": 1}', "request-1.html": b"<p>erased</p>"},
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,8 @@ class Versions:
     forgotten: State
     memory: MemoryStore
     erased: str = ERASED
+    after_learning: Papers = AFTER_LEARNING
+    after_forgetting: Papers = AFTER_FORGETTING
 
     def put_all(self, state: State, workspace: Workspace) -> None:
         for link in state.chain:
@@ -38,13 +42,23 @@ class Versions:
     def learn(self, path: Path) -> Path:
         with Workspace.creating(path) as workspace:
             self.put_all(self.learned, workspace)
-            workspace.commit(self.learned)
+            workspace.commit(self.learned, self.after_learning)
         return path
 
     def forget(self, path: Path) -> None:
         with Workspace.writing(path) as workspace:
             self.put_all(self.forgotten, workspace)
-            workspace.commit(self.forgotten, CERTIFICATE)
+            workspace.commit(self.forgotten, self.after_forgetting)
+
+    def accept(self, path: Path) -> None:
+        with Workspace.writing(path) as workspace:
+            workspace.amend(replace(workspace.papers(), pending=b"who asked"))
+
+    def certify(self, path: Path) -> None:
+        """Put papers beside the same state, while a checkpoint lies there that was never committed."""
+        with Workspace.writing(path) as workspace:
+            workspace.checkpoints.put(self.memory.get(self.forgotten.chain[-1].fingerprint))
+            workspace.amend(self.after_forgetting)
 
 
 def _interactions() -> Interactions:
@@ -93,13 +107,13 @@ def forgotten(versions, learned) -> Path:
 
 
 @pytest.fixture
-def swift_path(tmp_path):
-    """A folder in memory, where there is one: thousands of flushes take long on a busy disk."""
-    if not os.access("/dev/shm", os.W_OK):
-        yield tmp_path
-        return
-    with TemporaryDirectory(dir="/dev/shm") as folder:
-        yield Path(folder)
+def every_kind(versions, forgotten) -> Path:
+    """A workspace with a file of every kind: it has a filter, and a request that is being carried out."""
+    with Workspace.writing(forgotten) as workspace:
+        state = workspace.state()
+        knowledge = replace(state.knowledge, kept_items=frozenset(state.knowledge.catalogue.items.texts()))
+        workspace.commit(replace(state, knowledge=knowledge), replace(workspace.papers(), pending=b"who asked"))
+    return forgotten
 
 
 @pytest.fixture(scope="session")
@@ -111,37 +125,3 @@ def content_of():
         return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
     return read
-
-
-@pytest.fixture(scope="session")
-def killed_at():
-    """Run something in a child process that dies just before its n-th disk change; say whether it died."""
-
-    def run(change: int, action) -> bool:
-        with warnings.catch_warnings():
-            # From 3.12 on Python warns of threads; none of them holds a lock that the child needs.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            child = os.fork()
-        if child == 0:
-            try:
-                files.before_change = _dying_at(change)
-                action()
-                os._exit(0)
-            except BaseException:
-                os._exit(99)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert code in (0, 77), f"the child failed at change {change}"
-        return code == 77
-
-    return run
-
-
-def _dying_at(change: int):
-    left = [change]
-
-    def die_at_zero(kind: str, path: Path) -> None:
-        left[0] -= 1
-        if not left[0]:
-            os._exit(77)
-
-    return die_at_zero

@@ -1,12 +1,16 @@
 """A process that is killed at any disk change leaves the workspace as before or as after."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
 from erasable.errors import WorkspaceError
 from erasable.store import Workspace
 from erasable.store.manifest import Manifest
+from kit.killing import killed_at
+
+ASKED = b"who asked"
 
 
 def whole_manifest(path) -> Manifest:
@@ -16,13 +20,13 @@ def whole_manifest(path) -> Manifest:
         assert [len(group) for group in state.knowledge.groups] == [g.interactions for g in workspace.manifest.groups]
         for link in state.chain:
             workspace.checkpoints.get(link.fingerprint)
+        workspace.papers()
         workspace.issued()
+        assert workspace.damaged() == []
         return workspace.manifest
 
 
-def test_a_learn_killed_anywhere_leaves_nothing_or_everything_and_can_be_repeated(
-    versions, swift_path, killed_at, content_of
-):
+def test_a_learn_killed_anywhere_leaves_nothing_or_everything_and_can_be_repeated(versions, swift_path, content_of):
     undisturbed = whole_manifest(versions.learn(swift_path / "undisturbed")).files
     for change in range(1, 1000):
         path = swift_path / "new" / f"shop-{change}"
@@ -43,7 +47,7 @@ def test_a_learn_killed_anywhere_leaves_nothing_or_everything_and_can_be_repeate
 
 @pytest.mark.parametrize("opened", [Workspace.reading, Workspace.writing])
 def test_a_forget_killed_anywhere_leaves_the_state_before_or_after_and_whoever_opens_it_next_sweeps(
-    versions, swift_path, killed_at, content_of, opened
+    versions, swift_path, content_of, opened
 ):
     before = whole_manifest(versions.learn(swift_path / "undisturbed")).files
     versions.forget(swift_path / "undisturbed")
@@ -66,7 +70,37 @@ def test_a_forget_killed_anywhere_leaves_the_state_before_or_after_and_whoever_o
     assert set(seen) == {1, 2}
 
 
-def test_a_reader_who_sweeps_can_itself_be_killed_anywhere(versions, swift_path, killed_at, content_of):
+@pytest.mark.parametrize("opened", [Workspace.reading, Workspace.writing])
+def test_an_amendment_killed_anywhere_leaves_the_papers_before_or_after_and_the_same_state(
+    versions, swift_path, content_of, opened
+):
+    """As when certificates are issued: a longer chain of records, certificates, and nothing pending any more."""
+    seen = []
+    for change in range(1, 1000):
+        path = versions.learn(swift_path / f"shop-{change}")
+        versions.accept(path)
+        before = content_of(path)
+        died = killed_at(change, lambda path=path: versions.certify(path))
+        with opened(path) as workspace:
+            assert set(content_of(path)) == {"manifest.json", *workspace.manifest.files}
+        found = whole_manifest(path)
+        certified = bool(found.certificates)
+        with Workspace.reading(path) as workspace:
+            expected = replace(versions.after_forgetting, certificates={})
+            assert workspace.papers() == (expected if certified else replace(versions.after_learning, pending=ASKED))
+            assert workspace.issued() == (versions.after_forgetting.certificates if certified else {})
+            assert workspace.state().chain == versions.learned.chain
+        assert found.version == 1
+        assert certified or content_of(path) == before
+        seen.append(certified)
+        if not died:
+            break
+    # First the papers before, then the ones after, and both were met.
+    assert seen == sorted(seen)
+    assert set(seen) == {False, True}
+
+
+def test_a_reader_who_sweeps_can_itself_be_killed_anywhere(versions, swift_path, content_of):
     def read(path):
         with Workspace.reading(path):
             pass
@@ -84,14 +118,14 @@ def test_a_reader_who_sweeps_can_itself_be_killed_anywhere(versions, swift_path,
     assert change == 1 + 3 + 3 + 1
 
 
-def test_a_forget_that_was_killed_can_be_repeated(versions, swift_path, killed_at):
+def test_a_forget_that_was_killed_can_be_repeated(versions, swift_path):
     path = versions.learn(swift_path / "shop")
     assert killed_at(9, lambda: versions.forget(path))
     versions.forget(path)
     assert whole_manifest(path).version == 2
 
 
-def test_removing_a_failed_learn_can_itself_be_killed_anywhere(versions, swift_path, killed_at, content_of):
+def test_removing_a_failed_learn_can_itself_be_killed_anywhere(versions, swift_path, content_of):
     def fail_after_commit(path):
         with suppress(KeyboardInterrupt), Workspace.creating(path) as workspace:
             versions.put_all(versions.learned, workspace)

@@ -13,10 +13,15 @@ from erasable.store.manifest import decode_manifest, encode_manifest
 KINDS = [
     "config.json",
     "catalogue-*",
+    "kept-items-*",
     "data/*",
     "holdout/*",
     "checkpoints/*",
-    "certificates/*",
+    "certificates/*.json",
+    "certificates/*.html",
+    "audit-*",
+    "signing-key*",
+    "pending-*",
     "manifest.json",
 ]
 
@@ -28,36 +33,80 @@ def read_everything(path) -> None:
         for link in state.chain:
             workspace.checkpoints.get(link.fingerprint)
         workspace.issued()
+        workspace.papers()
+
+
+def damaged(path) -> list[str]:
+    with Workspace.reading(path) as workspace:
+        return workspace.damaged()
+
+
+def test_every_kind_of_file_is_looked_at(every_kind, content_of):
+    found = {name for kind in KINDS for name in (file.relative_to(every_kind) for file in every_kind.glob(kind))}
+    assert {str(name) for name in found} == set(content_of(every_kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_changed_byte_anywhere_in_a_file_is_noticed_and_the_file_named(forgotten, kind):
-    file = sorted(forgotten.glob(kind))[0]
+def test_a_changed_byte_anywhere_in_a_file_is_noticed_and_the_file_named(every_kind, kind):
+    file = sorted(every_kind.glob(kind))[0]
     good = file.read_bytes()
     for place in {0, len(good) // 3, len(good) // 2, len(good) - 1}:
         bad = bytearray(good)
         bad[place] ^= 1
         file.write_bytes(bytes(bad))
         with pytest.raises(WorkspaceDamaged, match=re.escape(f"{file} is damaged: restore it from a copy made after")):
-            read_everything(forgotten)
+            read_everything(every_kind)
     file.write_bytes(good)
-    read_everything(forgotten)
+    read_everything(every_kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_missing_file_is_named(forgotten, kind):
-    file = sorted(forgotten.glob(kind))[0]
+def test_a_missing_file_is_named(every_kind, kind):
+    file = sorted(every_kind.glob(kind))[0]
     file.unlink()
     with pytest.raises(WorkspaceDamaged, match=re.escape(f"{file} is missing")):
-        read_everything(forgotten)
+        read_everything(every_kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_that_was_cut_short_is_named(forgotten, kind):
-    file = sorted(forgotten.glob(kind))[0]
+def test_a_file_that_was_cut_short_is_named(every_kind, kind):
+    file = sorted(every_kind.glob(kind))[0]
     file.write_bytes(file.read_bytes()[:-3])
     with pytest.raises(WorkspaceDamaged, match=re.escape(str(file))):
-        read_everything(forgotten)
+        read_everything(every_kind)
+
+
+def test_each_file_that_changed_or_is_missing_is_named_and_no_other(every_kind, content_of):
+    assert damaged(every_kind) == []
+    for name, good in content_of(every_kind).items():
+        if name == "manifest.json":
+            continue
+        for bad in (bytes([good[0] ^ 1]) + good[1:], good[:-1] + bytes([good[-1] ^ 128]), good[:-1], good + b" ", b""):
+            (every_kind / name).write_bytes(bad)
+            assert damaged(every_kind) == [name]
+        (every_kind / name).unlink()
+        assert damaged(every_kind) == [name]
+        (every_kind / name).write_bytes(good)
+    assert damaged(every_kind) == []
+
+
+def test_all_that_is_damaged_is_named_at_once(every_kind, content_of):
+    names = sorted(set(content_of(every_kind)) - {"manifest.json"})
+    for number, name in enumerate(names):
+        if number % 2:
+            (every_kind / name).unlink()
+        else:
+            (every_kind / name).write_bytes(b"bad")
+    assert damaged(every_kind) == names
+
+
+def test_the_audit_chain_can_be_read_as_it_lies_there(every_kind):
+    (audit,) = every_kind.glob("audit-*")
+    audit.write_bytes(b"learned\nforged\n")
+    with Workspace.reading(every_kind) as workspace:
+        assert workspace.unchecked_audit() == b"learned\nforged\n"
+        with pytest.raises(WorkspaceDamaged, match=re.escape(str(audit))):
+            workspace.papers()
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", "[]", "null", "{", '{"format": 2}', "\xff"])

@@ -1,8 +1,12 @@
 import errno
+import os
+import re
+import shutil
+from pathlib import Path
 
 import pytest
 
-from erasable.errors import WorkspaceError
+from erasable.errors import DiskFull, WorkspaceError
 from erasable.store import files
 
 
@@ -37,14 +41,50 @@ def test_a_change_that_fails_says_where_and_why(tmp_path):
         files.write_file(tmp_path / "missing" / "file", b"")
 
 
+@pytest.mark.parametrize("private", [False, True])
+def test_a_file_is_for_its_owner_alone_if_it_is_private(tmp_path, private):
+    before = os.umask(0)
+    try:
+        files.write_file(tmp_path / "file", b"content", private)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == (0o600 if private else 0o666)
+
+
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_is_told_with_the_remedy(tmp_path, monkeypatch, code):
+def test_a_full_disk_is_told_with_the_sizes_and_the_remedy(tmp_path, monkeypatch, code):
     def full(kind, path):
-        raise OSError(code, "full")
+        if kind == "write":
+            raise OSError(code, "full")
 
     monkeypatch.setattr(files, "before_change", full)
-    with pytest.raises(WorkspaceError, match="free some space"):
-        files.write_file(tmp_path / "file", b"")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(free=1_250_000))
+    said = (
+        f"the disk is full at {tmp_path / 'file'} (2.4 MB are needed and 1.3 MB are free): what was there before stays"
+    )
+    with pytest.raises(DiskFull, match=f"^{re.escape(said)}; free some space and run this again$"):
+        files.write_file(tmp_path / "file", bytes(2_345_678))
+
+
+def test_what_fits_is_not_refused_and_what_does_not_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(free=1_000_000))
+    files.refuse_if_full(tmp_path, 1_000_000)
+    said = f"the disk is full at {tmp_path} (about 1.1 MB are needed and 1.0 MB are free)"
+    with pytest.raises(DiskFull, match=re.escape(said)):
+        files.refuse_if_full(tmp_path, 1_000_001)
+
+
+def test_room_is_looked_for_where_a_new_folder_would_come(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: asked.append(path) or usage(free=10))
+    files.refuse_if_full(tmp_path / "not" / "yet" / "there", 10)
+    monkeypatch.chdir(tmp_path)
+    files.refuse_if_full(Path("shop"), 10)
+    assert asked == [tmp_path, Path()]
+
+
+def usage(free):
+    return shutil._ntuple_diskusage(total=2 * free, used=free, free=free)
 
 
 def test_removing_what_is_gone_is_fine(tmp_path):

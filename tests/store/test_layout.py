@@ -5,8 +5,17 @@ from erasable.store.layout import foreign_entries, own_files
 
 
 def test_our_files_are_told_from_those_of_others(tmp_path):
-    ours = ["catalogue-0123456789ab.parquet", "checkpoints/x.safetensors", "config.json", "manifest.json.new"]
-    others = ["catalogue.parquet", "config-mine.json", "notes.txt"]
+    ours = [
+        "audit-0123456789ab.jsonl",
+        "catalogue-0123456789ab.parquet",
+        "checkpoints/x.safetensors",
+        "config.json",
+        "manifest.json.new",
+        "pending-0123456789ab.json",
+        "signing-key-0123456789ab.txt",
+        "signing-key.txt",
+    ]
+    others = ["audit.jsonl", "catalogue.parquet", "config-mine.json", "notes.txt", "pending.json", "signing-key.pem"]
     (tmp_path / "checkpoints").mkdir()
     for name in [*ours, *others, "manifest.json", "writer.lock", "reader.lock", "gate.lock"]:
         (tmp_path / name).write_bytes(b"")

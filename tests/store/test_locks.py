@@ -96,7 +96,7 @@ def test_readers_who_overlap_for_good_do_not_keep_a_commit_from_ending(versions,
         for reader in readers:
             reader.join()
     with Workspace.reading(learned) as workspace:
-        assert workspace.version == 2
+        assert workspace.stamp.version == 2
 
 
 def test_an_error_inside_the_lock_stays_what_it_is(tmp_path):

@@ -85,18 +85,3 @@ def test_a_state_whose_checkpoints_are_not_there_is_refused(versions, learned, c
     with Workspace.writing(learned) as workspace, pytest.raises(WorkspaceError, match="holds no checkpoint"):
         workspace.commit(versions.forgotten)
     assert content_of(learned) == before
-
-
-@pytest.mark.parametrize("request_id", ["../outside", "a/b", "", ".hidden", "a\nb"])
-def test_a_request_id_that_is_no_file_name_is_refused(learned, content_of, request_id):
-    before = content_of(learned)
-    with Workspace.writing(learned) as workspace, pytest.raises(WrongUse, match="can't name a certificate"):
-        workspace.commit(workspace.state(), {request_id: b"{}"})
-    assert content_of(learned) == before
-
-
-def test_a_certificate_is_never_replaced(forgotten, content_of):
-    before = content_of(forgotten)
-    with Workspace.writing(forgotten) as workspace, pytest.raises(WorkspaceError, match="already"):
-        workspace.commit(workspace.state(), {"request-1": b"other"})
-    assert content_of(forgotten) == before

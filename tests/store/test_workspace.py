@@ -1,12 +1,13 @@
-import errno
+import re
 from contextlib import suppress
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 
-from erasable.errors import ErasableError, WorkspaceBusy, WorkspaceError, WrongUse
+from erasable.errors import WorkspaceBusy, WorkspaceError, WrongUse
 from erasable.models import Effort
-from erasable.store import Workspace, files
+from erasable.store import NO_PAPERS, Stamp, Workspace, files
 from erasable.training import numeric_environment, stage_names
 from erasable.unlearning import Erasure, Request, forget
 
@@ -70,9 +71,9 @@ def test_forgetting_on_disk_is_forgetting_in_memory(versions, learned):
 def test_a_forgetful_workspace_holds_what_one_holds_that_never_knew(versions, forgotten, tmp_path, content_of):
     with Workspace.creating(tmp_path / "never knew") as workspace:
         versions.put_all(versions.forgotten, workspace)
-        workspace.commit(versions.forgotten)
+        workspace.commit(versions.forgotten, replace(versions.after_forgetting, certificates={}))
     found, expected = content_of(forgotten), content_of(tmp_path / "never knew")
-    apart = {"manifest.json", "certificates/request-1.json"}
+    apart = {"manifest.json", "certificates/request-1.json", "certificates/request-1.html"}
     assert {name: found[name] for name in found if name not in apart} == {
         name: expected[name] for name in expected if name not in apart
     }
@@ -85,7 +86,7 @@ def test_after_forgetting_no_file_of_the_old_version_is_left(versions, learned, 
     with Workspace.reading(learned) as workspace:
         assert set(new) == {"manifest.json", *workspace.manifest.files}
     changed = {name for name in old if name not in new}
-    assert {name.split("/")[0] for name in changed} == {"data", "checkpoints", "holdout"}
+    assert {re.split("[/-]", name)[0] for name in changed} == {"data", "checkpoints", "holdout", "audit"}
 
 
 def test_unchanged_groups_and_checkpoints_keep_their_files(versions, learned):
@@ -135,27 +136,42 @@ def test_the_manifest_says_what_is_there(versions, learned):
         assert manifest.holdout.interactions == len(versions.learned.knowledge.held_out)
 
 
-def test_certificates_are_added_one_for_each_erasure(versions, forgotten):
-    with Workspace.writing(forgotten) as workspace:
-        assert workspace.erasures == 1
-        workspace.commit(workspace.state(), {"request-0": b"{}"})
-        assert list(workspace.issued()) == ["request-1", "request-0"]
-        assert workspace.erasures == 2
-    assert (forgotten / "certificates/request-1.json").read_bytes() == b'{"erased": 1}'
-
-
-def test_each_version_takes_the_salt_that_was_announced_for_it(learned):
+def test_a_version_takes_the_stamp_that_it_is_given(versions, learned):
+    stamp = Stamp(7, "5a" * 32)
     with Workspace.writing(learned) as workspace:
-        first = workspace.next_salt
-        workspace.commit(workspace.state())
-        assert workspace.manifest.salt == first
-        assert workspace.next_salt != first
+        workspace.commit(workspace.state(), stamp=stamp)
+        assert workspace.stamp == stamp
+    with Workspace.reading(learned) as workspace:
+        assert workspace.stamp == stamp == (workspace.manifest.version, workspace.manifest.salt)
 
 
-def test_issued_certificates_go_by_request_id(forgotten):
+def test_without_a_stamp_a_version_takes_the_next_number_and_a_fresh_salt(learned):
+    with Workspace.writing(learned) as workspace:
+        stamps = [workspace.stamp]
+        for stamp in (None, Stamp(7, "5a" * 32), None):
+            workspace.commit(workspace.state(), stamp=stamp)
+            stamps.append(workspace.stamp)
+    assert [stamp.version for stamp in stamps] == [1, 2, 7, 8]
+    assert len({stamp.salt for stamp in stamps}) == 4
+    assert all(re.fullmatch("[0-9a-f]{64}", stamp.salt) for stamp in stamps)
+
+
+def test_the_size_is_that_of_all_current_files(learned, content_of):
+    content = content_of(learned)
+    del content["manifest.json"]
+    (learned / "notes.txt").write_text("somebody's own")
+    with Workspace.reading(learned) as workspace:
+        assert workspace.size == sum(map(len, content.values()))
+    # Whoever asks for the size wants to know what would be written, not what is damaged.
+    lost = sorted(learned.glob("checkpoints/*"))[0]
+    lost.unlink()
+    with Workspace.reading(learned) as workspace:
+        assert workspace.size == sum(map(len, content.values())) - len(content[f"checkpoints/{lost.name}"])
+
+
+def test_the_environment_is_the_one_that_learned(forgotten):
     with Workspace.reading(forgotten) as workspace:
-        assert workspace.issued() == {"request-1": b'{"erased": 1}'}
-        assert (workspace.version, workspace.environment) == (2, numeric_environment())
+        assert (workspace.stamp.version, workspace.environment) == (2, numeric_environment())
 
 
 def test_after_a_commit_the_same_block_sees_the_new_version(versions, learned):
@@ -209,6 +225,8 @@ def test_a_reader_can_not_write(versions, learned):
         with pytest.raises(WrongUse, match=r"Workspace\.writing"):
             workspace.commit(versions.learned)
         with pytest.raises(WrongUse, match=r"Workspace\.writing"):
+            workspace.amend(versions.after_learning)
+        with pytest.raises(WrongUse, match=r"Workspace\.writing"):
             workspace.checkpoints.put(versions.memory.get(versions.learned.chain[0].fingerprint))
 
 
@@ -218,17 +236,5 @@ def test_before_the_first_commit_there_is_no_manifest(tmp_path):
         assert workspace.issued() == {}
         with pytest.raises(WorkspaceError, match="commit a state first"):
             _ = workspace.manifest
-
-
-@pytest.mark.parametrize("kind", ["create", "write", "flush", "replace"])
-def test_a_full_disk_leaves_the_old_state_and_says_so(versions, learned, content_of, monkeypatch, kind):
-    before = content_of(learned)
-
-    def full(change, path):
-        if change == kind and path.name.startswith(("held-out", "manifest.json")):
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(files, "before_change", full)
-    with pytest.raises(ErasableError, match=r"disk is full.*what was there before stays"):
-        versions.forget(learned)
-    assert content_of(learned) == before
+        with pytest.raises(WorkspaceError, match="commit a state first"):
+            workspace.amend(NO_PAPERS)

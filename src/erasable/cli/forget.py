@@ -1,14 +1,15 @@
 """`erasable forget`."""
 
-from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
 from erasable.cli.output import counted, print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
-from erasable.operations import DiskHome, Forgotten, forget
+from erasable.cli.suppression import KeyFile, ListFile, suppression_from
+from erasable.operations import DiskHome, Forgotten, Outside, forget
 
 NAME = "forget"
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
@@ -25,21 +26,37 @@ def command(
     rerun: Annotated[
         bool, typer.Option("--rerun", help="In another numeric environment: train everything again here.")
     ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Finish what a killed command has begun; needs no user.")
+    ] = False,
+    receipts: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write each person's receipt there; it is for that person alone."),
+    ] = None,
+    suppression: ListFile = None,
+    suppression_key: KeyFile = None,
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Forget users, or some interactions of one user, exactly."""
-    requests = requests_from(users, users_file, items)
+    requests = [] if resume and not (users or users_file or items) else requests_from(users, users_file, items)
     work = work_with(threads, quiet or json_output)
-    forgotten = forget(DiskHome(folder), requests, ignore_unknown, rerun, work)
+    outside = Outside(receipts, suppression_from(suppression, suppression_key))
+    forgotten = forget(DiskHome(folder), requests, ignore_unknown, rerun, work, outside)
     if json_output:
-        print_json(asdict(forgotten) | {"reminder": REMINDER})
+        print_json(_facts(forgotten, receipts))
     else:
-        _tell(forgotten, asked=len({request.user for request in requests}))
+        _tell(forgotten, len({request.user for request in requests}), receipts)
 
 
-def _tell(forgotten: Forgotten, asked: int) -> None:
+def _facts(forgotten: Forgotten, receipts: Path | None) -> dict[str, Any]:
+    """Return what is printed as JSON; receipts that were written into a folder are not shown."""
+    shown = [receipt.model_dump(mode="json") for receipt in forgotten.receipts] if receipts is None else str(receipts)
+    return {**vars(forgotten), "receipts": shown, "reminder": REMINDER}
+
+
+def _tell(forgotten: Forgotten, asked: int, receipts: Path | None) -> None:
     people = len(forgotten.certificates)
     if people:
         print_line(
@@ -47,12 +64,20 @@ def _tell(forgotten: Forgotten, asked: int) -> None:
             f"{forgotten.stages_total} stages again, {forgotten.chain_ratio:.0%} of the work of the whole chain "
             f"({forgotten.seconds:.1f} s)"
         )
-    if people < asked:
-        print_line(f"left out {counted(asked - people, 'person', 'people')}: nothing is held of what was named")
+    if forgotten.left_out:
+        print_line(f"left out {counted(forgotten.left_out, 'request')}: nothing is held of what was named")
     if forgotten.dropped:
         others = counted(forgotten.dropped, "other person", "other people")
         print_line(f"the filter, applied anew, no longer keeps {others}: they fell below --min-interactions")
-    for path in forgotten.certificates:
+    if forgotten.finished:
+        print_line(f"finished for {counted(forgotten.finished, 'person', 'people')} what a killed command had begun")
+    for path, receipt in zip(forgotten.certificates, forgotten.receipts, strict=True):
         print_line(f"certificate: {path}")
+        if receipts is None:
+            print_line(f"  receipt, kept nowhere (--receipts DIR writes it to a file): {receipt.in_short()}")
+    if receipts is not None and people:
+        print_line(f"receipts: {receipts} (give each to its person, then delete it)")
     if people:
         print_line(REMINDER)
+    elif not asked:
+        print_line("nothing was left to finish")

@@ -18,8 +18,9 @@ from erasable.cli.options import (
     work_with,
 )
 from erasable.cli.output import counted, print_json, print_line
+from erasable.cli.suppression import Drop, KeyFile, ListFile, suppression_from
 from erasable.errors import NotYet
-from erasable.operations import Inputs, learn
+from erasable.operations import Inputs, Learned, learn
 from erasable.training import Config
 
 NAME = "learn"
@@ -40,6 +41,9 @@ def command(
         Path | None,
         typer.Option(help="The items there are: a file with one id a line, or another workspace."),
     ] = None,
+    suppression: ListFile = None,
+    suppression_key: KeyFile = None,
+    drop_suppressed: Drop = False,
     rows: Annotated[str | None, typer.Option(help="Not there yet: only stage.")] = None,
     anchors: Annotated[float | None, typer.Option(help="Not there yet.")] = None,
     more: Annotated[bool, typer.Option("--more", help="Not there yet.")] = False,
@@ -54,16 +58,24 @@ def command(
     from_file = read_config(config, {**CONFIG_OPTIONS, **COLUMN_OPTIONS})
     named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
     chosen = Config.of({**from_file, **(settings or {})})
-    inputs = Inputs(columns_from({**named, **(columns or {})}), groups_from, catalogue)
+    suppressed = suppression_from(suppression, suppression_key, drop_suppressed)
+    inputs = Inputs(columns_from({**named, **(columns or {})}), groups_from, catalogue, suppressed)
     learned = learn(data, into, chosen, inputs, work_with(threads, quiet or json_output))
     if json_output:
         print_json(asdict(learned))
-        return
+    else:
+        _tell(learned, into)
+
+
+def _tell(learned: Learned, into: Path) -> None:
     print_line(
         f"learned {counted(learned.users, 'user')}, {counted(learned.items, 'item')}, "
         f"{counted(learned.interactions, 'interaction')} in {counted(learned.groups, 'group')} "
         f"({learned.seconds:.1f} s)"
     )
+    if learned.suppressed:
+        left_out = counted(learned.suppressed, "person or single interaction", "people and single interactions")
+        print_line(f"left out {left_out} on the suppression list")
     print_line(f"the workspace is {into}; next: erasable recommend {into} --user U")
 
 

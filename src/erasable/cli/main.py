@@ -7,6 +7,7 @@ import typer
 
 from erasable import __version__
 from erasable.cli import (
+    audit,
     data,
     demo,
     doctor,
@@ -18,6 +19,7 @@ from erasable.cli import (
     plan,
     recommend,
     reproduce,
+    scan,
     show,
     status,
     verify,
@@ -33,7 +35,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for module in (demo, learn, recommend, show, plan, forget, verify, evaluate, groups, status, reproduce, doctor):
+for module in (
+    demo,
+    learn,
+    recommend,
+    show,
+    plan,
+    forget,
+    verify,
+    scan,
+    audit,
+    evaluate,
+    groups,
+    status,
+    reproduce,
+    doctor,
+):
     app.command(module.NAME)(module.command)
 app.add_typer(data.app, name=data.NAME)
 not_yet.register(app)

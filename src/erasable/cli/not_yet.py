@@ -8,8 +8,6 @@ import typer
 from erasable.errors import NotYet
 
 NAMES = {
-    "scan": "search a workspace for what is left of a person",
-    "audit": "attack the model to see whether it remembers",
     "serve": "run the erasure service",
     "token": "manage the service's tokens",
 }

@@ -8,7 +8,8 @@ import typer
 
 from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
 from erasable.cli.output import print_json, print_line
-from erasable.operations import DiskHome, Verification, verify
+from erasable.cli.suppression import KeyFile, ListFile, suppression_from
+from erasable.operations import Claim, DiskHome, Verification, verify
 
 NAME = "verify"
 _EXIT_CODES = {True: 0, False: 1, None: 3}
@@ -17,21 +18,28 @@ _WORDS = {True: "identical", False: "different", None: "cannot be reproduced her
 
 def command(
     folder: Folder,
-    certificate: Annotated[Path | None, typer.Option(help="Also check that this certificate was issued here.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Check this certificate too, and replay what its erasure has trained again.")
+    ] = None,
+    receipt: Annotated[
+        Path | None, typer.Option(help="Check also that the certificate is about the person of this receipt.")
+    ] = None,
     from_scratch: Annotated[
-        bool, typer.Option("--from-scratch", help="Replay everything; this is always done so far.")
+        bool, typer.Option("--from-scratch", help="With a certificate: replay everything all the same.")
     ] = False,
+    suppression: ListFile = None,
+    suppression_key: KeyFile = None,
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train again from what is left and compare every byte.
+    """Check every file, replay, and compare every byte.
 
     Ends with exit code 0 if they are identical, 1 if different, 3 if that can't be told here, because the numeric
     environment is another one.
     """
-    del from_scratch
-    verification = verify(DiskHome(folder), certificate, work_with(threads, quiet or json_output))
+    claim = Claim(certificate, receipt, from_scratch, suppression_from(suppression, suppression_key))
+    verification = verify(DiskHome(folder), claim, work_with(threads, quiet or json_output))
     if json_output:
         print_json(asdict(verification))
     else:

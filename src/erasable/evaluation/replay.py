@@ -1,6 +1,6 @@
 """Replay and comparison: train the whole chain again from what is known, and compare every byte."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from erasable.grouping import GroupingEffort
 from erasable.models import Effort
-from erasable.training import Checkpoint, CheckpointStore, MemoryStore, State, regrouped, train_chain
+from erasable.training import Checkpoint, CheckpointStore, Link, MemoryStore, State, regrouped, train_chain
 
 _Array = NDArray[Any]
+NOT_TRAINED = Link("", "", 0, 0.0)
+"""Stands for a stage that is to be trained."""
 
 
 @dataclass(frozen=True)
@@ -23,33 +25,41 @@ class Comparison:
     difference: str | None = None
 
 
-def replay(state: State, effort: Effort) -> MemoryStore:
-    """Train the whole chain from scratch from what the state knows, using none of its checkpoints.
+def replay(state: State, effort: Effort, kept: CheckpointStore, positions: Collection[int]) -> MemoryStore:
+    """Train the stages at some positions again from what the state knows; the others are taken from those kept.
 
-    Under the policy regroup the groups are decided from scratch as well.
+    With all positions, none of the state's checkpoints is used, and under the policy regroup the groups are decided
+    from scratch as well.
     """
     knowledge, store = state.knowledge, MemoryStore()
     if knowledge.config.policy == "regroup":
         knowledge = regrouped(knowledge, GroupingEffort(effort.threads))
-    train_chain(knowledge, store, effort)
+    trained = [link if place not in positions else NOT_TRAINED for place, link in enumerate(state.chain)]
+    for link in trained:
+        if link is not NOT_TRAINED:
+            store.put(kept.get(link.fingerprint))
+    train_chain(knowledge, store, effort, trained)
     return store
 
 
-def compare(state: State, checkpoints: CheckpointStore, replayed: CheckpointStore) -> Comparison:
-    """Compare the checkpoints of a state with replayed ones: names, and each array's type, shape, bytes."""
-    found = list(_stage_differences(state, checkpoints, replayed))
+def compare(
+    state: State, checkpoints: CheckpointStore, replayed: CheckpointStore, positions: Collection[int] | None = None
+) -> Comparison:
+    """Compare checkpoints with replayed ones, all or at some positions: names, and each array's type, shape, bytes."""
+    places = range(len(state.chain)) if positions is None else positions
+    found = list(_stage_differences(state, checkpoints, replayed, places))
     differences = [difference for difference, _ in found if difference]
     return Comparison(not differences, sum(arrays for _, arrays in found), next(iter(differences), None))
 
 
 def _stage_differences(
-    state: State, checkpoints: CheckpointStore, replayed: CheckpointStore
+    state: State, checkpoints: CheckpointStore, replayed: CheckpointStore, positions: Collection[int]
 ) -> Iterator[tuple[str | None, int]]:
     """Yield the first difference of each stage, if any, and how many of its arrays were compared."""
     if len(state.chain) != len(state.knowledge.groups):
         yield f"there are {len(state.knowledge.groups)} groups and {len(state.chain)} checkpoints", 0
-    for number, link in enumerate(state.chain, start=1):
-        name = link.fingerprint
+    for position in sorted(positions):
+        number, name = position + 1, state.chain[position].fingerprint
         if name not in checkpoints:
             yield f"stage {number}: its checkpoint {name} is missing", 0
         elif name not in replayed:

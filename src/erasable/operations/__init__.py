@@ -1,5 +1,6 @@
 """The use cases, once, for library, command and service."""
 
+from erasable.operations.erasure import Outside
 from erasable.operations.forget import Forgotten, forget, plan, plan_random
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
@@ -9,11 +10,12 @@ from erasable.operations.public_data import Fetched, get_public_set
 from erasable.operations.recommend import Recommendation, recommend
 from erasable.operations.recommender import RECOMMENDATIONS, Recommender
 from erasable.operations.reporting import Reporter, Silent
-from erasable.operations.verify import Verification, verify
+from erasable.operations.verify import Claim, Verification, verify
 from erasable.operations.work import Work, available_cores
 
 __all__ = [
     "RECOMMENDATIONS",
+    "Claim",
     "DiskHome",
     "Fetched",
     "Forgotten",
@@ -23,6 +25,7 @@ __all__ = [
     "Inputs",
     "Learned",
     "MemoryHome",
+    "Outside",
     "Recommendation",
     "Recommender",
     "Reporter",

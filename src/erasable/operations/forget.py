@@ -6,14 +6,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from erasable import unlearning
-from erasable.errors import NotReproducible, Refused
+from erasable.errors import NotReproducible, Refused, Unfinished
+from erasable.operations.erasure import Done, Outside, accept, certify, erase, prepare_outside, withdraw
 from erasable.operations.home import Home, Session
+from erasable.operations.traces import targets_by_id
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import issue_certificates
+from erasable.proof import NOTHING_PENDING, Certificate, Pending, Receipt, read_pending
 from erasable.seeding import id_keys
 from erasable.training import Knowledge, State, differences
 from erasable.unlearning import Erasure, Plan, Request, known_requests, plan_change
+
+NOTHING_OUTSIDE = Outside()
 
 
 @dataclass(frozen=True)
@@ -26,10 +29,14 @@ class Forgotten:
     chain_ratio: float
     cost_ratio: float
     seconds: float
+    receipts: tuple[Receipt, ...]
+    """For the people who asked, in the same order; nobody else keeps them."""
     left_out: int
     """How many requests were left out because nothing is held of what they name."""
     dropped: int
     """How many others a filter that was applied anew no longer keeps (under the policy regroup)."""
+    finished: int
+    """How many people's requests an earlier process had begun and this one has finished."""
 
 
 def plan(home: Home, requests: Sequence[Request], work: Work = QUIET_WORK) -> Plan:
@@ -54,44 +61,70 @@ def forget(
     ignore_unknown: bool = False,
     rerun: bool = False,
     work: Work = QUIET_WORK,
+    outside: Outside = NOTHING_OUTSIDE,
 ) -> Forgotten:
     """Forget these requests together, exactly, and certify each; refused requests change nothing.
 
-    In a numeric environment other than the one that learned, this is refused; with `rerun` everything is trained again.
+    Requests that a killed process had accepted are finished as well. In a numeric environment other than the one that
+    learned, this is refused; with `rerun` everything is trained again.
     """
     began = time.perf_counter()
     with home.writing() as session:
-        _check_environment(session, rerun)
-        state = session.state()
-        known = known_requests(requests, state.knowledge, ignore_unknown)
-        left_out = len(requests) - len(known)
-        if not known:
-            return Forgotten((), 0, len(state.chain), 0.0, 0.0, time.perf_counter() - began, left_out, 0)
-        before = State(state.knowledge, ()) if rerun else state
-        after = _after(before, known, work)
-        planned = plan_change(before, after)
-        with work.training("forgetting", planned.samples) as effort:
-            new_state = unlearning.forget(before, after, session.checkpoints, effort)
-        seconds = time.perf_counter() - began
-        certificates = issue_certificates(known, new_state, planned, (session.next_salt, seconds))
-        session.commit(new_state, certificates)
+        interrupted = read_pending(session.papers().pending)
+        # Erased but not certified: nothing but the certificates is left to do for these.
+        finished, begun = (interrupted, NOTHING_PENDING) if interrupted.erased else (NOTHING_PENDING, interrupted)
+        asked = [left for left in map(finished.left_of, requests) if left is not None]
+        known = known_requests(asked, session.state().knowledge, ignore_unknown)
+        pending = _listed(begun.joined_with(known), outside)
+        if pending.accepted:
+            _check_environment(session, rerun)
+        prepare_outside(outside, session.path)
+        certificates = certify(session, finished, targets_by_id(finished), outside, work) if finished.accepted else []
+        done = _carried_out(session, pending, begun, rerun, work) if pending.accepted else None
+        if done:
+            certificates += _certified(session, done, outside, work)
+        stages = len(session.state().chain)
+    people = [*finished.accepted, *(done.pending.accepted if done else ())]
     return Forgotten(
-        certificates=tuple(home.certificate_place(name) for name in certificates),
-        stages_rerun=planned.stages_rerun,
-        stages_total=planned.stages_total,
-        chain_ratio=planned.chain_ratio,
-        cost_ratio=planned.cost_ratio,
+        certificates=tuple(home.certificate_place(f"{one.request_id}.json") for one in certificates),
+        receipts=tuple(Receipt.of(accepted) for accepted in people),
+        stages_rerun=done.plan.stages_rerun if done else 0,
+        stages_total=stages,
+        chain_ratio=done.plan.chain_ratio if done else 0.0,
+        cost_ratio=done.plan.cost_ratio if done else 0.0,
         seconds=time.perf_counter() - began,
-        left_out=left_out,
-        dropped=_dropped(before.knowledge, after, known),
+        left_out=len(asked) - len(known),
+        dropped=done.dropped if done else 0,
+        finished=len(interrupted.accepted),
     )
 
 
-def _dropped(before: Knowledge, after: Knowledge, requests: Sequence[Request]) -> int:
-    """Count those who are gone without having asked for it."""
-    left = {user for group in after.groups for user in group.users}
-    gone = {user for group in before.groups for user in group.users} - left
-    return len(gone - {request.user for request in requests})
+def _listed(pending: Pending, outside: Outside) -> Pending:
+    if outside.suppression is None:
+        return pending
+    return pending.put_on(str(outside.suppression.list.absolute()), str(outside.suppression.key.absolute()))
+
+
+def _carried_out(session: Session, pending: Pending, begun: Pending, rerun: bool, work: Work) -> Done:
+    """Accept and erase; what goes wrong before the erasure is current takes back what was not begun earlier."""
+    version = session.stamp.version
+    try:
+        accept(session, pending)
+        return erase(session, pending, rerun, work)
+    except BaseException:
+        if session.stamp.version == version:
+            withdraw(session, begun)
+        raise
+
+
+def _certified(session: Session, done: Done, outside: Outside, work: Work) -> list[Certificate]:
+    try:
+        return certify(session, done.pending, done.targets, outside, work)
+    except KeyboardInterrupt:
+        raise Unfinished(
+            "stopped after the erasure and before its certificates: finish with erasable forget "
+            f"{session.path or ''} --resume"
+        ) from None
 
 
 def _loaded(home: Home) -> State:

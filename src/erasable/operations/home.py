@@ -1,22 +1,23 @@
 """Where a recommender lives: a workspace on disk, or memory; operations treat both alike."""
 
-import secrets
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Protocol
 
 from erasable.errors import WorkspaceBusy, WrongUse
-from erasable.store import Workspace
+from erasable.store import NO_PAPERS, Papers, Stamp, Workspace
 from erasable.training import CheckpointStore, MemoryStore, State, numeric_environment
-
-_NONE: Mapping[str, bytes] = MappingProxyType({})
 
 
 class Session(Protocol):
     """A recommender while one operation uses it."""
+
+    @property
+    def path(self) -> Path | None:
+        """The folder that it lives in, if it does."""
 
     @property
     def checkpoints(self) -> CheckpointStore:
@@ -27,10 +28,6 @@ class Session(Protocol):
         """The numeric environment in which it learned."""
 
     @property
-    def version(self) -> int:
-        """How often it has changed, learning included."""
-
-    @property
     def erasures(self) -> int:
         """How many people's requests were carried out."""
 
@@ -39,17 +36,40 @@ class Session(Protocol):
         """Files of an earlier version that could not be removed; normally none."""
 
     @property
-    def next_salt(self) -> str:
-        """The salt of the version that the next commit makes."""
+    def stamp(self) -> Stamp:
+        """The number of the current version, 1 after learning, and its salt."""
 
     def state(self) -> State:
         """Return what it knows."""
 
     def issued(self) -> Mapping[str, bytes]:
-        """Return the certificates by request id."""
+        """Return the certificates by file name."""
 
-    def commit(self, state: State, certificates: Mapping[str, bytes] = _NONE) -> None:
+    def papers(self) -> Papers:
+        """Return the papers that are kept, the certificates apart."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes its files take."""
+
+    @property
+    def pending_files(self) -> tuple[str, ...]:
+        """The file of the requests that are being carried out, if there are any."""
+
+    def refuse_if_full(self, needed: int) -> None:
+        """Refuse what would not fit on the disk, before any of it is written."""
+
+    def damaged(self) -> list[str]:
+        """Return every file that is missing, or is not what it must be."""
+
+    def unchecked_audit(self) -> bytes:
+        """Return the audit chain as it lies there, to find where it was changed."""
+
+    def commit(self, state: State, papers: Papers = NO_PAPERS, stamp: Stamp | None = None) -> None:
         """Make a state current and destroy what it replaces."""
+
+    def amend(self, papers: Papers) -> None:
+        """Put other papers beside the same state."""
 
 
 class Home(Protocol):
@@ -81,26 +101,29 @@ class DiskHome:
 
     def certificate_place(self, name: str) -> str:
         """Return the path of a certificate."""
-        return str(self.path / "certificates" / f"{name}.json")
+        return str(self.path / "certificates" / name)
 
 
 class MemorySession:
     """A recommender in memory as it is at one moment; committing hands the next moment to its home."""
 
+    path: Path | None = None
     leftovers: tuple[str, ...] = ()
+    pending_files: tuple[str, ...] = ()
+    size: int = 0
 
     def __init__(self, before: "MemorySession | None" = None) -> None:
         self.checkpoints: MemoryStore = before.checkpoints.copy() if before else MemoryStore()
         self.environment: dict[str, str] = before.environment if before else numeric_environment()
-        self.version: int = before.version if before else 0
-        self.next_salt = secrets.token_hex(32)
+        self.stamp: Stamp = before.stamp if before else Stamp(0, "")
+        self._papers: Papers = before._papers if before else NO_PAPERS
         self._certificates: dict[str, bytes] = dict(before._certificates) if before else {}
         self._state: State | None = before._state if before else None
 
     @property
     def erasures(self) -> int:
         """How many people's requests were carried out."""
-        return len(self._certificates)
+        return sum(name.endswith(".json") for name in self._certificates)
 
     def state(self) -> State:
         """Return what it knows."""
@@ -109,16 +132,36 @@ class MemorySession:
         return self._state
 
     def issued(self) -> Mapping[str, bytes]:
-        """Return the certificates by request id."""
+        """Return the certificates by file name."""
         return self._certificates
 
-    def commit(self, state: State, certificates: Mapping[str, bytes] = _NONE) -> None:
+    def papers(self) -> Papers:
+        """Return the papers that are kept, the certificates apart."""
+        return self._papers
+
+    def refuse_if_full(self, needed: int) -> None:
+        """Refuse nothing: there is no disk."""
+
+    def damaged(self) -> list[str]:
+        """Return no file: there are none."""
+        return []
+
+    def unchecked_audit(self) -> bytes:
+        """Return the audit chain."""
+        return self._papers.audit
+
+    def commit(self, state: State, papers: Papers = NO_PAPERS, stamp: Stamp | None = None) -> None:
         """Make a state current and destroy what it replaces."""
         self._state = state
-        self._certificates |= certificates
-        self.version += 1
+        self.stamp = stamp or Stamp.after(self.stamp.version)
         self.environment = numeric_environment()
         self.checkpoints.keep_only(link.fingerprint for link in state.chain)
+        self.amend(papers)
+
+    def amend(self, papers: Papers) -> None:
+        """Put other papers beside the same state."""
+        self._certificates |= papers.certificates
+        self._papers = replace(papers, certificates={})
 
 
 class MemoryHome:

@@ -16,6 +16,7 @@ from erasable.grouping import BY_VECTORS, Cohesion, cohesion_between_rows
 from erasable.operations.home import Home
 from erasable.operations.prepare import ANY_COLUMNS
 from erasable.operations.work import QUIET_WORK, Work
+from erasable.proof import head_of, public_key_of, read_pending
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def groups(home: Home, work: Work = QUIET_WORK) -> list[GroupFacts]:
 def status(home: Home) -> dict[str, Any]:
     """Return what is current: sizes, settings, erasures and version."""
     with home.reading() as session:
-        knowledge = session.state().knowledge
+        knowledge, papers = session.state().knowledge, session.papers()
         config = knowledge.config
         return {
             "users": knowledge.users,
@@ -135,6 +136,9 @@ def status(home: Home) -> dict[str, Any]:
             "groups": len(knowledge.groups),
             "rating_scale": str(knowledge.scale),
             "erasures": session.erasures,
-            "version": session.version,
+            "version": session.stamp.version,
+            "pending": len(read_pending(papers.pending).accepted),
+            "records": head_of(papers.audit).number,
+            "public_key": public_key_of(papers.key) if papers.key else "",
             "leftovers": list(session.leftovers),
         }

@@ -1,6 +1,7 @@
 """Learn: from an input to a recommender that can forget."""
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,12 @@ from typing import Any
 from erasable.models import make_model
 from erasable.operations.home import Session
 from erasable.operations.prepare import NO_INPUTS, Inputs, prepare
+from erasable.operations.recording import first_papers
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.store import Workspace
+from erasable.store import Stamp, Workspace
 from erasable.training import Config, Knowledge, train_chain
+
+_BYTES_PER_USER = 128
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,8 @@ class Learned:
     seconds: float
     held_out: int
     rating_scale: str
+    suppressed: int
+    """How many people and single interactions were left out because they are on the suppression list."""
 
 
 def learn(
@@ -44,11 +50,14 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
     make_model(config)  # refuses a model that is not there before any work
     if config.strategy == "retrain" and "groups" in config.model_fields_set:
         work.reporter.note("retrain trains everyone in one group: the number of groups given is not used")
-    knowledge = prepare(source, config, inputs, work)
+    prepared = prepare(source, config, inputs, work)
+    knowledge = prepared.knowledge
+    session.refuse_if_full(_room_for(knowledge))
     with work.training("learning", samples_of(knowledge)) as effort:
         state = train_chain(knowledge, session.checkpoints, effort)
     with work.reporter.track("saving"):
-        session.commit(state)
+        stamp = Stamp.after(0)
+        session.commit(state, first_papers(state, stamp), stamp)
     return Learned(
         users=knowledge.users,
         items=len(knowledge.catalogue.items),
@@ -57,10 +66,19 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
         seconds=time.perf_counter() - began,
         held_out=len(knowledge.held_out),
         rating_scale=str(knowledge.scale),
+        suppressed=prepared.suppressed,
     )
 
 
-def samples_of(knowledge: Knowledge) -> int:
-    """Return how many samples training the whole chain visits."""
+def _room_for(knowledge: Knowledge) -> int:
+    """Return about how many bytes a workspace takes: shared parameters for each stage, rows, interactions."""
+    shared = make_model(knowledge.config).start(knowledge.catalogue.items, knowledge.config.seed)
+    each_stage = sum(array.nbytes for array in shared.values())
+    return each_stage * len(knowledge.groups) + _BYTES_PER_USER * knowledge.users + 8 * knowledge.interactions
+
+
+def samples_of(knowledge: Knowledge, positions: Iterable[int] | None = None) -> int:
+    """Return how many samples training the whole chain visits, or the stages at some positions."""
     model, epochs = make_model(knowledge.config), knowledge.config.stage_epochs
-    return sum(model.samples(group, epochs) for group in knowledge.groups)
+    places = range(len(knowledge.groups)) if positions is None else positions
+    return sum(model.samples(knowledge.groups[place], epochs) for place in places)

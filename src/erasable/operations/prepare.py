@@ -1,10 +1,13 @@
-"""From an input to knowledge: read, scale, filter, catalogue, holdout and groups, in that order."""
+"""From an input to knowledge: read, suppression list, scale, filter, catalogue, holdout and groups, in that order."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from erasable.data import (
     Catalogue,
@@ -19,7 +22,9 @@ from erasable.data import (
 )
 from erasable.errors import DataRefused, Refused, WrongUse
 from erasable.grouping import MOST_GROUPS, read_positions
+from erasable.operations.reporting import Reporter
 from erasable.operations.work import Work
+from erasable.proof.suppression import SuppressedCount, Suppression, SuppressionList
 from erasable.store import Workspace
 from erasable.training import Config, Knowledge, arrange
 
@@ -28,11 +33,12 @@ ANY_COLUMNS = ColumnNames()
 
 @dataclass(frozen=True)
 class Inputs:
-    """What learning is given beside the data: column names, and groups or a catalogue decided elsewhere."""
+    """What learning is given beside the data: column names, what was decided elsewhere, and who must not come back."""
 
     columns: ColumnNames = ANY_COLUMNS
     groups_from: Path | None = None
     catalogue: Path | None = None
+    suppression: Suppression | None = None
 
 
 NO_INPUTS = Inputs()
@@ -50,25 +56,79 @@ class _Given:
     settings: Mapping[str, Any] | None = None
 
 
-def prepare(source: Any, config: Config, inputs: Inputs, work: Work) -> Knowledge:  # noqa: ANN401 - path or table
+@dataclass(frozen=True)
+class Prepared:
+    """What learning starts from, and how many people and single interactions the suppression list kept out of it."""
+
+    knowledge: Knowledge
+    suppressed: int
+
+
+def prepare(source: Any, config: Config, inputs: Inputs, work: Work) -> Prepared:  # noqa: ANN401 - path or table
     """Read interactions and decide everything that learning rests on."""
     reporter, given = work.reporter, _given(config, inputs)
     config = _with_given(config, given, inputs)
     declared = RatingScale(*config.rating_scale) if config.rating_scale is not None else given.scale
-    with reporter.track("reading"):
-        read = read_interactions(source, inputs.columns, declared)
-    for note in read.notes:
-        reporter.note(note)
+    interactions, suppressed = _read(source, inputs, declared, reporter)
     with _naming(source):
-        scale = declared or recognise_scale(read.interactions.rating)
+        scale = declared or recognise_scale(interactions.rating)
         reporter.note(f"rating scale {scale}")
-        kept = _filtered(read.interactions, config, given)
+        kept = _filtered(interactions, config, given)
         catalogue = given.catalogue or Catalogue.from_items(kept.items)
         numbered = kept.with_items(catalogue.items)
     _check_groups(numbered, config, given, inputs)
     kept_items = frozenset(kept.items) if config.min_interactions else None
     frame = Knowledge(config, catalogue, scale, (), numbered, kept_items)
-    return arrange(numbered, frame, work.grouping, given.positions)
+    return Prepared(arrange(numbered, frame, work.grouping, given.positions), suppressed)
+
+
+def _read(
+    source: Any,  # noqa: ANN401 - path or table
+    inputs: Inputs,
+    scale: RatingScale | None,
+    reporter: Reporter,
+) -> tuple[Interactions, int]:
+    """Read interactions, without those on the suppression list, and say how many people and interactions those are."""
+    given = inputs.suppression
+    # Opened first: a wrong key need not wait for a large file.
+    erased = SuppressionList.open(given) if given else None
+    with reporter.track("reading"):
+        read = read_interactions(source, inputs.columns, scale)
+    for note in read.notes:
+        reporter.note(note)
+    if given is None or erased is None:
+        return read.interactions, 0
+    with reporter.track("looking for erased people"), _naming(source):
+        left, suppressed = _left(read.interactions, erased, given)
+    if suppressed.total:
+        reporter.note(f"left out what is on the suppression list ({suppressed})")
+    return left, suppressed.total
+
+
+def _left(
+    interactions: Interactions, erased: SuppressionList, given: Suppression
+) -> tuple[Interactions, SuppressedCount]:
+    """Leave out what is on the suppression list, or refuse it."""
+    rows, found = erased.interactions_among(interactions)
+    if not found.total:
+        return interactions, found
+    if not given.drop:
+        raise Refused(
+            f"holds what was erased and must not be learned again ({found}; by the suppression list "
+            f"{given.list}): remove those rows, or give --drop-suppressed to leave them out"
+        )
+    return _without(interactions, rows), found
+
+
+def _without(interactions: Interactions, rows: NDArray[np.bool_]) -> Interactions:
+    """Drop rows as if they had never been there, with the items that nobody else has."""
+    left = interactions.select(~rows)
+    if len(left.users) < 2:
+        raise DataRefused(
+            f"without what is on the suppression list, users left: {len(left.users)}: give the interactions of two "
+            "users at least"
+        )
+    return left.with_items(left.items.take(np.unique(left.item_index)))
 
 
 @contextmanager
@@ -76,8 +136,9 @@ def _naming(source: Any) -> Iterator[None]:  # noqa: ANN401 - path or table
     """Say in a refusal which input it is about."""
     try:
         yield
-    except DataRefused as refused:
-        raise DataRefused(f"{source if isinstance(source, str | Path) else 'the table'}: {refused}") from refused
+    except (DataRefused, Refused) as refused:
+        name = source if isinstance(source, str | Path) else "the table"
+        raise type(refused)(f"{name}: {refused}") from refused
 
 
 def _given(config: Config, inputs: Inputs) -> _Given:

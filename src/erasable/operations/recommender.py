@@ -1,6 +1,7 @@
 """The library's front door: one object that learns, recommends, forgets and verifies, in memory or in a workspace."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, s
 from erasable.operations.learn import Learned, learn_into
 from erasable.operations.prepare import NO_INPUTS, Inputs
 from erasable.operations.recommend import recommend
-from erasable.operations.verify import Verification, verify
+from erasable.operations.recording import version_facts
+from erasable.operations.verify import NO_CLAIM, Claim, Verification, verify
 from erasable.operations.work import QUIET_WORK, Work
+from erasable.proof import add_record
 from erasable.store import Workspace
 from erasable.training import Config, differences
 from erasable.unlearning import Plan, Request
@@ -72,9 +75,9 @@ class Recommender:
         """Forget users, or some items of one user; what comes back says what it cost and names the certificates."""
         return forget(self._learned_home(), _requests(users, items), ignore_unknown, rerun, self._work)
 
-    def verify(self) -> Verification:
-        """Train everything again from what is left and compare every byte."""
-        return verify(self._learned_home(), work=self._work)
+    def verify(self, claim: Claim = NO_CLAIM) -> Verification:
+        """Check every file, record and signature, train again from what is left, and compare every byte."""
+        return verify(self._learned_home(), claim, self._work)
 
     def evaluate(self, test: Path | None = None, protocol: Protocol = "whole-catalogue") -> Utility:
         """Measure recommendations on the holdout, or on interactions from a file, by one of three protocols."""
@@ -104,7 +107,9 @@ class Recommender:
             state = session.state()
             for link in state.chain:
                 workspace.checkpoints.put(session.checkpoints.get(link.fingerprint))
-            workspace.commit(state, session.issued())
+            papers = session.papers()
+            record = add_record(papers.audit, "save", version_facts(state, session.stamp))
+            workspace.commit(state, replace(papers, audit=record, certificates=session.issued()), session.stamp)
         self._home = DiskHome(Path(folder))
 
     @classmethod

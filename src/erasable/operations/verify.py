@@ -1,14 +1,48 @@
-"""Verify: train everything again from what is left, and compare every byte."""
+"""Verify: check every file, record and signature, then train again from what is left, and compare every byte."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from erasable.errors import WrongUse
+from erasable.errors import Refused, WorkspaceDamaged, WrongUse
 from erasable.evaluation import compare, replay
 from erasable.operations.home import Home, Session
 from erasable.operations.learn import samples_of
+from erasable.operations.recording import record_verification, version_facts
 from erasable.operations.work import QUIET_WORK, Work
+from erasable.proof import (
+    Certificate,
+    certificate_fault,
+    first_fault,
+    outcome_fault,
+    papers_fault,
+    read_certificate,
+    read_pending,
+    read_receipt,
+    version_fault,
+)
+from erasable.proof.suppression import Suppression, SuppressionList, held
 from erasable.training import MemoryStore, State, differences
+
+_Paper = TypeVar("_Paper")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is to be verified beside the workspace itself."""
+
+    certificate: Path | None = None
+    """A certificate that must be of this workspace."""
+    receipt: Path | None = None
+    """A receipt that must belong to that certificate."""
+    from_scratch: bool = False
+    """Whether all stages are trained again, not only those that the certificate's erasure has trained."""
+    suppression: Suppression | None = None
+    """A list of people whom the workspace must not hold."""
+
+
+NO_CLAIM = Claim()
 
 
 @dataclass(frozen=True)
@@ -18,40 +52,136 @@ class Verification:
     identical: bool | None
     compared: int
     reason: str
+    stages_replayed: int = 0
+    recorded: bool = False
+    """Whether the audit chain says that this was done."""
 
 
-def verify(home: Home, certificate: Path | None = None, work: Work = QUIET_WORK) -> Verification:
-    """Replay the whole chain from scratch on the data that is left and compare every array byte for byte."""
-    with home.reading() as session:
-        if certificate is not None and _content(certificate) not in session.issued().values():
-            return Verification(False, 0, f"{certificate} is not a certificate of this workspace, or was changed")
-        if session.leftovers:
-            left = ", ".join(session.leftovers)
-            return Verification(False, 0, f"files of an earlier version are left, remove them: {left}")
-        found = differences(session.environment)
-        if found:
-            return Verification(None, 0, f"it was learned in another numeric environment: {'; '.join(found)}")
-        state, checkpoints = _copied(session)
-    with work.training("replaying", samples_of(state.knowledge)) as effort:
-        replayed = replay(state, effort)
-    comparison = compare(state, checkpoints, replayed)
-    reason = comparison.difference or "a replay from scratch on the data that is left gives the same bytes"
-    return Verification(comparison.identical, comparison.compared, reason)
+@dataclass(frozen=True)
+class _Held:
+    """Everything that a workspace holds, copied, so that a replay does not keep a writer waiting."""
+
+    state: State
+    checkpoints: MemoryStore
+    facts: dict[str, object]
+    pending: int
 
 
-def _content(certificate: Path) -> bytes:
+def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Verification:
+    """Check files, records and signatures, then replay on the data that is left and compare byte for byte.
+
+    With a certificate only the stages that its erasure has trained again are replayed, unless everything is asked for.
+    """
+    suppressed = SuppressionList.open(claim.suppression) if claim.suppression else None
     try:
-        return certificate.read_bytes()
+        certificate = _certificate(claim)
+        with home.reading() as session:
+            fault = integrity_fault(session, certificate) or _content_fault(session, certificate, suppressed)
+            if fault:
+                return Verification(False, 0, fault)
+            found = differences(session.environment)
+            if found:
+                return Verification(None, 0, f"it was learned in another numeric environment: {'; '.join(found)}")
+            copied = _copied(session)
+    except (WorkspaceDamaged, Refused) as fault:
+        return Verification(False, 0, str(fault))
+    return _replayed(home, copied, _positions(copied.state, None if claim.from_scratch else certificate), work)
+
+
+def _replayed(home: Home, held: _Held, positions: Sequence[int], work: Work) -> Verification:
+    state, checkpoints = held.state, held.checkpoints
+    with work.training("replaying", samples_of(state.knowledge, positions)) as effort:
+        replayed = replay(state, effort, checkpoints, positions)
+    comparison = compare(state, checkpoints, replayed, positions)
+    outcome = {"identical": comparison.identical, "compared": comparison.compared, "stages": len(positions)}
+    recorded = record_verification(home, {**held.facts, **outcome}, work)
+    reason = comparison.difference or _same_bytes(len(positions), len(state.chain), held.pending)
+    return Verification(comparison.identical, comparison.compared, reason, len(positions), recorded)
+
+
+def _same_bytes(replayed: int, stages: int, pending: int) -> str:
+    how = "from scratch" if replayed == stages else f"of {replayed} of {stages} stages, from the checkpoint before,"
+    reason = f"a replay {how} on the data that is left gives the same bytes"
+    if not pending:
+        return reason
+    return f"{reason}; but an erasure was interrupted: finish it with erasable forget DIR --resume"
+
+
+def _certificate(claim: Claim) -> Certificate | None:
+    """Read the certificate, and the receipt that belongs to it, each checked by itself."""
+    if claim.certificate is None:
+        if claim.receipt is not None:
+            raise WrongUse("--receipt needs --certificate: a receipt shows whom a certificate is about")
+        return None
+    certificate = _read(claim.certificate, read_certificate)
+    if claim.receipt is not None and not _read(claim.receipt, read_receipt).opens(certificate):
+        raise Refused(f"{claim.receipt} does not belong to {claim.certificate}")
+    return certificate
+
+
+def _read(path: Path, reader: Callable[[bytes], _Paper]) -> _Paper:
+    try:
+        return reader(path.read_bytes())
     except OSError:
-        raise WrongUse(f"{certificate}: can't be read: give --certificate a file of the folder certificates") from None
+        raise WrongUse(f"{path}: can't be read: give a file that erasable forget made") from None
+    except Refused as refused:
+        raise Refused(f"{path}: {refused}") from None
 
 
-def _copied(session: Session) -> tuple[State, MemoryStore]:
-    """Load everything, so that a replay, which may take long, does not keep a writer waiting."""
-    state = session.state()
-    checkpoints = MemoryStore()
+def integrity_fault(session: Session, certificate: Certificate | None = None) -> str | None:
+    """Say what is wrong with files, records or signatures, if anything is; no data and no parameters are loaded."""
+    damaged = session.damaged()
+    if damaged:
+        return _damage(session, damaged)
+    if session.leftovers:
+        return f"files of an earlier version are left, remove them: {', '.join(session.leftovers)}"
+    papers, issued = session.papers(), session.issued()
+    fault = papers_fault(papers, issued)
+    if fault or certificate is None:
+        return fault
+    return certificate_fault(certificate, papers, issued, session.stamp)
+
+
+def _content_fault(session: Session, certificate: Certificate | None, suppressed: SuppressionList | None) -> str | None:
+    """Say where data and checkpoints differ from what the last record, the certificate and the list say of them."""
+    papers, state = session.papers(), session.state()
+    fault = None if papers.pending else version_fault(papers, session.stamp, state)
+    if suppressed is not None:
+        fault = fault or _resurrection(state, suppressed)
+    if fault or certificate is None:
+        return fault
+    return outcome_fault(certificate, state, session.checkpoints, session.stamp)
+
+
+def _resurrection(state: State, suppressed: SuppressionList) -> str | None:
+    found = held(suppressed, state.knowledge)
+    return f"what was erased is held again ({found}): an old copy was put back; forget again" if found.total else None
+
+
+def _damage(session: Session, damaged: Sequence[str]) -> str:
+    """Name the files, and in the audit chain the record."""
+    named = ", ".join(damaged)
+    if not any(name.startswith("audit") for name in damaged):
+        return f"damaged or missing: {named}"
+    located = first_fault(session.unchecked_audit()) or "records at its end are missing"
+    return f"damaged or missing: {named}; the audit chain: {located}"
+
+
+def _positions(state: State, certificate: Certificate | None) -> Sequence[int]:
+    """Return the stages to replay: all, or those that the certificate's erasure has trained again."""
+    everything = range(len(state.chain))
+    if certificate is None or state.knowledge.config.policy == "regroup":
+        return everything
+    again = {stage.position for stage in certificate.chain if not stage.kept}
+    # An erasure that has trained nothing again leaves nothing of its own to replay.
+    return [position for position in everything if position in again] or everything
+
+
+def _copied(session: Session) -> _Held:
+    state, checkpoints = session.state(), MemoryStore()
     for link in state.chain:
         checkpoints.put(session.checkpoints.get(link.fingerprint))
     for _ in state.knowledge.groups:
         pass
-    return state, checkpoints
+    pending = len(read_pending(session.papers().pending).accepted)
+    return _Held(state, checkpoints, version_facts(state, session.stamp), pending)

@@ -1,90 +1,181 @@
-"""Certificates: the record of one erasure, free of personal data; signing and scanning are not done here."""
+"""The certificate of one erasure: what it says, how it is written and signed, and how it is read again."""
 
 import json
-import secrets
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from hashlib import blake2b
-from typing import Any
+from typing import Any, Literal
 
-from erasable.training import Knowledge, State, numeric_environment
-from erasable.unlearning import Plan, Request
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-PROVES = (
-    "By construction, the parameters of this version are what training from scratch gives on the data that is left, in "
-    "groups as the policy says, with the settings and seed named here. `erasable verify` repeats that training when "
-    "asked and compares every byte; this certificate does not hold the result of such a replay."
-)
-DOES_NOT_PROVE = (
-    "It says nothing about copies outside this workspace: the input file, exports, backups, snapshots, and blocks that "
-    "a disk has freed but not overwritten. Under the policy fixed, the groups, their order and a filter, if there was "
-    "one, were decided while the person's data was there; under independent, only the filter was; under regroup, they "
-    "were all decided anew without it. Under any policy the catalogue and the rating scale, where they were not "
-    "declared, are those of the first learning."
-)
+from erasable import fingerprint
+from erasable.errors import Refused
+from erasable.proof.canonical import canonical
+from erasable.proof.signing import is_signed, public_key_of, sign
+
+Scope = Literal["all data of one person", "some interactions of one person"]
 
 
-def issue_certificates(
-    requests: Sequence[Request], state: State, plan: Plan, salt_and_seconds: tuple[str, float]
-) -> dict[str, bytes]:
-    """Return a certificate for each person by a random request id."""
-    salt, seconds = salt_and_seconds
-    people: dict[str, list[Request]] = {}
-    for request in requests:
-        people.setdefault(request.user, []).append(request)
-    common = _common_facts(state, plan, salt) | {"seconds": round(seconds, 3)}
-    certificates = {}
-    for asked in people.values():
-        identifier = secrets.token_hex(16)
-        everything = any(request.everything for request in asked)
-        facts = {
-            "request_id": identifier,
-            "scope": "all data of one person" if everything else "some interactions of one person",
-            **common,
-        }
-        certificates[identifier] = json.dumps(facts, indent=2, ensure_ascii=False).encode()
-    return certificates
+class Paper(BaseModel):
+    """What is written once and never changed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-def salted_digest(salt: str, fingerprint: str) -> str:
-    """Return a digest that can't be tested against a guess once the salt is destroyed with its version."""
-    return blake2b(fingerprint.encode(), key=bytes.fromhex(salt), digest_size=32).hexdigest()
+class CertifiedCatalogue(Paper):
+    """The items that could be recommended."""
+
+    declared: bool
+    """Whether they were given, or are those of the first learning."""
+    items: int
+    digest: str
 
 
-def _common_facts(state: State, plan: Plan, salt: str) -> dict[str, Any]:
-    knowledge = state.knowledge
-    config = knowledge.config
-    return {
-        "kind": "certificate of erasure",
-        "format": 1,
-        "issued_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "environment": numeric_environment(),
-        "policy": config.policy,
-        "settings": config.model_dump(mode="json"),
-        "catalogue": {
-            "declared": knowledge.catalogue.declared,
-            "items": len(knowledge.catalogue.items),
-            "digest": salted_digest(salt, knowledge.catalogue.digest()),
-        },
-        "filter": _filter(knowledge),
-        "rating_scale": [knowledge.scale.low, knowledge.scale.high],
-        "stages_rerun": plan.stages_rerun,
-        "stages_total": plan.stages_total,
-        "cost_ratio": plan.cost_ratio,
-        "chain": [
-            {
-                "position": position,
-                "kept": position not in plan.rerun,
-                "digest": salted_digest(salt, link.fingerprint),
-            }
-            for position, link in enumerate(state.chain)
-        ],
-        "proves": PROVES,
-        "does_not_prove": DOES_NOT_PROVE,
-    }
+class CertifiedData(Paper):
+    """The data that was held, as salted digests."""
+
+    before: str
+    after: str
 
 
-def _filter(knowledge: Knowledge) -> str:
-    if knowledge.kept_items is None:
-        return "none"
-    return "applied anew" if knowledge.config.policy == "regroup" else "frozen"
+class CertifiedStage(Paper):
+    """One stage of the chain, as salted digests."""
+
+    position: int
+    kept: bool
+    """Whether its checkpoint is the one from before the erasure; if not, it was trained again."""
+    parent: str
+    """The name of the checkpoint that it began from."""
+    digest: str
+    """The name of its checkpoint, which covers everything that made it."""
+    result: str
+    """The arrays of its checkpoint."""
+
+
+class CertifiedScan(Paper):
+    """What was searched for the person after the erasure, and how."""
+
+    files: int
+    bytes: int
+    kinds: dict[str, int]
+    searched: tuple[str, ...]
+    residues: Literal[0] = 0
+    """No certificate is written while something is found."""
+
+
+class CertifiedUtility(Paper):
+    """How well it recommends, measured on the holdout of those who are left."""
+
+    protocol: str
+    users: int
+    before: dict[str, float] | None
+    after: dict[str, float]
+
+
+class CertifiedTimes(Paper):
+    """When each step was done, in universal time."""
+
+    received: str
+    erased: str
+    scanned: str
+    issued: str
+
+
+class CertifiedRecord(Paper):
+    """A record of the audit chain."""
+
+    number: int
+    hash: str
+
+
+class Certificate(Paper):
+    """The record of one erasure, free of personal data."""
+
+    kind: Literal["certificate of erasure"] = "certificate of erasure"
+    format: Literal[2] = 2
+    request_id: str = Field(pattern="^[0-9a-f]{32}$")
+    scope: Scope
+    subject: str
+    """A commitment to who asked and for what; its salt is in the subject's receipt and nowhere else."""
+    version: int
+    """The version of the workspace that the erasure made."""
+    times: CertifiedTimes
+    seconds: float
+    """How long the erasure took, the scan and this certificate apart."""
+    policy: str
+    settings: dict[str, Any]
+    seed: str
+    threads: int
+    environment: dict[str, str]
+    """The processor and the libraries that the bytes depend on."""
+    software: dict[str, str]
+    """What else the erasure was carried out with."""
+    catalogue: CertifiedCatalogue
+    rating_scale: tuple[float, float]
+    filter: str
+    data: CertifiedData
+    stages_rerun: int
+    stages_total: int
+    cost_ratio: float
+    chain: tuple[CertifiedStage, ...]
+    scan: CertifiedScan | None
+    """None for a recommender in memory, which has no files."""
+    utility: CertifiedUtility | None
+    """None without a holdout."""
+    audit: CertifiedRecord
+    """The last record of the audit chain before this erasure's own."""
+    proves: str
+    does_not_prove: str
+    public_key: str
+    """The Ed25519 key, in hexadecimal, that checks the signature."""
+    signature: str = ""
+    """Of the canonical JSON (RFC 8785) of all other fields."""
+
+    def signed(self, key: bytes) -> "Certificate":
+        """Return the same certificate with its signature."""
+        unsigned = self.model_copy(update={"public_key": public_key_of(key)})
+        return unsigned.model_copy(update={"signature": sign(key, unsigned.signed_content())})
+
+    def is_signed(self) -> bool:
+        """Whether the signature belongs to the rest and to the key that is named."""
+        return is_signed(self.public_key, self.signed_content(), self.signature)
+
+    def signed_content(self) -> bytes:
+        """Return the bytes that the signature is about."""
+        return canonical(self.model_dump(mode="json", exclude={"signature"}))
+
+    def encoded(self) -> bytes:
+        """Return the certificate as canonical JSON."""
+        return canonical(self.model_dump(mode="json"))
+
+    def digest(self) -> str:
+        """Return the fingerprint of the certificate, which the audit chain names it by."""
+        return fingerprint.of_bytes(self.encoded())
+
+
+def read_certificate(content: bytes) -> Certificate:
+    """Read a certificate and check its signature; one byte that was changed is refused."""
+    try:
+        certificate = Certificate.model_validate_json(content)
+    except ValidationError as error:
+        raise Refused(_in_words(error, content)) from None
+    if not _is_canonical(certificate, content):
+        raise Refused("it is not written as certificates are (canonical JSON): it was changed")
+    if not certificate.is_signed():
+        raise Refused("its signature does not fit: it was changed, or signed by someone else")
+    return certificate
+
+
+def _is_canonical(certificate: Certificate, content: bytes) -> bool:
+    try:
+        return certificate.encoded() == content
+    except ValueError:  # such as NaN, which can be read and not be written
+        return False
+
+
+def _in_words(error: ValidationError, content: bytes) -> str:
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return "it is no JSON: give the .json file that forget made"
+    if not isinstance(found, dict) or found.get("kind") != "certificate of erasure":
+        return "it is no certificate of erasure: give the .json file that forget made"
+    place = ".".join(map(str, error.errors()[0]["loc"]))
+    return f"its field {place} is not as certificates have it: it was changed, or another version wrote it"

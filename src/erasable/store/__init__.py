@@ -9,15 +9,19 @@ from erasable.store.manifest import (
     Manifest,
     ScaleRecord,
 )
+from erasable.store.papers import NO_PAPERS, Papers, Stamp
 from erasable.store.workspace import Workspace
 
 __all__ = [
+    "NO_PAPERS",
     "CatalogueRecord",
     "DiskCheckpoints",
     "GroupRecord",
     "HoldoutRecord",
     "LinkRecord",
     "Manifest",
+    "Papers",
     "ScaleRecord",
+    "Stamp",
     "Workspace",
 ]

@@ -2,11 +2,12 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from erasable.errors import WorkspaceError
+from erasable.errors import DiskFull, WorkspaceError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 
@@ -28,14 +29,15 @@ def remove_folder(path: Path) -> None:
         path.rmdir()
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file whole and durable, name included."""
+def write_file(path: Path, content: bytes, private: bool = False) -> None:
+    """Write a file whole and durable, name included; a private one is for its owner alone."""
     with _changing("create", path):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        mode = 0o600 if private else 0o666
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     with os.fdopen(handle, "wb", buffering=0) as file:
-        with _changing("write", path):
+        with _changing("write", path, len(content)):
             _write_all(handle, content)
-        with _changing("flush", path):
+        with _changing("flush", path, len(content)):
             os.fsync(file.fileno())
     flush_folder(path.parent)
 
@@ -76,17 +78,41 @@ def _write_all(handle: int, content: bytes) -> None:
         left = left[os.write(handle, left) :]
 
 
+def refuse_if_full(path: Path, needed: int) -> None:
+    """Refuse what would not fit on the disk of a folder, before any of it is written."""
+    free = _free(path)
+    if free < needed:
+        raise DiskFull(_full(path, needed, "about "))
+
+
 @contextmanager
-def _changing(kind: str, path: Path) -> Iterator[None]:
+def _changing(kind: str, path: Path, needed: int = 0) -> Iterator[None]:
     try:
         before_change(kind, path)
         yield
     except OSError as error:
-        raise WorkspaceError(_in_words(error, path)) from error
+        if error.errno in _FULL:
+            raise DiskFull(_full(path, needed)) from error
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise WorkspaceError(
+            f"{path} can't be changed ({reason}): check the disk, and that you may write there"
+        ) from error
 
 
-def _in_words(error: OSError, path: Path) -> str:
-    if error.errno in _FULL:
-        return f"the disk is full at {path}: what was there before stays; free some space and run this again"
-    reason = os.strerror(error.errno) if error.errno else str(error)
-    return f"{path} can't be changed ({reason}): check the disk, and that you may write there"
+def _full(path: Path, needed: int, roughly: str = "") -> str:
+    sizes = f"{roughly}{in_megabytes(needed)} are needed and {in_megabytes(_free(path))} are free"
+    return f"the disk is full at {path} ({sizes}): what was there before stays; free some space and run this again"
+
+
+def in_megabytes(size: int) -> str:
+    """Say a size in words, rounded up.
+
+    >>> in_megabytes(1), in_megabytes(123_456_789)
+    ('0.1 MB', '123.5 MB')
+    """
+    return f"{-(-size // 100_000) / 10:,.1f} MB"
+
+
+def _free(path: Path) -> int:
+    existing = next(folder for folder in (path, *path.parents) if folder.is_dir())
+    return shutil.disk_usage(existing).free

@@ -27,7 +27,11 @@ class CheckedFolder:
             raise WorkspaceDamaged(f"{self.root / name} is damaged: {RESTORE}")
         return content
 
-    def write(self, name: str, content: bytes) -> str:
+    def damaged(self) -> list[str]:
+        """Return every known file that is missing, can't be read, or is not what it must be."""
+        return [name for name in sorted(self._hashes) if not self._is_whole(name)]
+
+    def write(self, name: str, content: bytes, private: bool = False) -> str:
         """Write a file durably and return its name: another than wanted if other content has that one."""
         digest = fingerprint.of_bytes(content)
         if self._hashes.get(name, digest) != digest:
@@ -35,7 +39,7 @@ class CheckedFolder:
         if not self._holds(name, digest):
             if not (self.root / name).parent.is_dir():
                 files.make_folder((self.root / name).parent)
-            files.write_file(self.root / name, content)
+            files.write_file(self.root / name, content, private)
         self._hashes[name] = digest
         return name
 
@@ -50,7 +54,10 @@ class CheckedFolder:
     def _holds(self, name: str, digest: str) -> bool:
         if self._hashes.get(name) != digest:
             return False
-        with suppress(WorkspaceDamaged):
+        return self._is_whole(name)
+
+    def _is_whole(self, name: str) -> bool:
+        with suppress(WorkspaceError):
             self.read(name)
             return True
         return False

@@ -10,6 +10,9 @@ from erasable.errors import WorkspaceError
 MANIFEST = "manifest.json"
 NEW_MANIFEST = "manifest.json.new"
 CONFIG = "config.json"
+AUDIT = "audit.jsonl"
+KEY = "signing-key.txt"
+PENDING = "pending.json"
 WRITER_LOCK = "writer.lock"
 READER_LOCK = "reader.lock"
 GATE_LOCK = "gate.lock"
@@ -22,7 +25,10 @@ LOCKS = (GATE_LOCK, READER_LOCK, WRITER_LOCK)
 
 _HASH_LENGTH = 12
 _HASH = f"[0-9a-f]{{{_HASH_LENGTH}}}"
-_OWN_AT_TOP = re.compile(rf"manifest\.json\.new|config(-{_HASH})?\.json|(catalogue|kept-items)-{_HASH}\.parquet")
+_OWN_AT_TOP = re.compile(
+    rf"manifest\.json\.new|config(-{_HASH})?\.json|(catalogue|kept-items)-{_HASH}\.parquet"
+    rf"|audit-{_HASH}\.jsonl|signing-key(-{_HASH})?\.txt|pending-{_HASH}\.json"
+)
 
 
 def hashed_name(name: str, content_hash: str) -> str:
@@ -40,9 +46,9 @@ def checkpoint_name(fingerprint: str) -> str:
     return f"{CHECKPOINTS}/{fingerprint}.safetensors"
 
 
-def certificate_name(request_id: str) -> str:
+def certificate_name(name: str) -> str:
     """Return where a certificate lies."""
-    return f"{CERTIFICATES}/{request_id}.json"
+    return f"{CERTIFICATES}/{name}"
 
 
 def own_files(root: Path) -> list[str]:

@@ -29,6 +29,12 @@ def sweep(root: Path, named: Collection[str]) -> None:
         files.flush_folder(parent)
 
 
+def sweep_at_opening(root: Path, named: Collection[str]) -> None:
+    """Sweep, unless a named file is missing: an old manifest may have been put back, and the right one may follow."""
+    if all((root / name).exists() for name in named):
+        sweep(root, named)
+
+
 def sweep_as_reader(root: Path, named: Collection[str]) -> tuple[str, ...]:
     """Remove what a killed command left, if no other command is writing, and return what can't be removed."""
     if not unnamed_files(root, named):
@@ -36,7 +42,7 @@ def sweep_as_reader(root: Path, named: Collection[str]) -> tuple[str, ...]:
     try:
         with suppress(WorkspaceBusy), writer_lock(root):
             # Read again: where no reader lock can be had, a commit may have come between.
-            sweep(root, read_manifest(root).files)
+            sweep_at_opening(root, read_manifest(root).files)
         # Busy: those are the files of a writer at work, who sweeps.
         return ()
     except WorkspaceError:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from erasable import fingerprint
 from erasable.errors import WorkspaceDamaged, WorkspaceError
 
-FORMAT = 2
+FORMAT = 3
 RESTORE = "restore it from a copy made after the last erasure, or learn again"
 
 
@@ -67,7 +67,7 @@ class HoldoutRecord(_Record):
 class Manifest(_Record):
     """One version of a workspace."""
 
-    format: Literal[2] = 2
+    format: Literal[3] = 3
     version: int = Field(ge=1)
     """1 after learning, one more for each commit."""
     salt: str = Field(pattern="^[0-9a-f]{64}$")
@@ -83,6 +83,12 @@ class Manifest(_Record):
     chain: tuple[LinkRecord, ...]
     certificates: tuple[str, ...]
     """File names in the folder `certificates`, oldest first."""
+    audit: str | None
+    """The file of the chain of records, if there is one."""
+    key: str | None
+    """The file of the key that signs certificates, if there is one."""
+    pending: str | None
+    """The file of requests that are being carried out, if there are any."""
     files: dict[str, str]
     """The hash of every current file."""
     fingerprint: str = ""

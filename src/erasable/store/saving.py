@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from erasable import fingerprint
 from erasable.data import Catalogue, Ids, Interactions
@@ -14,10 +15,11 @@ from erasable.store.checkpoints import DiskCheckpoints
 from erasable.store.folder import CheckedFolder
 from erasable.store.loading import StoredGroups
 from erasable.store.manifest import CatalogueRecord, GroupRecord, HoldoutRecord, LinkRecord, Manifest, ScaleRecord
+from erasable.store.papers import Papers, Stamp
 from erasable.store.tables import encode_interactions, encode_items
 from erasable.training import Config, Knowledge, Link, State, differences, numeric_environment
 
-_REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_CERTIFICATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.(json|html)")
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,12 @@ class Version:
     """The groups that were handed out; those that come back untouched need not be written."""
 
 
-def write_version(state: State, certificates: Mapping[str, bytes], before: Version, salt: str) -> Manifest:
-    """Write what is new of a state, with certificates to add, and return the manifest that would make it current."""
+def write_version(state: State, papers: Papers, before: Version, stamp: Stamp) -> Manifest:
+    """Write what is new of a state and its papers, and return the manifest that would make it current."""
     knowledge, folder = state.knowledge, before.folder
     manifest = Manifest(
-        version=before.manifest.version + 1 if before.manifest else 1,
-        salt=salt,
+        version=stamp.version,
+        salt=stamp.salt,
         environment=_environment(state.chain, before),
         config=folder.write(layout.CONFIG, _encode_config(knowledge.config)),
         scale=ScaleRecord(low=knowledge.scale.low, high=knowledge.scale.high),
@@ -44,18 +46,28 @@ def write_version(state: State, certificates: Mapping[str, bytes], before: Versi
         groups=_write_groups(knowledge, before),
         holdout=_write_holdout(folder, knowledge.held_out),
         chain=tuple(_link_record(link, before.checkpoints) for link in state.chain),
-        certificates=_write_certificates(before, certificates),
         files={},
+        **_write_papers(papers, before.manifest, folder),
     )
-    return manifest.model_copy(update={"files": folder.hashes(named_files(manifest))}).sealed()
+    return _with_hashes(manifest, folder)
+
+
+def write_papers(papers: Papers, manifest: Manifest, folder: CheckedFolder) -> Manifest:
+    """Write new papers and return the manifest that would put them beside the same state."""
+    return _with_hashes(manifest.model_copy(update=_write_papers(papers, manifest, folder)), folder)
 
 
 def named_files(manifest: Manifest) -> set[str]:
     """Return every file that a manifest names."""
     names = {manifest.config, manifest.catalogue.file, manifest.holdout.file}
     names |= {group.file for group in manifest.groups} | {link.file for link in manifest.chain}
-    names |= {f"{layout.CERTIFICATES}/{name}" for name in manifest.certificates}
-    return names if manifest.catalogue.kept_items is None else names | {manifest.catalogue.kept_items}
+    names |= {layout.certificate_name(name) for name in manifest.certificates}
+    optional = (manifest.catalogue.kept_items, manifest.audit, manifest.key, manifest.pending)
+    return names | {name for name in optional if name is not None}
+
+
+def _with_hashes(manifest: Manifest, folder: CheckedFolder) -> Manifest:
+    return manifest.model_copy(update={"files": folder.hashes(named_files(manifest))}).sealed()
 
 
 def _environment(chain: Sequence[Link], before: Version) -> dict[str, str]:
@@ -74,8 +86,8 @@ def _encode_config(config: Config) -> bytes:
     return (text + "\n").encode()
 
 
-def _write_hashed(folder: CheckedFolder, name: str, content: bytes) -> str:
-    return folder.write(layout.hashed_name(name, fingerprint.of_bytes(content)), content)
+def _write_hashed(folder: CheckedFolder, name: str, content: bytes, private: bool = False) -> str:
+    return folder.write(layout.hashed_name(name, fingerprint.of_bytes(content)), content, private)
 
 
 def _write_catalogue(folder: CheckedFolder, catalogue: Catalogue, kept: frozenset[str] | None) -> CatalogueRecord:
@@ -138,13 +150,23 @@ def _link_record(link: Link, checkpoints: DiskCheckpoints) -> LinkRecord:
     )
 
 
-def _write_certificates(before: Version, certificates: Mapping[str, bytes]) -> tuple[str, ...]:
-    earlier = before.manifest.certificates if before.manifest else ()
-    for request_id in certificates:
-        if not _REQUEST_ID.fullmatch(request_id):
-            raise WrongUse(f"{request_id!r} can't name a certificate: use letters, digits, dots and dashes")
-        if f"{request_id}.json" in earlier:
-            raise WorkspaceError(f"there is a certificate {request_id} already: give each request its own id")
-    for request_id, content in certificates.items():
-        before.folder.write(layout.certificate_name(request_id), content)
-    return (*earlier, *(f"{request_id}.json" for request_id in certificates))
+def _write_papers(papers: Papers, before: Manifest | None, folder: CheckedFolder) -> dict[str, Any]:
+    return {
+        "certificates": _write_certificates(papers.certificates, before.certificates if before else (), folder),
+        "audit": _write_hashed(folder, layout.AUDIT, papers.audit) if papers.audit else None,
+        "key": folder.write(layout.KEY, papers.key, private=True) if papers.key else None,
+        "pending": _write_hashed(folder, layout.PENDING, papers.pending, private=True) if papers.pending else None,
+    }
+
+
+def _write_certificates(
+    certificates: Mapping[str, bytes], earlier: tuple[str, ...], folder: CheckedFolder
+) -> tuple[str, ...]:
+    for name in certificates:
+        if not _CERTIFICATE.fullmatch(name):
+            raise WrongUse(f"{name!r} can't name a certificate: use letters, digits, dots, dashes, and .json or .html")
+        if name in earlier:
+            raise WorkspaceError(f"there is a certificate {name} already: give each request its own id")
+    for name, content in certificates.items():
+        folder.write(layout.certificate_name(name), content)
+    return (*earlier, *certificates)

@@ -1,25 +1,22 @@
 """The workspace: one readable folder that holds a recommender; a new manifest makes a new version current."""
 
-import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import MappingProxyType
 
 from erasable.errors import ErasableError, WorkspaceError, WrongUse
 from erasable.store import files, layout
 from erasable.store.checkpoints import DiskCheckpoints
 from erasable.store.creation import clear, make_missing_folders, refuse_occupied, remove_folders
-from erasable.store.folder import CheckedFolder
-from erasable.store.leftovers import sweep, sweep_as_reader
+from erasable.store.folder import CheckedFolder, read_whole
+from erasable.store.leftovers import sweep, sweep_as_reader, sweep_at_opening
 from erasable.store.loading import StoredGroups, load_state
 from erasable.store.locks import exclusive_reader_lock, shared_reader_lock, writer_lock
 from erasable.store.manifest import Manifest, encode_manifest
 from erasable.store.opening import existing_workspace, read_manifest
-from erasable.store.saving import Version, write_version
+from erasable.store.papers import NO_PAPERS, Papers, Stamp
+from erasable.store.saving import Version, write_papers, write_version
 from erasable.training import State
-
-_NO_CERTIFICATES: Mapping[str, bytes] = MappingProxyType({})
 
 
 class Workspace:
@@ -32,8 +29,6 @@ class Workspace:
         self._checkpoints = DiskCheckpoints(self._folder, writable)
         self._manifest: Manifest | None = None
         self._state: State | None = None
-        self.next_salt = secrets.token_hex(32)
-        """The salt of the version that the next commit makes; certificates need it before."""
         self.leftovers: tuple[str, ...] = ()
         """Files that a killed command left, perhaps of someone erased, and that a reader here can't remove."""
         if manifest is not None:
@@ -69,22 +64,26 @@ class Workspace:
         root = existing_workspace(path)
         with writer_lock(root):
             manifest = read_manifest(root)
-            sweep(root, manifest.files)
+            sweep_at_opening(root, manifest.files)
             try:
                 yield cls(root, manifest, writable=True)
             finally:
                 # What can't be swept now is swept by the next writer; the first error is the one to tell.
                 with suppress(ErasableError, OSError):
-                    sweep(root, read_manifest(root).files)
+                    sweep_at_opening(root, read_manifest(root).files)
 
     @classmethod
     @contextmanager
-    def reading(cls, path: str | Path) -> Iterator["Workspace"]:
-        """Read a workspace, rid of what a killed command left; a commit waits for the block to end: keep it short."""
+    def reading(cls, path: str | Path, sweeping: bool = True) -> Iterator["Workspace"]:
+        """Read a workspace, rid of what a killed command left; a commit waits for the block to end: keep it short.
+
+        Whoever looks for what was left opens it without sweeping.
+        """
         root = existing_workspace(path)
         with shared_reader_lock(root):
             workspace = cls(root, read_manifest(root), writable=False)
-            workspace.leftovers = sweep_as_reader(root, workspace.manifest.files)
+            if sweeping:
+                workspace.leftovers = sweep_as_reader(root, workspace.manifest.files)
             yield workspace
 
     @property
@@ -105,19 +104,50 @@ class Workspace:
         return self.manifest.environment
 
     @property
-    def version(self) -> int:
-        """1 after learning, one more for each commit."""
-        return self.manifest.version
+    def stamp(self) -> Stamp:
+        """The number of the current version, 1 after learning, and its salt."""
+        return Stamp(self.manifest.version, self.manifest.salt)
 
     @property
     def erasures(self) -> int:
         """How many erasures there were, one certificate for each."""
-        return len(self._manifest.certificates) if self._manifest else 0
+        return sum(name.endswith(".json") for name in self._manifest.certificates) if self._manifest else 0
 
     def issued(self) -> dict[str, bytes]:
-        """Return the certificates by request id, oldest first, each found unchanged."""
+        """Return the certificates by file name, oldest first, each found unchanged."""
         names = self._manifest.certificates if self._manifest else ()
-        return {name.removesuffix(".json"): self._folder.read(f"{layout.CERTIFICATES}/{name}") for name in names}
+        return {name: self._folder.read(layout.certificate_name(name)) for name in names}
+
+    def papers(self) -> Papers:
+        """Return the papers that are kept, found unchanged, the certificates apart."""
+        audit, key, pending = (
+            b"" if name is None else self._folder.read(name)
+            for name in (self.manifest.audit, self.manifest.key, self.manifest.pending)
+        )
+        return Papers(audit, key, pending)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the files of the current version take, as far as they are there."""
+        paths = [self.path / name for name in self.manifest.files]
+        return sum(path.stat().st_size for path in paths if path.exists())
+
+    def refuse_if_full(self, needed: int) -> None:
+        """Refuse what would not fit on the disk, before any of it is written."""
+        files.refuse_if_full(self.path, needed)
+
+    @property
+    def pending_files(self) -> tuple[str, ...]:
+        """The file of the requests that are being carried out, if there are any."""
+        return () if self.manifest.pending is None else (self.manifest.pending,)
+
+    def damaged(self) -> list[str]:
+        """Return every file that is missing, or is not what the manifest says."""
+        return self._folder.damaged()
+
+    def unchecked_audit(self) -> bytes:
+        """Return the audit chain as it lies there, to find where it was changed."""
+        return read_whole(self.path / self.manifest.audit) if self.manifest.audit else b""
 
     def state(self) -> State:
         """Return the state; a group's data is read when it is first asked for, inside the block."""
@@ -125,19 +155,39 @@ class Workspace:
             self._state = load_state(self._folder, self.manifest)
         return self._state
 
-    def commit(self, state: State, certificates: Mapping[str, bytes] = _NO_CERTIFICATES) -> None:
+    def commit(self, state: State, papers: Papers = NO_PAPERS, stamp: Stamp | None = None) -> None:
         """Make a state current and destroy every file of the version before that it does not share.
 
-        Its checkpoints are in `checkpoints` already. Certificates go by request id and are added to those
-        there.
+        Its checkpoints are in `checkpoints` already. Without a stamp the version gets the next number.
         """
+        self._check_writable()
+        stamp = stamp or Stamp.after(self._manifest.version if self._manifest else 0)
+        self._make_current(write_version(state, papers, self._version(), stamp))
+
+    def amend(self, papers: Papers) -> None:
+        """Put other papers beside the same state; the version stays, and checkpoints not yet committed go."""
+        self._check_writable()
+        state = self._state
+        # First, since what was not committed may be what fills the disk.
+        self._adopt(self.manifest)
+        sweep(self.path, self.manifest.files)
+        self._make_current(write_papers(papers, self.manifest, self._folder))
+        self._state = state
+
+    def _check_writable(self) -> None:
         if not self._writable:
             raise WrongUse("the workspace is open for reading: open it with Workspace.writing to commit")
-        manifest = write_version(state, certificates, self._version(), self.next_salt)
-        files.write_file(self.path / layout.NEW_MANIFEST, encode_manifest(manifest))
+
+    def _make_current(self, manifest: Manifest) -> None:
+        new = self.path / layout.NEW_MANIFEST
+        files.write_file(new, encode_manifest(manifest))
         with exclusive_reader_lock(self.path):
-            files.replace_file(self.path / layout.NEW_MANIFEST, self.path / layout.MANIFEST)
-            self._adopt(manifest)
+            try:
+                files.replace_file(new, self.path / layout.MANIFEST)
+            finally:
+                # Whoever is stopped once it is in its place, and goes on, must not take the version before for current.
+                if not new.exists():
+                    self._adopt(manifest)
             sweep(self.path, manifest.files)
 
     def _version(self) -> Version:
@@ -150,5 +200,3 @@ class Workspace:
         self._folder.adopt(manifest.files)
         self._checkpoints.adopt(manifest.chain)
         self._state = None
-        # Each version has its own salt, also when one block commits twice.
-        self.next_salt = secrets.token_hex(32)

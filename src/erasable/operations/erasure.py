@@ -1,0 +1,206 @@
+"""The steps of an erasure: accept, erase, scan, certify; each is durable before the next begins.
+
+Accepted requests lie in the workspace until their certificates do, so that a process that is killed in between loses
+none: whoever forgets next finishes them.
+"""
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from erasable import unlearning
+from erasable.errors import ErasableError, ResidueFound, WrongUse
+from erasable.evaluation import Utility, measure
+from erasable.operations.home import Session
+from erasable.operations.recording import version_facts
+from erasable.operations.traces import that_must_be_gone, traces_of
+from erasable.operations.work import Work
+from erasable.proof import (
+    Certificate,
+    CertifiedScan,
+    Erased,
+    Outcome,
+    Pending,
+    Receipt,
+    add_record,
+    certificate_page,
+    data_digest,
+    head_of,
+    issue_certificates,
+    now,
+    rounded,
+)
+from erasable.proof.residue import Scan, Target, scan_folder
+from erasable.proof.suppression import Suppression, SuppressionList, add_requests
+from erasable.store import files
+from erasable.training import Knowledge, State
+from erasable.unlearning import Erasure, Plan, plan_change
+
+_BYTES_PER_CERTIFICATE = 40_000
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What an erasure writes outside the workspace, if anything."""
+
+    receipts: Path | None = None
+    """The folder for the subjects' receipts."""
+    suppression: Suppression | None = None
+    """The list of people who must not be learned again."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What an erasure was about and what it took."""
+
+    pending: Pending
+    targets: tuple[Target, ...]
+    """What to look for afterwards: known only to the process that carried it out."""
+    plan: Plan
+    dropped: int
+
+
+def prepare_outside(outside: Outside, workspace: Path | None) -> None:
+    """Refuse, before any work, what could not be written outside the workspace afterwards."""
+    if outside.receipts is not None:
+        _make_receipts_folder(outside.receipts, workspace)
+    if outside.suppression is not None:
+        SuppressionList.open_or_create(outside.suppression)
+
+
+def accept(session: Session, pending: Pending) -> None:
+    """Make requests durable: from here on they are carried out, by this process or by the next."""
+    session.amend(replace(session.papers(), pending=pending.encoded()))
+
+
+def withdraw(session: Session, pending: Pending) -> None:
+    """Go back to what was pending before, where that can be done; the state is as before."""
+    with suppress(ErasableError):
+        session.amend(replace(session.papers(), pending=pending.encoded() if pending.accepted else b""))
+
+
+def erase(session: Session, pending: Pending, rerun: bool, work: Work) -> Done:
+    """Carry out accepted requests and make what they leave current."""
+    began = time.perf_counter()
+    state = session.state()
+    before = State(state.knowledge, ()) if rerun else state
+    after = Erasure.of(pending.requests).apply(state.knowledge, work.grouping)
+    planned = plan_change(before, after)
+    session.refuse_if_full(_room_for(session, planned, pending))
+    targets = traces_of(pending, session, state)
+    data_before = data_digest(session.stamp.salt, state.knowledge)
+    utility = _utility(session, state, after, work)
+    with work.training("forgetting", planned.samples) as effort:
+        new_state = unlearning.forget(before, after, session.checkpoints, effort)
+    for list_file, key_file in pending.suppression:
+        add_requests(Suppression(Path(list_file), Path(key_file)), pending.requests)
+    erased = Erased(
+        at=now(),
+        seconds=time.perf_counter() - began,
+        threads=work.threads,
+        rerun=planned.rerun,
+        cost_ratio=planned.cost_ratio,
+        data_before=data_before,
+        utility_before=utility and rounded(utility),
+    )
+    done = pending.model_copy(update={"erased": erased})
+    session.commit(new_state, replace(session.papers(), pending=done.encoded()))
+    gone = tuple(link.fingerprint for link in state.chain if link.fingerprint not in session.checkpoints)
+    dropped = _dropped(state.knowledge, after, pending)
+    return Done(done, that_must_be_gone(targets, session, gone), planned, dropped)
+
+
+def certify(
+    session: Session, pending: Pending, targets: Sequence[Target], outside: Outside, work: Work
+) -> list[Certificate]:
+    """Search the workspace for the people who were erased; only if nothing is found, issue their certificates."""
+    papers, state = session.papers(), session.state()
+    with work.reporter.track("scanning"):
+        scan = _scan(session, targets)
+    outcome = Outcome(
+        state=state,
+        checkpoints=session.checkpoints,
+        environment=session.environment,
+        stamp=session.stamp,
+        audit=head_of(papers.audit),
+        scan=None if scan is None else certified_scan(scan),
+        scanned=now(),
+        utility=_utility(session, state, state.knowledge, work),
+    )
+    certificates = issue_certificates(pending, outcome, papers.key)
+    if outside.receipts is not None:
+        _write_receipts(pending, outside.receipts)
+    session.amend(
+        replace(
+            papers,
+            audit=add_record(papers.audit, "forget", _record(session, state, certificates)),
+            pending=b"",
+            certificates=_named(certificates),
+        )
+    )
+    return certificates
+
+
+def certified_scan(scan: Scan) -> CertifiedScan:
+    """Return a scan that found nothing as certificates have it."""
+    return CertifiedScan(files=scan.files, bytes=scan.bytes, kinds=scan.kinds, searched=scan.searched)
+
+
+def _room_for(session: Session, planned: Plan, pending: Pending) -> int:
+    """Return about how many bytes an erasure writes before it can destroy what it replaces."""
+    share = planned.stages_rerun / planned.stages_total if planned.stages_total else 0.0
+    return int(session.size * share) + _BYTES_PER_CERTIFICATE * len(pending.accepted)
+
+
+def _scan(session: Session, targets: Sequence[Target]) -> Scan | None:
+    """Search every file but that of the pending requests, which goes when the certificates are written."""
+    if session.path is None:
+        return None
+    scan = scan_folder(session.path, targets, skip=session.pending_files)
+    if not scan.clean:
+        places = "; ".join(f"{residue.file} ({residue.place})" for residue in scan.residues[:5])
+        raise ResidueFound(
+            f"the erasure is done, but {len(scan.residues)} places still hold the person, so nothing is certified: "
+            f"{places}. Remove them, then run: erasable forget {session.path} --resume"
+        )
+    return scan
+
+
+def _utility(session: Session, state: State, left: Knowledge, work: Work) -> Utility | None:
+    """Measure on the holdout of those who are left, if there is one."""
+    if not len(left.held_out):
+        return None
+    with work.reporter.track("evaluating"):
+        return measure(state, session.checkpoints, left.held_out, work.threads)
+
+
+def _make_receipts_folder(folder: Path, workspace: Path | None) -> None:
+    if workspace is not None and folder.resolve().is_relative_to(workspace.resolve()):
+        raise WrongUse(f"{folder} lies in the workspace, which must not keep receipts: give another folder")
+    if not folder.is_dir():
+        files.make_folder(folder)
+
+
+def _write_receipts(pending: Pending, folder: Path) -> None:
+    for accepted in pending.accepted:
+        receipt = Receipt.of(accepted)
+        files.write_file(folder / f"{receipt.request_id}.json", receipt.encoded(), private=True)
+
+
+def _record(session: Session, state: State, certificates: Sequence[Certificate]) -> dict[str, object]:
+    issued = {one.request_id: one.digest() for one in certificates}
+    return {**version_facts(state, session.stamp), "certificates": issued}
+
+
+def _named(certificates: Sequence[Certificate]) -> dict[str, bytes]:
+    named = {f"{one.request_id}.json": one.encoded() for one in certificates}
+    return named | {f"{one.request_id}.html": certificate_page(one) for one in certificates}
+
+
+def _dropped(before: Knowledge, after: Knowledge, pending: Pending) -> int:
+    """Count those who are gone without having asked for it."""
+    left = {user for group in after.groups for user in group.users}
+    gone = {user for group in before.groups for user in group.users} - left
+    return len(gone - pending.users)

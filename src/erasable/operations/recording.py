@@ -1,0 +1,38 @@
+"""What each operation writes into the audit chain."""
+
+from dataclasses import replace
+
+from erasable.errors import WorkspaceError
+from erasable.operations.home import Home
+from erasable.operations.work import Work
+from erasable.proof import add_record, new_key, public_key_of, state_digest
+from erasable.store import Papers, Stamp
+from erasable.training import State, numeric_environment
+
+
+def first_papers(state: State, stamp: Stamp) -> Papers:
+    """Return the papers of a recommender that has just learned: a new key, and the first record."""
+    key = new_key()
+    facts = {"public_key": public_key_of(key), **version_facts(state, stamp)}
+    return Papers(audit=add_record(b"", "learn", facts), key=key)
+
+
+def version_facts(state: State, stamp: Stamp) -> dict[str, object]:
+    """Return what a record says about the version that it is about."""
+    return {
+        "version": stamp.version,
+        "state": state_digest(stamp.salt, state),
+        "erasable": numeric_environment()["erasable"],
+    }
+
+
+def record_verification(home: Home, facts: dict[str, object], work: Work) -> bool:
+    """Write down the outcome of a verification; where nothing can be written that is said, and changes no verdict."""
+    try:
+        with home.writing() as session:
+            papers = session.papers()
+            session.amend(replace(papers, audit=add_record(papers.audit, "verify", facts)))
+    except WorkspaceError as error:
+        work.reporter.note(f"the verification could not be recorded: {error}")
+        return False
+    return True

@@ -1,0 +1,41 @@
+"""Scan: search a workspace for what is left of a person."""
+
+from pathlib import Path
+
+from erasable.data import ColumnNames, Interactions, read_interactions
+from erasable.errors import UnknownUser
+from erasable.operations.prepare import ANY_COLUMNS
+from erasable.operations.work import QUIET_WORK, Work
+from erasable.proof.residue import Scan, Target, scan_folder
+from erasable.store import Workspace
+
+
+def scan(
+    folder: Path, user: str, data: Path | None = None, columns: ColumnNames = ANY_COLUMNS, work: Work = QUIET_WORK
+) -> Scan:
+    """Search every file of a workspace for a person, who may be held there or not.
+
+    What is held of them, or what a table says that still has them, is searched as values too; without either only
+    their id is known. Files that a killed command left are searched as well, so none is swept away before.
+    """
+    rows = None if data is None else _rows_in(data, user, columns)
+    with Workspace.reading(folder, sweeping=False) as workspace, work.reporter.track("scanning"):
+        return scan_folder(folder, [_target(workspace, user, rows)])
+
+
+def _rows_in(data: Path, user: str, columns: ColumnNames) -> Interactions:
+    rows = read_interactions(data, columns).interactions.of_users([user])
+    if not len(rows):
+        raise UnknownUser(f"{data} holds nothing about the user {user!r}: check the id, or leave out --data")
+    return rows
+
+
+def _target(workspace: Workspace, user: str, rows: Interactions | None) -> Target:
+    state = workspace.state()
+    try:
+        position, row = state.knowledge.find(user)
+    except UnknownUser:
+        return Target(user, rows=rows)
+    personal = workspace.checkpoints.get(state.chain[position].fingerprint).parameters.rows
+    held = state.knowledge.data_of(user) if rows is None else rows
+    return Target(user, rows=held, personal=tuple(array[row].copy() for array in personal.values()))

@@ -1,0 +1,102 @@
+"""Requests that were accepted and are being carried out: who asked is kept until the certificates are written."""
+
+import secrets
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from erasable.proof.canonical import canonical
+from erasable.proof.certificate import Paper
+from erasable.proof.clock import now
+from erasable.proof.salting import new_salt
+from erasable.unlearning import Request
+
+
+class Accepted(Paper):
+    """What one person asked for, under a random id, with the salt of the receipt."""
+
+    request_id: str
+    received: str
+    user: str
+    items: tuple[str, ...] | None
+    salt: str = Field(repr=False)
+
+    @property
+    def request(self) -> Request:
+        """Return what was asked for."""
+        return Request(self.user, self.items)
+
+    def joined_with(self, request: Request) -> "Accepted":
+        """Return the same with one more request of the same person."""
+        everything = self.items is None or request.items is None
+        items = None if everything else tuple(dict.fromkeys([*(self.items or ()), *(request.items or ())]))
+        return self.model_copy(update={"items": items})
+
+
+class Erased(Paper):
+    """What is known about an erasure only while it happens."""
+
+    at: str
+    seconds: float
+    threads: int
+    rerun: tuple[int, ...]
+    cost_ratio: float
+    data_before: str
+    utility_before: dict[str, float] | None
+
+
+class Pending(Paper):
+    """Accepted requests, one for each person; once their data is gone, also what the certificates will say of it."""
+
+    accepted: tuple[Accepted, ...] = ()
+    suppression: tuple[tuple[str, str], ...] = ()
+    """The suppression lists that they are put on, each with its key."""
+    erased: Erased | None = None
+
+    @property
+    def requests(self) -> list[Request]:
+        """Return what was asked for."""
+        return [accepted.request for accepted in self.accepted]
+
+    @property
+    def users(self) -> frozenset[str]:
+        """Return who asked."""
+        return frozenset(accepted.user for accepted in self.accepted)
+
+    def left_of(self, request: Request) -> Request | None:
+        """Return what of a request is not among these already; None if all of it is."""
+        same = next((accepted for accepted in self.accepted if accepted.user == request.user), None)
+        if same is None or (request.items is None and same.items is not None):
+            return request
+        left = () if same.items is None else tuple(item for item in request.items or () if item not in same.items)
+        return Request(request.user, left) if left else None
+
+    def joined_with(self, requests: Sequence[Request]) -> "Pending":
+        """Return these requests and more; several of one person become one."""
+        people = {accepted.user: accepted for accepted in self.accepted}
+        for request in requests:
+            known = people.get(request.user)
+            people[request.user] = known.joined_with(request) if known else _accept(request)
+        return self.model_copy(update={"accepted": tuple(people.values())})
+
+    def put_on(self, list_file: str, key_file: str) -> "Pending":
+        """Return the same requests, to be put on one more suppression list."""
+        lists = dict.fromkeys([*self.suppression, (list_file, key_file)])
+        return self.model_copy(update={"suppression": tuple(lists)})
+
+    def encoded(self) -> bytes:
+        """Return it as canonical JSON."""
+        return canonical(self.model_dump(mode="json"))
+
+
+NOTHING_PENDING = Pending()
+
+
+def read_pending(content: bytes) -> Pending:
+    """Read pending requests, whose bytes the store has checked; without content there are none."""
+    return Pending.model_validate_json(content) if content else NOTHING_PENDING
+
+
+def _accept(request: Request) -> Accepted:
+    items = None if request.items is None else tuple(dict.fromkeys(request.items))
+    return Accepted(request_id=secrets.token_hex(16), received=now(), user=request.user, items=items, salt=new_salt())

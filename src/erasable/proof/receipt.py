@@ -1,0 +1,53 @@
+"""The subject's receipt: what lets a person show that a certificate is about them; kept by nobody else."""
+
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from erasable.errors import Refused
+from erasable.proof.canonical import canonical
+from erasable.proof.certificate import Certificate, Paper
+from erasable.proof.pending import Accepted
+from erasable.proof.salting import commitment
+
+ABOUT = (
+    "Keep this: with it, and only with it, you can show that the certificate is about you. Whoever gave it to you has "
+    "erased what you asked for and keeps no copy of it."
+)
+
+
+class Receipt(Paper):
+    """Who asked for what, and the salt of the commitment in the certificate."""
+
+    kind: Literal["receipt of erasure"] = "receipt of erasure"
+    request_id: str
+    user_id: str
+    items: tuple[str, ...] | None = None
+    salt: str = Field(pattern="^[0-9a-f]{64}$")
+    about: str = ABOUT
+
+    @staticmethod
+    def of(accepted: Accepted) -> "Receipt":
+        """Return the receipt of an accepted request."""
+        return Receipt(request_id=accepted.request_id, user_id=accepted.user, items=accepted.items, salt=accepted.salt)
+
+    def opens(self, certificate: Certificate) -> bool:
+        """Whether the certificate is about whom this receipt names, and about what they asked for."""
+        same = self.request_id == certificate.request_id
+        return same and commitment(self.salt, self.user_id, self.items) == certificate.subject
+
+    def encoded(self) -> bytes:
+        """Return it as canonical JSON."""
+        return canonical(self.model_dump(mode="json"))
+
+    def in_short(self) -> str:
+        """Return what can't be known otherwise, on one line; it reads as a receipt, too."""
+        return canonical(self.model_dump(mode="json", exclude_defaults=True)).decode()
+
+
+def read_receipt(content: bytes) -> Receipt:
+    """Read a receipt."""
+    try:
+        return Receipt.model_validate_json(content)
+    except ValidationError:
+        raise Refused("it is no receipt of erasure: give the file that forget --receipts made") from None

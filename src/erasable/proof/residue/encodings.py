@@ -1,0 +1,179 @@
+"""The ways in which a text may be written as bytes, and what stands around it where it was found."""
+
+import base64
+import html
+import json
+import re
+import urllib.parse
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+SHORTEST = 8
+"""How many bytes a text needs so that finding them says something."""
+_REACH = 128
+_MOST_ZEROS = 3
+_BASE64 = (b"+/", b"-_")
+_RUN_BEFORE, _RUN_AFTER = re.compile(rb"[A-Za-z0-9+/_-]*\Z"), re.compile(rb"[A-Za-z0-9+/_-]*")
+_LEAD = (0, 2, 3)  # how many characters of base64 the bytes before an alignment take part in
+
+Around = tuple[str, str]
+"""The text before and after a hit."""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A way to write a text, and how to read what stands around a hit."""
+
+    name: str
+    around: Callable[[bytes, int, int], Around | None]
+    """Returns nothing if it turns out to be no hit."""
+
+
+def spellings(text: str) -> dict[bytes, Encoding]:
+    """Return a text in every encoding that takes at least 8 bytes; the first of several equal ones counts.
+
+    These are UTF-8, UTF-16 and UTF-32 in both byte orders, Latin-1 and CP1252 where they can say it, JSON escapes,
+    percent encoding, XML escapes, hexadecimal in both cases, and base64 and base64url at the three alignments. A UUID
+    is also its 16 bytes, a text of at least 16 hexadecimal digits also what they stand for. A decimal number is also
+    a 64-bit integer in both byte orders if at most 3 of its 8 bytes are zero, so from about 2³²: smaller ones are
+    found in any array of counts.
+    """
+    found: dict[bytes, Encoding] = {}
+    if len(text.encode()) < SHORTEST:
+        return found
+    for encoding, content in _all_spellings(text):
+        if len(content) >= SHORTEST:
+            found.setdefault(content, encoding)
+    return found
+
+
+def _all_spellings(text: str) -> Iterator[tuple[Encoding, bytes]]:
+    for codec, unit in _CODECS.items():
+        try:
+            yield Encoding(codec, _codec_around(codec, unit)), text.encode(codec)
+        except UnicodeEncodeError:
+            continue
+    for name, around, written in _escaped(text):
+        yield Encoding(name, around), written.encode()
+    plain = text.encode()
+    for digits in (plain.hex(), plain.hex().upper()):
+        yield Encoding("hexadecimal", _hexadecimal_around), digits.encode()
+    for alphabet, alignment in product(_BASE64, range(3)):
+        yield Encoding("base64", _base64_around(plain, alignment)), _base64_middle(plain, alphabet, alignment)
+    for name, content in _binary(text):
+        yield Encoding(name, lambda content, start, end: ("", "")), content
+
+
+_CODECS = {"utf-8": 1, "utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4, "latin-1": 1, "cp1252": 1}
+
+
+def _escaped(text: str) -> Iterator[tuple[str, Callable[[bytes, int, int], Around], str]]:
+    every = "".join(f"\\u{unit:04x}" for unit in _utf16_units(text))
+    for written in (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], every, _upper_digits(every)):
+        yield "JSON escapes", _json_around, written
+    percent = [urllib.parse.quote(text, safe=""), urllib.parse.quote(text), urllib.parse.quote_plus(text)]
+    for written in (*percent, *map(_lower_percent, percent)):
+        yield "percent encoding", _percent_around, written
+    for written in (html.escape(text), html.escape(text, quote=False), text.replace("&", "&amp;")):
+        yield "XML escapes", _xml_around, written
+        yield "XML escapes", _xml_around, written.encode("ascii", "xmlcharrefreplace").decode()
+
+
+def _binary(text: str) -> Iterator[tuple[str, bytes]]:
+    if re.fullmatch("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", text):
+        yield "UUID", uuid.UUID(text).bytes
+        yield "UUID", uuid.UUID(text).bytes_le
+    if re.fullmatch("([0-9a-f]{2}){8,}|([0-9A-F]{2}){8,}", text) and len(set(bytes.fromhex(text))) > _MOST_ZEROS:
+        yield "bytes of the digits", bytes.fromhex(text)
+    if re.fullmatch("-?[1-9][0-9]{7,18}", text) and abs(int(text)) < 2**63:
+        number = int(text).to_bytes(8, "little", signed=True)
+        if number.count(0) <= _MOST_ZEROS:
+            yield "64-bit integer", number
+            yield "64-bit integer", number[::-1]
+
+
+def _base64_middle(content: bytes, alphabet: bytes, alignment: int) -> bytes:
+    """Return the characters that no byte before or after the content has a part in."""
+    written = base64.b64encode(b"\0" * alignment + content, alphabet)
+    return written[_LEAD[alignment] : (alignment + len(content)) * 8 // 6]
+
+
+def _codec_around(codec: str, unit: int) -> Callable[[bytes, int, int], Around]:
+    def around(content: bytes, start: int, end: int) -> Around:
+        reach = min(_REACH, start // unit) * unit
+        before, after = content[start - reach : start], content[end : end + _REACH * unit]
+        return before.decode(codec, "replace"), after.decode(codec, "replace")
+
+    return around
+
+
+def _text_around(unescape: Callable[[str], str]) -> Callable[[bytes, int, int], Around]:
+    def around(content: bytes, start: int, end: int) -> Around:
+        before, after = content[max(0, start - 6 * _REACH) : start], content[end : end + 6 * _REACH]
+        return unescape(before.decode("utf-8", "replace")), unescape(after.decode("utf-8", "replace"))
+
+    return around
+
+
+def _from_json(text: str) -> str:
+    return re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text)
+
+
+_json_around = _text_around(_from_json)
+_percent_around = _text_around(urllib.parse.unquote)
+_xml_around = _text_around(html.unescape)
+
+
+def _hexadecimal_around(content: bytes, start: int, end: int) -> Around:
+    before = re.search(rb"(?:[0-9a-fA-F]{2})*\Z", content[max(0, start - 2 * _REACH) : start])
+    after = re.match(rb"(?:[0-9a-fA-F]{2})*", content[end : end + 2 * _REACH])
+    return _from_digits(before), _from_digits(after)
+
+
+def _from_digits(match: re.Match[bytes] | None) -> str:
+    return bytes.fromhex(match[0].decode()).decode("utf-8", "replace") if match else ""
+
+
+def _base64_around(plain: bytes, alignment: int) -> Callable[[bytes, int, int], Around | None]:
+    lead = _LEAD[alignment]
+
+    def around(content: bytes, start: int, end: int) -> Around | None:
+        before = _matched(_RUN_BEFORE, content[max(0, start - 2 * _REACH) : start])
+        # Whole groups of four characters, counted from where the alignment says that one begins.
+        before = before[(len(before) - lead) % 4 :] if len(before) >= lead else b""
+        decoded = _from_base64(before + content[start:end] + _matched(_RUN_AFTER, content[end : end + _REACH]))
+        first = (len(before) - lead) // 4 * 3 + alignment
+        last = first + len(plain)
+        # The characters at both ends share bits with their neighbours and were not compared yet.
+        if decoded[first:last] != plain:
+            return None
+        return decoded[:first].decode("utf-8", "replace"), decoded[last:].decode("utf-8", "replace")
+
+    return around
+
+
+def _from_base64(run: bytes) -> bytes:
+    """Decode a run of characters of either alphabet, as far as they are whole bytes."""
+    whole = run[:-1] if len(run) % 4 == 1 else run
+    return base64.b64decode(whole.replace(b"-", b"+").replace(b"_", b"/") + b"=" * (-len(whole) % 4))
+
+
+def _matched(pattern: re.Pattern[bytes], content: bytes) -> bytes:
+    match = pattern.search(content)
+    return match[0] if match else b""
+
+
+def _utf16_units(text: str) -> Iterator[int]:
+    content = text.encode("utf-16-be")
+    for place in range(0, len(content), 2):
+        yield int.from_bytes(content[place : place + 2], "big")
+
+
+def _upper_digits(text: str) -> str:
+    return re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda match: match[0].upper(), text)
+
+
+def _lower_percent(text: str) -> str:
+    return re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), text)

@@ -1,0 +1,113 @@
+"""The scan of a folder: every file below it, its name and its content, for everybody who was erased from it."""
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from erasable.errors import WorkspaceError
+from erasable.proof.residue.evidence import Evidence, File
+from erasable.proof.residue.file_search import KINDS, Kind, search_file, search_name, search_order
+from erasable.proof.residue.target import Scan, Target
+from erasable.proof.residue.vocabulary import Vocabulary
+from erasable.proof.residue.wanted import Wanted
+from erasable.proof.residue.wording import SENTENCES, searched
+
+_START = 1024
+_JOURNAL_ENDINGS = ("-wal", "-journal")
+
+
+def scan_folder(root: Path, targets: Sequence[Target], skip: Collection[str] = ()) -> Scan:
+    """Search every file below a folder for some people, all but those whose relative names are to be skipped.
+
+    Links are not followed; where they lead to is searched. What can't be read is refused, since a scan that could not
+    look must not say that nothing is there.
+    """
+    evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES))
+    kinds: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
+    size = raw_only = 0
+    for entry in sorted(_entries(root, skip), key=lambda entry: (entry.order, entry.name)):
+        file = File(entry.shown, evidence)
+        search_name(file, entry.shown.rsplit("/", 1)[-1])
+        if not entry.is_folder:
+            content = entry.content()
+            kind = _search(entry, file, content)
+            kinds[kind] += 1
+            size += len(content)
+            raw_only += kind == "other" and len(content) > 0 and not entry.is_link
+    said = searched(evidence.wanted, raw_only, len(skip))
+    return Scan(sum(kinds.values()), size, dict(kinds), said, tuple(evidence.residues))
+
+
+def _search(entry: "_Entry", file: File, content: bytes) -> Kind:
+    if not entry.is_link:
+        return search_file(file, content, entry.shown, entry.database)
+    for part in content.decode("utf-8", "backslashreplace").split("/"):
+        search_name(file, part, "the link")
+    return "other"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A file, a folder or a link below the root."""
+
+    root: Path
+    name: str
+    order: int = 0
+    is_folder: bool = False
+    is_link: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The name as it can be printed."""
+        return os.fsencode(self.name).decode("utf-8", "backslashreplace")
+
+    def content(self, most: int = -1) -> bytes:
+        """Return what a file holds, all of it or the beginning, or where a link leads to."""
+        path = self.root / self.name
+        try:
+            if self.is_link:
+                return os.fsencode(path.readlink())
+            # Pipes and sockets hold nothing, and reading them would wait.
+            if not stat.S_ISREG(path.stat().st_mode):
+                return b""
+            with path.open("rb") as file:
+                return file.read(most)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+    def database(self) -> bytes:
+        """Return the database that a journal belongs to; empty if there is none."""
+        ending = next((ending for ending in _JOURNAL_ENDINGS if self.name.endswith(ending)), None)
+        beside = _Entry(self.root, self.name.removesuffix(ending)) if ending else None
+        return beside.content() if beside and (self.root / beside.name).is_file() else b""
+
+
+def _entries(root: Path, skip: Collection[str]) -> Iterator[_Entry]:
+    def refuse(error: OSError) -> None:
+        raise _unreadable(Path(error.filename or root), error)
+
+    for place, folders, names in os.walk(root, onerror=refuse):
+        for name in (*folders, *names):
+            path = Path(place) / name
+            relative = path.relative_to(root).as_posix()
+            if relative not in skip:
+                yield _entry(root, relative, is_folder=name in folders)
+
+
+def _entry(root: Path, name: str, is_folder: bool) -> _Entry:
+    path = root / name
+    if path.is_symlink():
+        return _Entry(root, name, is_link=True)
+    if is_folder:
+        return _Entry(root, name, is_folder=True)
+    return _Entry(root, name, search_order(_Entry(root, name).content(_START)))
+
+
+def _unreadable(path: Path, error: OSError) -> WorkspaceError:
+    return WorkspaceError(
+        f"{path} can't be read ({error.strerror}), so nobody knows whom it holds: check that you may read it, and that "
+        "nobody changes it meanwhile"
+    )

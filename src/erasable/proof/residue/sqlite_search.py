@@ -1,0 +1,121 @@
+"""Searching a SQLite database: its tables, and what deleted rows left in free pages, free blocks and journals."""
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from erasable.proof.residue.columns import ListColumn
+from erasable.proof.residue.evidence import RAW, File
+from erasable.proof.residue.field_names import Role, subject_of
+from erasable.proof.residue.sqlite_leftovers import areas_of, damaged_records, records_in, rows_as_tables, shapes_in_use
+from erasable.proof.residue.sqlite_pages import (
+    WAL_MAGICS,
+    Area,
+    codec_of,
+    database_pages,
+    freelist,
+    journal_pages,
+    page_size,
+    wal_pages,
+)
+from erasable.proof.residue.sqlite_records import Record
+from erasable.proof.residue.sqlite_schema import Shape, opened, quoted, shapes_from_records, shapes_of
+from erasable.proof.residue.table_search import search_column_names, search_fields, search_pairs, search_table
+from erasable.proof.residue.tables import Table
+
+_WORD = re.compile("[A-Za-z_]{8,}")
+
+
+@dataclass(frozen=True)
+class _Left:
+    """Pages and free areas of a file, in which rows may be left."""
+
+    place: str
+    codec: str
+    shapes: Sequence[Shape]
+    areas: Sequence[Area]
+    records: Sequence[Record]
+
+
+def search_database(file: File, content: bytes) -> None:
+    """Search a database file."""
+    shapes, codec, pages = _shapes(content), codec_of(content), list(database_pages(content))
+    whole = _search_live(file, content, shapes)
+    # Of a database that can't be read to its end every page is searched like one that nothing uses.
+    unused = freelist(content) & {*range(len(pages))} if whole else range(len(pages))
+    areas = areas_of(pages)
+    parts = [*(pages[number][0] for number in unused), *(area.content for area in areas)]
+    _search_left(file, _Left("what deleted rows left", codec, shapes, areas, records_in(parts, codec)))
+    _search_bytes(file, content)
+
+
+def search_journal(file: File, content: bytes, database: bytes) -> None:
+    """Search a write-ahead log or a rollback journal; of its database, as far as there is one, the schema is used."""
+    is_log, codec = content[:4] in WAL_MAGICS, codec_of(database)
+    pages = list(wal_pages(content) if is_log else journal_pages(content, page_size(database)))
+    records = records_in((page for page, _ in pages), codec)
+    shapes = list(dict.fromkeys([*_shapes(database), *shapes_from_records(records)]))
+    place = "the write-ahead log" if is_log else "the rollback journal"
+    _search_left(file, _Left(place, codec, shapes, areas_of(pages), records))
+    _search_bytes(file, content)
+
+
+def _search_live(file: File, content: bytes, shapes: Sequence[Shape]) -> bool:
+    """Search the rows that are there, and say whether all of them could be read."""
+    try:
+        with closing(opened(content)) as connection:
+            _search_schema(file, connection)
+            for table in _live_tables(connection, shapes):
+                search_column_names(file, table)
+                search_table(file, table)
+    except sqlite3.Error:
+        return False
+    return True
+
+
+def _search_schema(file: File, connection: sqlite3.Connection) -> None:
+    """Search the names of tables; the words that describe tables are nobody's id."""
+    for name, statement in connection.execute("SELECT name, sql FROM sqlite_master"):
+        if subject_of(name) is Role.UNKNOWN:
+            file.compare_text(name, "the name of a table")
+        file.evidence.note_ambiguous(_WORD.findall(f"{name} {statement}"))
+
+
+def _live_tables(connection: sqlite3.Connection, shapes: Sequence[Shape]) -> Iterator[Table]:
+    for shape in shapes:
+        if not shape.is_table or shape.name is None:
+            continue
+        rows = connection.execute(f"SELECT * FROM {quoted(shape.name)}")  # noqa: S608 - a name from the schema, quoted
+        names = [fact[0] for fact in rows.description]
+        columns = list(zip(*rows.fetchall(), strict=True)) or [()] * len(names)
+        listed = [ListColumn(name, values) for name, values in zip(names, columns, strict=True)]
+        yield Table(f"table {shape.name}", shape.name, listed)
+
+
+def _search_left(file: File, left: _Left) -> None:
+    for table in rows_as_tables(left.records, left.shapes, left.place):
+        _search_rows(file, table)
+    for shape in shapes_in_use(left.records, left.shapes):
+        damaged = (record for area in left.areas for record in damaged_records(area, shape, left.codec))
+        for table in rows_as_tables(damaged, [shape], left.place):
+            _search_rows(file, table)
+
+
+def _search_bytes(file: File, content: bytes) -> None:
+    file.search_texts(content, RAW, "bytes")
+    file.search_values(file.wanted.personal_rows, content, RAW)
+
+
+def _search_rows(file: File, table: Table) -> None:
+    search_fields(file, table)
+    search_pairs(file, table)
+
+
+def _shapes(database: bytes) -> list[Shape]:
+    try:
+        with closing(opened(database)) as connection:
+            return shapes_of(connection)
+    except (sqlite3.Error, OverflowError):
+        return []

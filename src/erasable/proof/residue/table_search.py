@@ -1,0 +1,137 @@
+"""Searching a decoded table: ids in its fields, texts in its cells, interactions and personal rows as values."""
+
+import numpy as np
+
+from erasable.proof.residue.columns import Column, Floats
+from erasable.proof.residue.evidence import File
+from erasable.proof.residue.field_names import Role, role_of
+from erasable.proof.residue.tables import Table
+from erasable.proof.residue.values import RUN, single
+
+
+def search_table(file: File, table: Table) -> None:
+    """Search a table for everything that is looked for."""
+    search_fields(file, table)
+    search_pairs(file, table)
+    search_values(file, table)
+
+
+def search_fields(file: File, table: Table) -> None:
+    """Search the fields of a table for ids and texts; its rows say nothing here."""
+    # What explains a hit is known before any hit is judged.
+    for place, column in enumerate(table.columns):
+        _note_others(file, column, is_user=place in table.user_columns)
+    for place, column in enumerate(table.columns):
+        if place in table.user_columns:
+            _compare_users(file, column, table.described(place))
+        _search_cells(file, column, table.described(place), is_user=place in table.user_columns)
+
+
+def search_values(file: File, table: Table) -> None:
+    """Search a table for interactions and personal rows without a name."""
+    _search_runs(file, table)
+    _search_personal_rows(file, table)
+
+
+def search_column_names(file: File, table: Table) -> None:
+    """Search the names of columns, which are ids where a table has a column for each user."""
+    known = [column.name for column in table.columns if column.name is not None]
+    for name in known:
+        if role_of(name) is Role.UNKNOWN and not table.names_users:
+            file.compare_text(name, "the name of a column")
+    file.search_texts("\n".join(known).encode(), "the name of a column")
+
+
+def _note_others(file: File, column: Column, is_user: bool) -> None:
+    """Note the values that an id could be mistaken for: items, numbers that measure, and longer ids."""
+    if not file.wanted.long_ids:
+        return
+    role = role_of(column.name)
+    file.evidence.note_longer(column.texts(), are_ids=is_user or role is Role.ITEM)
+    if is_user:
+        return
+    if role is Role.ITEM:
+        file.evidence.note_ambiguous(column.texts())
+    if file.wanted.long_numbers:
+        file.evidence.note_ambiguous(column.whole_numbers())
+    if role is Role.MEASURE:
+        file.evidence.note_ambiguous(file.wanted.long_numbers & column.texts())
+
+
+def _compare_users(file: File, column: Column, place: str) -> None:
+    # A plural names users in a list or as text; as a number it counts them.
+    counts = role_of(column.name) is Role.USERS and not column.listed
+    texts = column.texts()
+    found = {text for text in texts if not text.isdigit()} if counts else texts | column.whole_numbers()
+    if not file.wanted.ids.isdisjoint(found):
+        file.found(place, "id")
+
+
+def _search_cells(file: File, column: Column, place: str, is_user: bool) -> None:
+    """Search what is written in the cells, in any encoding; ids of users were compared as a whole already."""
+    if file.wanted.texts and not file.wanted.texts.isdisjoint(column.texts()):
+        file.found(place, "text")
+    if file.wanted.long_texts.known:
+        cells = column.texts() - file.wanted.ids if is_user else column.texts()
+        file.search_texts("\n".join(sorted(cells)).encode(), f"{place}, inside a text")
+        file.search_texts(b"\n".join(column.blobs()), f"{place}, inside bytes", "bytes")
+    if file.wanted.personal_rows.known:
+        file.search_values(file.wanted.personal_rows, b"\n".join(column.blobs()), f"{place}, inside bytes")
+
+
+def search_pairs(file: File, table: Table) -> None:
+    """Search for a user who stays together with an item that was erased, in one row."""
+    pairs = file.wanted.pairs
+    for users in table.user_columns if pairs else ():
+        owners = [(row, user) for row, user in enumerate(table.columns[users].ids()) if user in pairs]
+        places = set(table.item_columns) - table.user_columns if owners else ()
+        items = [table.columns[place].ids() for place in places]
+        if any(ids[row] in pairs[str(user)] for ids in items for row, user in owners):
+            file.found(table.described(users), "interactions")
+
+
+def _search_runs(file: File, table: Table) -> None:
+    """Search rows that say nobody's name for a person's items with their ratings, and for their times."""
+    runs = file.wanted.runs
+    if not runs.parts or not table.columns or table.names_users or len(table.columns[0]) < RUN:
+        return
+    items = [place for place in range(len(table.columns)) if _holds_items(table, place, runs.items)]
+    if table.user_columns and len(table.columns) > 1 and not items:
+        return
+    numbers = {place: floats for place, column in enumerate(table.columns) if (floats := column.floats()) is not None}
+    for place in items:
+        ids = table.columns[place].ids()
+        if any(runs.in_ratings(ids, floats) for other, floats in numbers.items() if other != place):
+            file.found(table.described(place), "interactions")
+    for place, floats in numbers.items():
+        if len(runs.times) and runs.in_times(floats):
+            file.found(table.described(place), "interactions")
+
+
+def _holds_items(table: Table, place: int, items: frozenset[str]) -> bool:
+    column = table.columns[place]
+    if role_of(column.name) is not Role.ITEM and place > 0:
+        return False
+    return len(items & (column.texts() | column.whole_numbers())) >= RUN
+
+
+def _search_personal_rows(file: File, table: Table) -> None:
+    """Search for a personal row down a column, as lists are stored, and along a row."""
+    shortest = file.wanted.shortest_row
+    if not shortest:
+        return
+    columns = [
+        (place, floats)
+        for place, column in enumerate(table.columns)
+        if role_of(column.name) is not Role.MEASURE and (floats := column.floats()) is not None
+    ]
+    for place, floats in columns:
+        if len(floats) >= shortest:
+            _search_numbers(file, floats, table.described(place))
+    if len(columns) >= shortest:
+        along = np.stack([floats for _, floats in columns], axis=1)
+        _search_numbers(file, along, table.place or "its rows")
+
+
+def _search_numbers(file: File, numbers: Floats, place: str) -> None:
+    file.search_values(file.wanted.single_rows, single(numbers).tobytes(), place)

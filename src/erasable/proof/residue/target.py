@@ -1,0 +1,54 @@
+"""What a scan looks for, and what it reports; neither searching nor files here."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from erasable.data import Interactions
+
+What = Literal["id", "interactions", "personal row", "text"]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What to look for about one person."""
+
+    user: str
+    items: tuple[str, ...] | None = None
+    """Only the interactions with these items were erased and the user stays; none: everything."""
+    rows: Interactions | None = None
+    """What was held of what is erased, if it is still known."""
+    personal: tuple[NDArray[Any], ...] = ()
+    """The person's personal rows as they were before."""
+    texts: tuple[str, ...] = ()
+    """Other texts that must be gone, such as fingerprints of destroyed checkpoints."""
+
+
+@dataclass(frozen=True)
+class Residue:
+    """One place that still holds something of a person."""
+
+    file: str
+    """The path below the folder, with slashes."""
+    place: str
+    """Where in the file, in words."""
+    what: What
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What was searched, how, and what was found."""
+
+    files: int
+    bytes: int
+    kinds: dict[str, int]
+    """How many files were read as parquet, safetensors, json, sqlite, text and other."""
+    searched: tuple[str, ...]
+    """What was searched and how, in sentences free of personal data."""
+    residues: tuple[Residue, ...]
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was found."""
+        return not self.residues

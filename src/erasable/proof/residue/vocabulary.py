@@ -1,0 +1,124 @@
+"""The words of our own files and of file formats: whoever is called like one of them is not found in it.
+
+Our own JSON files are known by their names, their field names by the settings and records that are written there. A
+field of ours holds no id of a person, unless it is named like a user.
+"""
+
+import re
+import typing
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from erasable.evaluation import PROTOCOLS
+from erasable.store import Manifest
+from erasable.store.layout import AUDIT, CONFIG, FOLDERS, KEY, LOCKS, MANIFEST, NEW_MANIFEST, PENDING
+from erasable.training import Config
+
+
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text."""
+    return frozenset(text.split())
+
+
+CERTIFICATE_FIELDS = words(
+    "about accepted after algorithm at audit before bytes catalogue certificates chain clean cost_ratio data "
+    "data_before declared digest does_not_prove environment erasable erased file files filter format hash identical "
+    "compared reason interactions issued items kept key kind kinds number parent place policy position previous "
+    "proves protocol public_key rating_scale received request_id rerun residues result salt scan scanned scope "
+    "searched seconds seed settings signature software stages stages_rerun stages_total state subject threads times "
+    "utility utility_before version what certificate from_scratch"
+)
+"""The field names of certificates, of audit records, of pending requests and of what a checkpoint says of itself."""
+
+FREE_FORM = frozenset(
+    {"environment", "software", "kinds", "files", "before", "after", "certificates", "utility_before"}
+)
+"""Fields of ours that hold names of their own, none of a person: libraries, files, measures, request ids."""
+
+FORMAT_WORDS = (
+    "__metadata__ data_offsets parquet-cpp-arrow ARROW:schema key_value sqlite_master sqlite_sequence SQLite format 3 "
+    "signing-key kept-items recall@10 recall@20 all data of one person some interactions of one person"
+)
+_HASH = "[0-9a-f]{12}"
+_OWN_JSON = re.compile(
+    rf"manifest\.json(\.new)?|config(-{_HASH})?\.json|pending-{_HASH}\.json|audit[^/]*\.jsonl|certificates/[^/]+\.json"
+)
+_OWN_PAGE = re.compile(r"certificates/[^/]+\.html")
+_OWN_NAME = re.compile(
+    rf"[0-9a-f]{{64}}(-{_HASH})?\.safetensors|[0-9a-f]{{32}}\.(json|html)|"
+    rf"(config|catalogue|kept-items|audit|signing-key|pending|group-\d+|held-out)(-{_HASH})?\.(json|jsonl|parquet|txt)"
+)
+_OWN_NAMES = frozenset({MANIFEST, NEW_MANIFEST, *LOCKS, *FOLDERS})
+_OWN_TENSOR = re.compile(r"(shared|rows)\.[a-z][a-z_]*")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words that stand in every workspace, whoever is in it."""
+
+    fields: frozenset[str]
+    wording: str
+    """What stands in our own files beside sentences, one text a line."""
+
+    @staticmethod
+    def of(sentences: Iterable[str]) -> "Vocabulary":
+        """Return the vocabulary, with sentences that certificates hold besides."""
+        fields = frozenset({*_fields(Manifest), *_fields(Config), *CERTIFICATE_FIELDS})
+        words = [
+            *sorted(fields),
+            *sorted(_option_words(Config)),
+            *PROTOCOLS,
+            *sorted(_OWN_NAMES),
+            CONFIG,
+            AUDIT,
+            KEY,
+            PENDING,
+            FORMAT_WORDS,
+        ]
+        return Vocabulary(fields, "\n".join([*words, *sentences]))
+
+    def says(self, text: str) -> bool:
+        """Whether a text stands in our own wording, not as a part of a longer word."""
+        return re.search(rf"(?<![\w-]){re.escape(text)}(?![\w-])", self.wording) is not None
+
+
+def is_own_json(name: str) -> bool:
+    """Whether a path below a workspace is that of a JSON file of ours."""
+    return _OWN_JSON.fullmatch(name) is not None
+
+
+def is_own_page(name: str) -> bool:
+    """Whether a path below a workspace is that of a certificate to look at."""
+    return _OWN_PAGE.fullmatch(name) is not None
+
+
+def is_own_name(part: str) -> bool:
+    """Whether a file or a folder bears a name that a workspace gives."""
+    return part in _OWN_NAMES or _OWN_NAME.fullmatch(part) is not None
+
+
+def is_own_tensor(name: str) -> bool:
+    """Whether a tensor bears a name that a checkpoint gives."""
+    return _OWN_TENSOR.fullmatch(name) is not None
+
+
+def _fields(model: type[BaseModel]) -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        yield name
+        for part in _parts(field.annotation):
+            if isinstance(part, type) and issubclass(part, BaseModel):
+                yield from _fields(part)
+
+
+def _option_words(model: type[BaseModel]) -> set[str]:
+    parts = (part for field in model.model_fields.values() for part in _parts(field.annotation))
+    return {part for part in parts if isinstance(part, str)}
+
+
+def _parts(annotation: Any) -> Iterator[Any]:  # noqa: ANN401 - a type, or a word of a literal
+    yield annotation
+    for part in typing.get_args(annotation):
+        yield from _parts(part)

@@ -1,0 +1,65 @@
+"""What a scan says about itself: what was searched and how, in sentences free of personal data."""
+
+from erasable.proof.residue.wanted import Wanted
+
+NAMES = "The names of all files and folders, and where links lead to."
+CONTENTS = (
+    "Parquet files: rows, nested values, dictionaries with the values that no row uses, statistics, metadata and names "
+    "of columns. Safetensors files: metadata, names of tensors, arrays. JSON and JSON lines: every text and key, JSON "
+    "inside texts too. SQLite files: every table, free pages, free blocks, write-ahead logs and rollback journals. "
+    "Delimited text: every cell; other text: its lines. Files packed with gzip, bzip2, xz, zstd or zip were opened."
+)
+FIELDS = (
+    "Ids were compared as whole values where ids of users can stand: in columns, tensors and JSON fields named like a "
+    "user; without any, in a column named id, else in a first column of unknown meaning; in JSON in every text and key "
+    "that is not named after items or measures; in files of the workspace itself, whose fields are known, in those "
+    "named like a user only. In SQLite, deleted rows were put together again from what is left of them."
+)
+ENCODINGS = (
+    "Ids of 8 bytes or more were also searched as raw bytes, and inside texts, in UTF-8, UTF-16, UTF-32, Latin-1, "
+    "CP1252, JSON escapes, percent encoding, XML escapes, hexadecimal, base64 at each alignment, as the 16 bytes of a "
+    "UUID and as large 64-bit integers; a hit that is a part of a longer word or of someone else's id does not count. "
+    "Shorter ids, and ids that are also the id of an item, a number in a table or a word of the workspace's own files, "
+    "were compared as fields only."
+)
+PAIRS = (
+    "Where only some interactions were erased and the person stays, looked for was the person with such an item in one "
+    "row or object."
+)
+VALUES = (
+    "The interactions that were held were searched as values where no user is named: three or more in a row, items "
+    "with their ratings, or times; times also as raw bytes in arrays."
+)
+UNKNOWN = "What was held of the person is not known here any more: only the id was searched."
+PERSONAL = (
+    "The person's row of the model was searched as float16, bfloat16, float32 and float64, and as decoded numbers in "
+    "single precision."
+)
+TEXTS = "Texts that must be gone, such as names of destroyed checkpoints, were searched like ids of 8 bytes or more."
+RAW_ONLY = "searched as raw bytes alone, in which an id of less than 8 bytes can't be told from other bytes."
+SENTENCES = (NAMES, CONTENTS, FIELDS, ENCODINGS, PAIRS, VALUES, UNKNOWN, PERSONAL, TEXTS, RAW_ONLY)
+
+
+def searched(wanted: Wanted, raw_only: int, skipped: int) -> tuple[str, ...]:
+    """Return what was searched and how; so many files were searched as raw bytes alone, or skipped.
+
+    Nothing is counted that belongs to a person: neither their interactions nor the length of their id.
+    """
+    known = [target.rows is not None for target in wanted.targets]
+    rules = {
+        PAIRS: bool(wanted.pairs),
+        VALUES: any(known),
+        UNKNOWN: not all(known),
+        PERSONAL: any(target.personal for target in wanted.targets),
+        TEXTS: bool(wanted.texts),
+    }
+    said = [NAMES, CONTENTS, FIELDS, ENCODINGS, *(sentence for sentence, applies in rules.items() if applies)]
+    if raw_only:
+        said.append(f"{_counted(raw_only, 'file')} of other kinds: {RAW_ONLY}")
+    if skipped:
+        said.append(f"Left out on purpose: {_counted(skipped, 'file')}.")
+    return tuple(said)
+
+
+def _counted(number: int, one: str) -> str:
+    return f"{number:,} {one}{'' if number == 1 else 's'}"

@@ -1,0 +1,230 @@
+"""The suppression list: who was erased, as keyed hashes, so that no old file brings them back unnoticed.
+
+One list serves all recommenders of a shop. It lies outside any workspace, and its key lies in another folder.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erasable.data import Ids, Interactions
+from erasable.errors import DataRefused, Refused
+from erasable.fingerprint import DIGEST_BYTES, canonical_json
+from erasable.proof.suppression_files import (
+    RESTORE,
+    kept_apart,
+    key_or_new,
+    locked,
+    read_content,
+    read_key,
+    replace_content,
+)
+from erasable.training import Knowledge
+from erasable.unlearning import Erasure, Request
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """Where a suppression list and its key are, and whether learning leaves out who is on it, or refuses the data."""
+
+    list: Path
+    key: Path
+    drop: bool = False
+
+
+@dataclass(frozen=True)
+class SuppressedCount:
+    """How many erased people, and how many erased interactions of others, were found."""
+
+    users: int = 0
+    interactions: int = 0
+
+    @property
+    def total(self) -> int:
+        """People and single interactions together."""
+        return self.users + self.interactions
+
+    def __str__(self) -> str:
+        return f"people: {self.users}, single interactions: {self.interactions}"
+
+
+@dataclass(frozen=True)
+class SuppressionList:
+    """Hashes of erased people and of erased interactions; without the key no guess can be tested against them."""
+
+    key: bytes = field(repr=False)
+    users: frozenset[bytes] = field(default=frozenset(), repr=False)
+    interactions: frozenset[bytes] = field(default=frozenset(), repr=False)
+
+    @classmethod
+    def open(cls, suppression: Suppression) -> "SuppressionList":
+        """Read a list; one that is missing, damaged or of another key is refused, never taken as empty."""
+        found = _stored(*kept_apart(suppression.list, suppression.key))
+        if found is None:
+            raise Refused(
+                f"{suppression.list}: there is no suppression list: give the one that `erasable forget` wrote"
+            )
+        return found
+
+    @classmethod
+    def open_or_create(cls, suppression: Suppression) -> "SuppressionList":
+        """Read a list, or begin an empty one, with a new key if there is none."""
+        list_file, key_file = kept_apart(suppression.list, suppression.key)
+        with locked(list_file):
+            return _stored_or_begun(list_file, key_file)
+
+    def holds_user(self, user: str) -> bool:
+        """Whether this person was erased whole."""
+        return bool(self.users_among(Ids.of([user]))[0])
+
+    def users_among(self, users: Ids) -> NDArray[np.bool_]:
+        """Say of each user whether they were erased whole."""
+        if not self.users:
+            return np.zeros(len(users), dtype=bool)
+        return np.array([self._user_entry(user) in self.users for user in _as_json(users)], dtype=bool)
+
+    def interactions_among(self, interactions: Interactions) -> tuple[NDArray[np.bool_], SuppressedCount]:
+        """Say of each row whether it was erased, with its user or by itself, and how many of either there are."""
+        whole = self.users_among(interactions.users)
+        single = self._single_rows(interactions, whole)
+        count = SuppressedCount(int(whole.sum()), int(single.sum()))
+        return whole[interactions.user_index] | single, count
+
+    def naming(self, users: Collection[str], pairs: Collection[tuple[str, str]]) -> "SuppressionList":
+        """Return a list with the same key that holds these users and (user, item) pairs only."""
+        of_pairs = (self._pair_entry(*_as_json(pair)) for pair in pairs)
+        return SuppressionList(self.key, frozenset(map(self._user_entry, _as_json(users))), frozenset(of_pairs))
+
+    def joined(self, other: "SuppressionList") -> "SuppressionList":
+        """Return the entries of both lists, which have one key."""
+        return SuppressionList(self.key, self.users | other.users, self.interactions | other.interactions)
+
+    def encoded(self) -> bytes:
+        """Write the list as sorted JSON, so that the order tells no time, sealed with the key."""
+        body = {
+            "format": _FORMAT,
+            "key": _key_fingerprint(self.key),
+            "users": sorted(entry.hex() for entry in self.users),
+            "interactions": sorted(entry.hex() for entry in self.interactions),
+        }
+        return canonical_json({**body, "seal": _keyed(self.key, canonical_json(body)).hex()}) + b"\n"
+
+    def _single_rows(self, interactions: Interactions, whole: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        rows = np.zeros(len(interactions), dtype=bool)
+        if not self.interactions:
+            return rows
+        items, starts = _as_json(interactions.items), interactions.user_starts.tolist()
+        users = _as_json(interactions.users)
+        for row in np.flatnonzero(~whole).tolist():
+            rows[starts[row] : starts[row + 1]] = [
+                self._pair_entry(users[row], items[item]) in self.interactions
+                for item in interactions.items_at(row).tolist()
+            ]
+        return rows
+
+    # The parts come as JSON already: the canonical JSON of ["user", id] is put together once for each distinct id.
+    def _user_entry(self, user: bytes) -> bytes:
+        return _keyed(self.key, b'["user",' + user + b"]")
+
+    def _pair_entry(self, user: bytes, item: bytes) -> bytes:
+        return _keyed(self.key, b'["interaction",' + user + b"," + item + b"]")
+
+
+def add_requests(suppression: Suppression, requests: Sequence[Request]) -> int:
+    """Put who and what is to be forgotten on the list, durably, and say how many entries are new."""
+    list_file, key_file = kept_apart(suppression.list, suppression.key)
+    with locked(list_file):
+        before = _stored_or_begun(list_file, key_file)
+        erasure = Erasure.of(requests)
+        after = before.joined(before.naming(erasure.users, erasure.pairs))
+        if after != before:
+            replace_content(list_file, after.encoded())
+    return _size(after) - _size(before)
+
+
+def remove_request(suppression: Suppression, request: Request) -> None:
+    """Take a person, or the items that the request names, off the list, so that they may be learned again."""
+    list_file, _ = kept_apart(suppression.list, suppression.key)
+    with locked(list_file):
+        before = SuppressionList.open(suppression)
+        pairs = [(request.user, item) for item in request.items or ()]
+        named = before.naming([request.user] if request.everything else [], pairs)
+        if before.joined(named) != before:
+            raise Refused("what was named is not on the suppression list: check the id; nothing was changed")
+        users, interactions = before.users - named.users, before.interactions - named.interactions
+        replace_content(list_file, SuppressionList(before.key, users, interactions).encoded())
+
+
+def held(suppressed: SuppressionList, knowledge: Knowledge) -> SuppressedCount:
+    """Count what a recommender holds although it was erased, as after an old backup was restored."""
+    in_groups = [suppressed.interactions_among(group)[1] for group in knowledge.groups]
+    # Whoever has something held out is in a group too, and counted there.
+    held_out = suppressed.interactions_among(knowledge.held_out)[1].interactions
+    users = sum(count.users for count in in_groups)
+    return SuppressedCount(users, sum(count.interactions for count in in_groups) + held_out)
+
+
+def _size(suppressed: SuppressionList) -> int:
+    return len(suppressed.users) + len(suppressed.interactions)
+
+
+def _as_json(texts: Iterable[str]) -> list[bytes]:
+    try:
+        return [canonical_json(text) for text in texts]
+    except UnicodeEncodeError:
+        raise DataRefused("an id is not valid Unicode text: give ids as text") from None
+
+
+def _keyed(key: bytes, content: bytes) -> bytes:
+    return blake2b(content, key=key, digest_size=DIGEST_BYTES).digest()
+
+
+def _key_fingerprint(key: bytes) -> str:
+    return _keyed(key, canonical_json(["key"])).hex()
+
+
+def _stored(list_file: Path, key_file: Path) -> SuppressionList | None:
+    content = read_content(list_file)
+    if content is None:
+        return None
+    key = read_key(key_file)
+    if key is None:
+        raise Refused(f"{key_file}: the key of the suppression list is missing: {RESTORE}")
+    return _decoded(content, key, list_file)
+
+
+def _stored_or_begun(list_file: Path, key_file: Path) -> SuppressionList:
+    found = _stored(list_file, key_file)
+    if found is None:
+        found = SuppressionList(key_or_new(key_file))
+        replace_content(list_file, found.encoded())
+    return found
+
+
+def _decoded(content: bytes, key: bytes, path: Path) -> SuppressionList:
+    damaged = Refused(f"{path}: the suppression list is damaged: {RESTORE}")
+    try:
+        fields = json.loads(content)
+        version, fingerprint = fields["format"], fields["key"]
+        users, interactions = (frozenset(map(bytes.fromhex, fields[name])) for name in ("users", "interactions"))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise damaged from None
+    if version != _FORMAT:
+        raise Refused(
+            f"{path} has the format {version!r} and this version of erasable reads {_FORMAT}: use a newer one"
+        )
+    if fingerprint != _key_fingerprint(key):
+        raise Refused(f"{path}: the suppression list was made with another key: give its own")
+    found = SuppressionList(key, users, interactions)
+    # Writing it again covers the rest: the seal, the order of the entries, and how they are written.
+    if any(len(entry) != DIGEST_BYTES for entry in chain(users, interactions)) or found.encoded() != content:
+        raise damaged
+    return found

@@ -1,0 +1,35 @@
+"""What is written about a recommender beside its state; the store keeps papers and does not know what they say."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Stamp(NamedTuple):
+    """What tells a version from all others: its number, and 32 random bytes that vanish with it."""
+
+    version: int
+    salt: str
+
+    @staticmethod
+    def after(version: int) -> "Stamp":
+        """Return the stamp of the version that comes next."""
+        return Stamp(version + 1, secrets.token_hex(32))
+
+
+@dataclass(frozen=True)
+class Papers:
+    """Replaces the papers of the version before; one that is empty is not kept."""
+
+    audit: bytes = b""
+    """The chain of records of what was done."""
+    key: bytes = field(default=b"", repr=False)
+    """What certificates are signed with."""
+    pending: bytes = field(default=b"", repr=False)
+    """Requests that are being carried out; it names people, so it goes when they are done."""
+    certificates: Mapping[str, bytes] = field(default_factory=dict)
+    """Those to add to the ones that are there, by file name."""
+
+
+NO_PAPERS = Papers()

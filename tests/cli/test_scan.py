@@ -1,0 +1,93 @@
+"""`erasable scan`: what it says in words and as JSON, and how it ends."""
+
+import json
+import sys
+
+import pytest
+import typer
+
+from erasable.cli import scan as scan_command
+from erasable.errors import UnknownUser, WorkspaceError
+
+
+@pytest.fixture
+def run_scan(monkeypatch, capsys):
+    """Run the command by itself and return its exit code with what it said."""
+
+    def call(*words: object) -> tuple[int, str]:
+        app = typer.Typer()
+        app.command(scan_command.NAME)(scan_command.command)
+        monkeypatch.setattr(sys, "argv", ["erasable", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            app()
+        return int(end.value.code or 0), capsys.readouterr().out
+
+    return call
+
+
+@pytest.fixture
+def app():
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(scan_command.command)
+    return app
+
+
+def test_somebody_who_is_held_is_found_with_the_remedy(run_scan, shop, facts):
+    code, said = run_scan(shop, "--user", facts.long)
+    assert code == 1
+    lines = said.splitlines()
+    assert lines[0].startswith("searched ")
+    assert any("column user_id" in line and line.startswith("data/") for line in lines)
+    assert lines[-1].startswith(f"next: if the person was not erased yet, run erasable forget {shop}")
+
+
+def test_json_says_the_same(run_scan, shop, facts):
+    code, said = run_scan(shop, "--user", facts.long, "--json")
+    found = json.loads(said)
+    assert code == 1
+    assert list(found) == ["clean", "files", "bytes", "kinds", "searched", "residues"]
+    assert found["clean"] is False
+    assert {"file", "place", "what"} == set(found["residues"][0])
+    assert {one["what"] for one in found["residues"]} == {"id", "personal row"}
+    assert sum(found["kinds"].values()) == found["files"]
+
+
+def test_after_they_were_forgotten_nothing_is_found(run, run_scan, shop, facts):
+    assert run("forget", shop, "--user", facts.long).code == 0
+    code, said = run_scan(shop, "--user", facts.long)
+    assert code == 0
+    assert said.splitlines()[-1].startswith("nothing of the person was found (--how ")
+    told = run_scan(shop, "--user", facts.long, "--how")[1].splitlines()
+    assert told[-1] == "nothing of the person was found"
+    assert sum(line.startswith("- ") for line in told) > 3
+    assert facts.long not in said
+    code, said = run_scan(shop, "--user", facts.long, "--json")
+    assert (code, json.loads(said)["clean"], json.loads(said)["residues"]) == (0, True, [])
+
+
+def test_a_table_that_still_has_them_may_be_given(run, run_scan, shop, ratings_file, tmp_path):
+    run("forget", shop, "--user", "eve")
+    rows = [line.split(",") for line in ratings_file.read_text().splitlines() if line.startswith("eve,")]
+    (shop / "kept.csv").write_text("item,stars\n" + "".join(f"{row[1]},{row[2]}\n" for row in rows))
+    assert run_scan(shop, "--user", "eve")[0] == 0
+    code, said = run_scan(shop, "--user", "eve", "--data", ratings_file)
+    assert code == 1
+    assert "kept.csv" in said
+    renamed = ratings_file.read_text().replace("user_id,item_id", "who,what")
+    (tmp_path / "all.csv").write_text(renamed)
+    options = ("--data", tmp_path / "all.csv", "--user-column", "who", "--item-column", "what")
+    assert run_scan(shop, "--user", "eve", *options)[0] == 1
+
+
+def test_refusals_are_errors_of_ours(app, shop, ratings_file, tmp_path, monkeypatch):
+    cases = [(WorkspaceError, [str(tmp_path / "gone"), "--user", "eve"])]
+    cases += [(UnknownUser, [str(shop), "--user", "zoe", "--data", str(ratings_file)])]
+    for error, words in cases:
+        monkeypatch.setattr(sys, "argv", ["erasable", *words])
+        with pytest.raises(error):
+            app()
+
+
+def test_a_user_must_be_named(run_scan, shop):
+    assert run_scan(shop)[0] == 2

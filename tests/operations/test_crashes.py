@@ -1,0 +1,136 @@
+"""Learning and forgetting, stopped at every single disk change, or by a full disk: nothing is lost or half done."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from erasable.errors import DiskFull
+from erasable.operations import DiskHome, status, verify
+from erasable.store import files
+from kit import small_shop
+from kit.killing import killed_at
+
+
+@pytest.fixture(scope="module")
+def source():
+    return small_shop.table()
+
+
+@pytest.fixture(scope="module")
+def shop(source, tmp_path_factory) -> Path:
+    """A workspace that has learned; to be copied."""
+    return small_shop.learn_shop(tmp_path_factory.mktemp("crashes") / "shop", source)
+
+
+@pytest.fixture(scope="module")
+def forgotten(shop, copied, tmp_path_factory) -> Path:
+    """What forgetting someone of the second group leaves, undisturbed."""
+    path = copied(shop, tmp_path_factory.mktemp("crashes") / "forgotten")
+    small_shop.forget_in(path, small_shop.member_of(shop, 1))
+    return path
+
+
+def whole(path: Path) -> dict:
+    """Return the status of a workspace of which every file, record and signature is found right."""
+    with DiskHome(path).reading() as session:
+        assert session.damaged() == []
+    assert small_shop.unnamed_files(path) == []
+    return status(DiskHome(path))
+
+
+def test_a_learn_killed_at_any_change_leaves_nothing_or_everything(shop, source, swift_path):
+    died, change = True, 0
+    while died:
+        change += 1
+        path = swift_path / f"shop-{change}"
+        died = killed_at(change, lambda path=path: small_shop.learn_shop(path, source))
+        if not (path / "manifest.json").exists():
+            small_shop.learn_shop(path, source)
+        assert whole(path)["records"] == 1
+        assert small_shop.lasting_files(path) == small_shop.lasting_files(shop)
+    assert change > 40
+
+
+def test_a_forget_killed_at_any_change_is_finished_by_the_next_one(shop, forgotten, copied, swift_path):
+    user = small_shop.member_of(shop, 1)
+    died, change, met = True, 0, []
+    while died:
+        change += 1
+        path = copied(shop, swift_path / f"shop-{change}")
+        died = killed_at(change, lambda path=path: small_shop.forget_in(path, user))
+        found = whole(path)
+        met.append((found["version"], found["pending"], found["erasures"]))
+        # Once accepted, nobody needs to ask again.
+        again = () if found["pending"] or found["erasures"] else (user,)
+        done = small_shop.forget_in(path, *again)
+        assert len(done.certificates) == (not found["erasures"])
+        after = whole(path)
+        assert (after["version"], after["pending"], after["erasures"], after["records"]) == (2, 0, 1, 2)
+        assert small_shop.lasting_files(path) == small_shop.lasting_files(forgotten)
+    before, accepted, erased, certified = (1, 0, 0), (1, 1, 0), (2, 1, 0), (2, 0, 1)
+    assert list(dict.fromkeys(met)) == [before, accepted, erased, certified]
+
+
+def test_what_was_finished_after_a_kill_can_be_verified(shop, copied, swift_path):
+    user = small_shop.member_of(shop, 1)
+    path = copied(shop, swift_path / "shop")
+    assert killed_at(30, lambda: small_shop.forget_in(path, user))
+    small_shop.forget_in(path)
+    assert verify(DiskHome(path)).identical is True
+
+
+@pytest.mark.parametrize("what", ["learn", "forget"])
+def test_on_a_disk_that_is_full_at_any_change_the_old_state_stays(
+    what, shop, source, forgotten, copied, swift_path, monkeypatch
+):
+    user, change, full = small_shop.member_of(shop, 1), 0, True
+    while full:
+        change += 1
+        path = swift_path / f"shop-{change}"
+        if what == "forget":
+            copied(shop, path)
+        action = {
+            "learn": lambda path=path: small_shop.learn_shop(path, source),
+            "forget": lambda path=path: small_shop.forget_in(path, user),
+        }[what]
+        monkeypatch.setattr(files, "before_change", full_at(change))
+        full = refused(action)
+        monkeypatch.undo()
+        if full and what == "learn":
+            assert not (path / "manifest.json").exists() or whole(path)
+        if full and what == "forget":
+            whole(path)
+            small_shop.forget_in(path, *(() if user_is_gone(path, user) else (user,)))
+            assert small_shop.lasting_files(path) == small_shop.lasting_files(forgotten)
+    assert change > 20
+
+
+def full_at(change: int):
+    """Return a hook that lets the disk be full from the n-th change that takes room on."""
+    left = [change]
+
+    def hook(kind: str, path: Path) -> None:
+        if kind in ("make folder", "create", "write", "flush"):
+            left[0] -= 1
+            if left[0] <= 0:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+    return hook
+
+
+def refused(action) -> bool:
+    try:
+        action()
+    except DiskFull as error:
+        said = str(error)
+    else:
+        return False
+    assert "are needed and" in said
+    assert "free some space" in said
+    return True
+
+
+def user_is_gone(path: Path, user: str) -> bool:
+    with DiskHome(path).reading() as session:
+        return not any(user in group.users for group in session.state().knowledge.groups)

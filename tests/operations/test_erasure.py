@@ -1,0 +1,528 @@
+"""The steps of an erasure: what is accepted is durable before the next step begins, and is finished after a kill."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from erasable.errors import (
+    NotReproducible,
+    Refused,
+    ResidueFound,
+    UnknownInteraction,
+    UnknownUser,
+    WorkspaceError,
+    WrongUse,
+)
+from erasable.evaluation import measure
+from erasable.operations import Claim, DiskHome, Outside, Work, erasure, forget, learn, status, verify
+from erasable.operations.inspect import evaluate
+from erasable.proof import read_certificate, read_pending, records_of
+from erasable.proof.suppression import Suppression, SuppressionList
+from erasable.store.manifest import decode_manifest, encode_manifest
+from erasable.training import Config, MemoryStore
+from erasable.unlearning import Request
+from kit.small_shop import lasting_files
+
+BEFORE_TRAINING, AFTER_TRAINING, BEFORE_SCAN = ("forgetting", "begins"), ("forgetting", "ends"), ("scanning", "begins")
+Moment = tuple[str, str]
+
+
+class Acting:
+    """A reporter that does something at one moment of an erasure, once."""
+
+    def __init__(self, moment: Moment, action: Callable[[], object]) -> None:
+        self._moment = moment
+        self._action: Callable[[], object] | None = action
+
+    def note(self, text: str) -> None:
+        pass
+
+    @contextmanager
+    def track(self, label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+        self._at((label, "begins"))
+        yield lambda done: self._at((label, "goes on"))
+        self._at((label, "ends"))
+
+    def _at(self, moment: Moment) -> None:
+        if moment == self._moment and self._action is not None:
+            action, self._action = self._action, None
+            action()
+
+
+def stop(error: BaseException) -> Callable[..., None]:
+    def action(*_: object) -> None:
+        raise error
+
+    return action
+
+
+def forget_acting(home, requests, moment: Moment, action, **options):
+    return forget(home, requests, work=Work(1, Acting(moment, action)), **options)
+
+
+def killed(home: DiskHome, moment: Moment, *requests: Request) -> DiskHome:
+    """Return the folder as a process that is killed at some moment of forgetting leaves it."""
+    copy = home.path.with_name(f"{home.path.name}-killed")
+    forget_acting(home, requests, moment, lambda: shutil.copytree(home.path, copy))
+    return DiskHome(copy)
+
+
+def pending_of(home):
+    with home.reading() as session:
+        return read_pending(session.papers().pending)
+
+
+def certificates_of(home) -> list[dict]:
+    with home.reading() as session:
+        return [json.loads(content) for name, content in session.issued().items() if name.endswith(".json")]
+
+
+def everything_in(home) -> object:
+    """Return all bytes of a home: those of its files, or what is in memory."""
+    if isinstance(home, DiskHome):
+        files = (path for path in home.path.rglob("*") if path.is_file() and path.suffix != ".lock")
+        return {path.relative_to(home.path).as_posix(): path.read_bytes() for path in files}
+    with home.reading() as session:
+        names = [link.fingerprint for link in session.state().chain]
+        arrays = [session.checkpoints.get(name).arrays() for name in names]
+        contents = [{of: array.tobytes() for of, array in stage.items()} for stage in arrays]
+        return names, contents, session.stamp, session.papers(), dict(session.issued())
+
+
+def user_at(home, position: int, row: int = 0) -> str:
+    with home.reading() as session:
+        return session.state().knowledge.groups[position].users[row]
+
+
+def holds(home, user: str) -> bool:
+    with home.reading() as session:
+        return any(user in group.users for group in session.state().knowledge.groups)
+
+
+def refuse_to_train(monkeypatch) -> None:
+    monkeypatch.setattr("erasable.unlearning.forget", lambda *_: pytest.fail("it was trained again"))
+
+
+@pytest.fixture
+def disk(learned, copied, swift_path) -> DiskHome:
+    """A workspace that has learned, and that may be changed."""
+    return DiskHome(copied(learned, swift_path / "shop"))
+
+
+@pytest.fixture
+def undisturbed(learned, copied, swift_path):
+    """Forget in a copy of the same workspace, and return the files that it leaves."""
+
+    def run(*requests: Request) -> dict[str, bytes]:
+        home = DiskHome(copied(learned, swift_path / "undisturbed"))
+        forget(home, requests)
+        return lasting_files(home.path)
+
+    return run
+
+
+@pytest.fixture
+def suppression(swift_path) -> Suppression:
+    """Where a suppression list and its key may be made."""
+    for name in ("lists", "keys"):
+        (swift_path / name).mkdir()
+    return Suppression(swift_path / "lists" / "list", swift_path / "keys" / "key")
+
+
+class TestTheOrderOfTheSteps:
+    def test_each_step_is_durable_before_the_next_begins(self, disk):
+        seen: list[tuple[str, tuple]] = []
+
+        class Watching(Acting):
+            def _at(self, moment):
+                if moment[1] == "begins":
+                    with DiskHome(disk.path).reading() as reader:
+                        pending = read_pending(reader.papers().pending)
+                        records = [record["what"] for record in records_of(reader.papers().audit)]
+                        facts = (reader.stamp.version, len(pending.accepted), bool(pending.erased))
+                        seen.append((moment[0], (*facts, records, reader.erasures)))
+
+        forget(disk, [Request("ann"), Request("bob")], work=Work(1, Watching(("", ""), print)))
+        accepted, erased = (1, 2, False, ["learn"], 0), (2, 2, True, ["learn"], 0)
+        assert seen == [
+            ("evaluating", accepted),
+            ("forgetting", accepted),
+            ("scanning", erased),
+            ("evaluating", erased),
+        ]
+        found = status(disk)
+        assert [found[name] for name in ("version", "pending", "records", "erasures")] == [2, 0, 2, 2]
+
+    def test_requests_lie_on_disk_for_the_owner_alone_before_training_begins(self, disk):
+        def look() -> None:
+            manifest = json.loads((disk.path / "manifest.json").read_bytes())
+            path = disk.path / manifest["pending"]
+            (accepted,) = json.loads(path.read_bytes())["accepted"]
+            assert (accepted["user"], accepted["items"]) == ("ann", ["a"])
+            assert path.stat().st_mode & 0o777 == 0o600
+            assert len(list((disk.path / "checkpoints").iterdir())) == 3
+
+        forget_acting(disk, [Request("ann", ("a",))], BEFORE_TRAINING, look)
+        assert not list(disk.path.glob("pending*"))
+
+    def test_the_request_that_was_accepted_is_the_one_that_is_certified(self, disk):
+        seen = []
+        done = forget_acting(disk, [Request("ann")], BEFORE_TRAINING, lambda: seen.extend(pending_of(disk).accepted))
+        (facts,), (accepted,) = certificates_of(disk), seen
+        assert (accepted.request_id, accepted.received) == (facts["request_id"], facts["times"]["received"])
+        assert accepted.salt == done.receipts[0].salt
+
+    @pytest.mark.parametrize("home", ["memory"], indirect=True)
+    def test_nobody_sees_an_erasure_in_memory_before_it_is_certified(self, home):
+        before = everything_in(home)
+        for position, moment in enumerate([BEFORE_TRAINING, AFTER_TRAINING, BEFORE_SCAN]):
+            user = user_at(home, position)
+            seen = []
+            forget_acting(home, [Request(user)], moment, lambda seen=seen: seen.append(everything_in(home)))
+            assert seen == [before]
+            before = everything_in(home)
+            assert not holds(home, user)
+
+
+class TestWhatGoesWrongBeforeTheErasureIsCurrent:
+    @pytest.mark.parametrize("moment", [BEFORE_TRAINING, ("forgetting", "goes on"), AFTER_TRAINING])
+    @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("wrong"), Refused("training diverged")])
+    def test_takes_the_requests_back_and_leaves_everything_as_before(self, home, moment, error):
+        before = everything_in(home)
+        with pytest.raises(type(error)):
+            forget_acting(home, [Request("ann"), Request("bob", ("a",))], moment, stop(error))
+        assert everything_in(home) == before
+        assert verify(home).identical is True
+
+    def test_can_be_asked_for_again(self, disk, undisturbed):
+        with pytest.raises(KeyboardInterrupt):
+            forget_acting(disk, [Request("ann")], AFTER_TRAINING, stop(KeyboardInterrupt()))
+        done = forget(disk, [Request("ann")])
+        assert (len(done.certificates), done.finished) == (1, 0)
+        assert lasting_files(disk.path) == undisturbed(Request("ann"))
+
+    @pytest.mark.parametrize("moment", [BEFORE_TRAINING, AFTER_TRAINING])
+    def test_puts_nobody_on_the_suppression_list_and_writes_no_receipt(self, disk, suppression, swift_path, moment):
+        outside = Outside(swift_path / "receipts", suppression)
+        with pytest.raises(KeyboardInterrupt):
+            forget_acting(disk, [Request("ann")], moment, stop(KeyboardInterrupt()), outside=outside)
+        assert list((swift_path / "receipts").iterdir()) == []
+        assert not SuppressionList.open_or_create(suppression).users
+
+    def test_does_not_take_back_what_an_earlier_process_had_accepted(self, disk):
+        home = killed(disk, BEFORE_TRAINING, Request("ann"))
+        accepted = pending_of(home)
+        with pytest.raises(KeyboardInterrupt):
+            forget_acting(home, [Request("bob")], BEFORE_TRAINING, stop(KeyboardInterrupt()))
+        assert pending_of(home) == accepted
+        assert forget(home, []).finished == 1
+        assert not holds(home, "ann")
+        assert holds(home, "bob")
+
+
+class TestKilledAfterAcceptance:
+    @pytest.fixture(params=[BEFORE_TRAINING, AFTER_TRAINING], ids=["before training", "after training"])
+    def home(self, request, disk) -> DiskHome:
+        return killed(disk, request.param, Request("ann"), Request("bob", ("a",)))
+
+    def test_the_requests_are_still_there(self, home):
+        assert pending_of(home).requests == [Request("ann"), Request("bob", ("a",))]
+        assert pending_of(home).erased is None
+        assert status(home)["pending"] == 2
+        assert holds(home, "ann")
+
+    def test_the_next_call_finishes_them_exactly(self, home, undisturbed):
+        accepted = pending_of(home).accepted
+        done = forget(home, [])
+        assert (len(done.certificates), done.finished, done.stages_total) == (2, 2, 3)
+        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob", ("a",)))
+        assert [one["request_id"] for one in certificates_of(home)] == [one.request_id for one in accepted]
+        assert [one.salt for one in done.receipts] == [one.salt for one in accepted]
+        assert verify(home, Claim(Path(done.certificates[0]))).identical is True
+        assert pending_of(home).accepted == ()
+
+    def test_the_next_forget_of_someone_else_finishes_them_too(self, home, undisturbed):
+        done = forget(home, [Request("cat")])
+        assert (len(done.certificates), done.finished) == (3, 2)
+        assert status(home)["version"] == 2
+        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob", ("a",)), Request("cat"))
+        assert [one.user_id for one in done.receipts] == ["ann", "bob", "cat"]
+
+    def test_whoever_asks_again_is_not_unknown_and_gets_one_certificate(self, home):
+        done = forget(home, [Request("ann"), Request("bob", ("a",))])
+        assert (len(done.certificates), done.finished, done.left_out) == (2, 2, 0)
+
+    def test_whoever_asks_for_more_gets_more(self, home, undisturbed):
+        done = forget(home, [Request("bob")])
+        assert len(done.certificates) == 2
+        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob"))
+        assert done.receipts[1].items is None
+
+    def test_a_refused_request_leaves_them_pending(self, home):
+        before = pending_of(home)
+        for request in (Request("zoe"), Request("cat", ("a",))):
+            with pytest.raises((UnknownUser, UnknownInteraction)):
+                forget(home, [request])
+        assert pending_of(home) == before
+
+    def test_another_numeric_environment_leaves_them_pending(self, home):
+        before = pending_of(home)
+        learned_elsewhere(home.path)
+        with pytest.raises(NotReproducible):
+            forget(home, [])
+        assert pending_of(home) == before
+        assert forget(home, [], rerun=True).finished == 2
+
+    def test_verify_says_that_something_is_unfinished(self, home):
+        found = verify(home)
+        assert found.identical is True
+        assert "an erasure was interrupted: finish it with erasable forget DIR --resume" in found.reason
+        assert pending_of(home).requests == [Request("ann"), Request("bob", ("a",))]
+
+
+def learned_elsewhere(path: Path) -> None:
+    manifest = decode_manifest((path / "manifest.json").read_bytes(), "manifest.json")
+    environment = manifest.environment | {"machine": "abacus"}
+    (path / "manifest.json").write_bytes(
+        encode_manifest(manifest.model_copy(update={"environment": environment}).sealed())
+    )
+
+
+class TestKilledBeforeTheCertificates:
+    @pytest.fixture(params=[BEFORE_SCAN, ("scanning", "ends")], ids=["before the scan", "after the scan"])
+    def home(self, request, disk) -> DiskHome:
+        return killed(disk, request.param, Request("ann"), Request("bob", ("a",)))
+
+    def test_the_erasure_itself_is_current(self, home, undisturbed):
+        assert pending_of(home).erased is not None
+        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob", ("a",)))
+        assert certificates_of(home) == []
+        assert "an erasure was interrupted" in verify(home).reason
+
+    def test_the_next_call_certifies_without_training_again(self, home, monkeypatch):
+        accepted, erased = pending_of(home).accepted, pending_of(home).erased
+        files = lasting_files(home.path)
+        refuse_to_train(monkeypatch)
+        done = forget(home, [])
+        monkeypatch.undo()
+        assert (len(done.certificates), done.finished, done.stages_rerun) == (2, 2, 0)
+        assert lasting_files(home.path) == files
+        for facts, one in zip(certificates_of(home), accepted, strict=True):
+            assert (facts["request_id"], facts["times"]["received"]) == (one.request_id, one.received)
+            assert (facts["times"]["erased"], facts["stages_rerun"]) == (erased.at, len(erased.rerun))
+            assert facts["data"]["before"] == erased.data_before
+            assert facts["utility"]["before"] == erased.utility_before
+        for path, receipt in zip(done.certificates, done.receipts, strict=True):
+            assert receipt.opens(read_certificate(Path(path).read_bytes()))
+            assert verify(home, Claim(Path(path))).identical is True
+
+    def test_whoever_asks_again_is_not_unknown_and_gets_one_certificate(self, home, monkeypatch):
+        refuse_to_train(monkeypatch)
+        done = forget(home, [Request("bob", ("a",)), Request("ann")])
+        assert (len(done.certificates), done.finished, done.left_out) == (2, 2, 0)
+        assert status(home)["version"] == 2
+
+    def test_the_next_forget_of_someone_else_does_both(self, home, undisturbed):
+        done = forget(home, [Request("cat")])
+        assert (len(done.certificates), done.finished, status(home)["version"]) == (3, 2, 3)
+        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob", ("a",)), Request("cat"))
+        assert [facts["version"] for facts in certificates_of(home)] == [2, 2, 3]
+        assert [one.user_id for one in done.receipts] == ["ann", "bob", "cat"]
+        for path, receipt in zip(done.certificates, done.receipts, strict=True):
+            assert receipt.opens(read_certificate(Path(path).read_bytes()))
+        assert verify(home).identical is True
+
+    def test_whoever_asks_for_everything_after_some_items_gets_both(self, home, undisturbed):
+        done = forget(home, [Request("bob")])
+        assert [(one.user_id, one.items) for one in done.receipts] == [("ann", None), ("bob", ("a",)), ("bob", None)]
+        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob"))
+        assert not holds(home, "bob")
+
+    def test_whoever_asks_for_more_items_gets_those(self, home, undisturbed):
+        done = forget(home, [Request("bob", ("a", "d"))])
+        assert len(done.certificates) == 3
+        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob", ("a", "d")))
+
+    def test_a_refused_request_changes_nothing_and_loses_no_receipt(self, home):
+        before = everything_in(home)
+        with pytest.raises(UnknownUser):
+            forget(home, [Request("zoe")])
+        assert everything_in(home) == before
+
+    def test_receipts_go_where_the_next_call_says(self, home, swift_path):
+        done = forget(home, [], outside=Outside(swift_path / "receipts"))
+        assert {path.stem for path in (swift_path / "receipts").iterdir()} == {
+            receipt.request_id for receipt in done.receipts
+        }
+
+
+class TestResidues:
+    @pytest.fixture
+    def found(self, monkeypatch):
+        """Let the scan find something."""
+        residues = tuple(SimpleNamespace(file=f"note-{number}.txt", place="line 1") for number in range(7))
+        dirty = SimpleNamespace(files=1, bytes=1, kinds={}, searched=(), residues=residues, clean=False)
+        monkeypatch.setattr(erasure, "scan_folder", lambda *_, **__: dirty)
+
+    def test_nothing_is_certified_and_the_places_and_the_remedy_are_said(self, disk, found):
+        with pytest.raises(ResidueFound) as caught:
+            forget(disk, [Request("ann")])
+        said = str(caught.value)
+        assert "7 places still hold the person, so nothing is certified: note-0.txt (line 1); note-1.txt" in said
+        assert f"Remove them, then run: erasable forget {disk.path} --resume" in said
+        assert certificates_of(disk) == []
+        assert not list(disk.path.glob("certificates/*"))
+
+    def test_the_erasure_is_current_and_the_request_stays(self, disk, found, undisturbed, monkeypatch):
+        with suppress(ResidueFound):
+            forget(disk, [Request("ann")])
+        assert not holds(disk, "ann")
+        assert pending_of(disk).erased is not None
+        assert [status(disk)[name] for name in ("version", "records", "erasures", "pending")] == [2, 1, 0, 1]
+        monkeypatch.undo()
+        assert lasting_files(disk.path) == undisturbed(Request("ann"))
+
+    def test_as_long_as_it_is_found_nobody_is_certified(self, disk, found):
+        for requests in ([Request("ann")], [], [Request("bob")]):
+            with pytest.raises(ResidueFound):
+                forget(disk, requests)
+        assert certificates_of(disk) == []
+        assert pending_of(disk).users == {"ann"}
+        assert holds(disk, "bob")
+
+    def test_once_it_is_removed_the_next_call_certifies_without_training(self, disk, found, monkeypatch):
+        with suppress(ResidueFound):
+            forget(disk, [Request("ann")])
+        monkeypatch.undo()
+        refuse_to_train(monkeypatch)
+        done = forget(disk, [])
+        assert (len(done.certificates), done.finished) == (1, 1)
+        assert pending_of(disk).accepted == ()
+
+    def test_no_receipt_is_written_before(self, disk, found, swift_path):
+        with suppress(ResidueFound):
+            forget(disk, [Request("ann")], outside=Outside(swift_path / "receipts"))
+        assert list((swift_path / "receipts").iterdir()) == []
+
+    def test_a_file_of_ones_own_that_names_the_person_is_found(self, table, config, swift_path):
+        person = "someone-with-a-long-unmistakable-id"
+        renamed = table.set_column(0, "user_id", [[person if u == "ann" else u for u in table["user_id"].to_pylist()]])
+        learn(renamed, swift_path / "shop", config)
+        home, note = DiskHome(swift_path / "shop"), swift_path / "shop" / "notes.txt"
+        note.write_text(f"call {person} back\n")
+        with pytest.raises(ResidueFound, match=r"notes\.txt"):
+            forget(home, [Request(person)])
+        with pytest.raises(ResidueFound, match=r"notes\.txt"):
+            forget(home, [])
+        note.unlink()
+        assert len(forget(home, []).certificates) == 1
+        (facts,) = certificates_of(home)
+        assert facts["scan"]["residues"] == 0
+        assert facts["scan"]["files"] > 10
+
+
+class TestUtility:
+    def utility(self, home) -> dict | None:
+        return certificates_of(home)[-1]["utility"]
+
+    def test_it_is_measured_on_those_who_are_left_by_the_model_before_and_after(self, home):
+        user = user_with_holdout(home)
+        with home.reading() as session:
+            old, checkpoints = session.state(), MemoryStore()
+            for link in old.chain:
+                checkpoints.put(session.checkpoints.get(link.fingerprint))
+            list(old.knowledge.groups)
+        forget(home, [Request(user)])
+        with home.reading() as session:
+            left = session.state().knowledge.held_out
+            before, after = measure(old, checkpoints, left, 1), measure(session.state(), session.checkpoints, left, 1)
+        found = self.utility(home)
+        assert found["users"] == len(left.users) < len(old.knowledge.held_out.users)
+        assert found["protocol"] == "whole-catalogue"
+        assert found["before"] == {name: round(value, 4) for name, value in before.values.items()}
+        assert found["after"] == {name: round(value, 4) for name, value in after.values.items()}
+        assert found["after"] == {name: round(value, 4) for name, value in evaluate(home).values.items()}
+
+    def test_the_person_does_not_count_before_either(self, home):
+        user = user_with_holdout(home)
+        with_them = {name: round(value, 4) for name, value in evaluate(home).values.items()}
+        forget(home, [Request(user)])
+        assert self.utility(home)["before"] != with_them
+
+    def test_without_a_holdout_there_is_none(self, table, swift_path):
+        learn(table, swift_path / "shop", Config(groups=2, epochs=1))
+        forget(DiskHome(swift_path / "shop"), [Request("ann")])
+        assert self.utility(DiskHome(swift_path / "shop")) is None
+
+    def test_where_nothing_held_out_is_left_there_is_none(self, disk):
+        with disk.reading() as session:
+            users = session.state().knowledge.held_out.users.texts()
+        forget(disk, [Request(user) for user in users])
+        assert [facts["utility"] for facts in certificates_of(disk)] == [None] * len(users)
+
+
+def user_with_holdout(home) -> str:
+    with home.reading() as session:
+        return session.state().knowledge.held_out.users[0]
+
+
+class TestOutside:
+    def listed(self, suppression) -> list[str]:
+        found = SuppressionList.open(suppression)
+        return [user for user in ("ann", "bob", "cat") if found.holds_user(user)]
+
+    def test_whoever_is_forgotten_is_on_the_suppression_list_before_the_erasure_is_current(self, disk, suppression):
+        seen, outside = [], Outside(suppression=suppression)
+        asked = [Request("ann"), Request("bob", ("a",))]
+        forget_acting(disk, asked, BEFORE_SCAN, lambda: seen.append(self.listed(suppression)), outside=outside)
+        assert seen == [["ann"]] == [self.listed(suppression)]
+        assert len(SuppressionList.open(suppression).interactions) == 1
+
+    def test_whoever_a_killed_process_had_accepted_goes_on_the_list_of_the_next(self, disk, suppression):
+        home = killed(disk, BEFORE_TRAINING, Request("ann"))
+        forget(home, [Request("bob")], outside=Outside(suppression=suppression))
+        assert self.listed(suppression) == ["ann", "bob"]
+
+    def test_whoever_was_to_go_on_a_list_does_even_if_the_next_process_names_none(self, disk, suppression):
+        home, killed_outside = DiskHome(disk.path.with_name("killed")), Outside(suppression=suppression)
+        with pytest.raises(KeyboardInterrupt):
+            forget_acting(
+                disk,
+                [Request("ann")],
+                BEFORE_TRAINING,
+                lambda: stop(KeyboardInterrupt())(shutil.copytree(disk.path, home.path)),
+                outside=killed_outside,
+            )
+        assert self.listed(suppression) == []
+        forget(home, [])
+        assert self.listed(suppression) == ["ann"]
+
+    def test_receipts_are_written_before_the_certificates_are_current(self, disk, swift_path, monkeypatch):
+        folder, seen, add_record = swift_path / "receipts", [], erasure.add_record
+
+        def looking(chain, what, facts):
+            seen.append((what, len(list(folder.iterdir())), len(certificates_of(disk))))
+            return add_record(chain, what, facts)
+
+        monkeypatch.setattr(erasure, "add_record", looking)
+        forget(disk, [Request("ann"), Request("bob")], outside=Outside(receipts=folder))
+        assert seen == [("forget", 2, 0)]
+
+
+class TestReceipts:
+    def test_are_refused_in_the_workspace_before_anything_is_done(self, disk, snapshot):
+        before = snapshot(disk)
+        with pytest.raises(WrongUse, match="must not keep receipts"):
+            forget(disk, [Request("ann")], outside=Outside(disk.path / "receipts"))
+        assert snapshot(disk) == before
+
+    def test_are_refused_where_no_folder_can_be_made_before_anything_is_done(self, disk, snapshot, swift_path):
+        before = snapshot(disk)
+        with pytest.raises(WorkspaceError):
+            forget(disk, [Request("ann")], outside=Outside(swift_path / "missing" / "receipts"))
+        assert snapshot(disk) == before

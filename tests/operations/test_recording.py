@@ -1,0 +1,239 @@
+"""Recording: each learn, forget, verify and save adds one record, which says nothing about a person."""
+
+import errno
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+
+from erasable import Recommender
+from erasable.errors import UnknownUser
+from erasable.operations import DiskHome, Work, forget, plan, recommend, show, status, verify
+from erasable.operations.inspect import evaluate, groups
+from erasable.operations.recording import first_papers, record_verification, version_facts
+from erasable.operations.work import QUIET_WORK
+from erasable.proof import NOTHING_PENDING, first_fault, public_key_of, records_of, state_digest
+from erasable.store import files
+from erasable.training import Checkpoint, numeric_environment
+from erasable.unlearning import Request
+
+ALWAYS = {"number", "previous", "at", "what", "hash", "version", "state", "erasable"}
+
+
+def audit_of(home) -> bytes:
+    with home.reading() as session:
+        return session.papers().audit
+
+
+def records(home) -> list[dict]:
+    return records_of(audit_of(home))
+
+
+def kinds(home) -> list[str]:
+    return [record["what"] for record in records(home)]
+
+
+class TestOneRecordForEach:
+    def test_learn(self, home):
+        (record,) = records(home)
+        assert {*record} == ALWAYS | {"public_key"}
+        assert (record["what"], record["version"]) == ("learn", 1)
+        with home.reading() as session:
+            assert record["public_key"] == public_key_of(session.papers().key)
+
+    def test_forget_of_any_number_of_people(self, home):
+        forget(home, [Request("ann"), Request("bob", ("a",)), Request("cat")])
+        record = records(home)[-1]
+        assert kinds(home) == ["learn", "forget"]
+        assert {*record} == ALWAYS | {"certificates"}
+        assert record["version"] == 2
+        with home.reading() as session:
+            names = {name.removesuffix(".json") for name in session.issued() if name.endswith(".json")}
+        assert {*record["certificates"]} == names
+        assert len(names) == 3
+
+    def test_verify(self, home):
+        assert verify(home).recorded is True
+        record = records(home)[-1]
+        assert kinds(home) == ["learn", "verify"]
+        assert {*record} == ALWAYS | {"identical", "compared", "stages"}
+        assert (record["identical"], record["compared"], record["stages"], record["version"]) == (True, 30, 3, 1)
+
+    def test_verify_that_finds_a_difference(self, home):
+        with home.writing() as session:
+            state = session.state()
+            old = session.checkpoints.get(state.chain[0].fingerprint)
+            arrays = {name: array + 1 for name, array in old.arrays().items()}
+            session.checkpoints.put(Checkpoint.from_arrays(old.fingerprint, old.parent, arrays))
+            session.commit(state, session.papers(), session.stamp)
+        assert verify(home).recorded is True
+        assert (kinds(home), records(home)[-1]["identical"]) == (["learn", "verify"], False)
+
+    def test_save(self, table, tmp_path):
+        recommender = Recommender(groups=2, epochs=1).fit(table)
+        recommender.forget(["ann"])
+        recommender.save(tmp_path / "shop")
+        home = DiskHome(tmp_path / "shop")
+        assert kinds(home) == ["learn", "forget", "save"]
+        assert {*records(home)[-1]} == ALWAYS
+        assert records(home)[-1]["version"] == 2
+        assert verify(home).identical is True
+
+    def test_saving_a_copy_of_a_workspace_leaves_the_first_as_it_is(self, learned, tmp_path):
+        before = audit_of(DiskHome(learned))
+        Recommender.load(learned).save(tmp_path / "copy")
+        assert audit_of(DiskHome(learned)) == before
+        assert audit_of(DiskHome(tmp_path / "copy")).startswith(before)
+        assert kinds(DiskHome(tmp_path / "copy")) == [*kinds(DiskHome(learned)), "save"]
+
+    def test_all_of_them_in_one_chain(self, home):
+        forget(home, [Request("ann")])
+        verify(home)
+        forget(home, [Request("bob")])
+        verify(home)
+        assert kinds(home) == ["learn", "forget", "verify", "forget", "verify"]
+        assert [record["version"] for record in records(home)] == [1, 2, 2, 3, 3]
+        assert first_fault(audit_of(home)) is None
+        assert status(home)["records"] == 5
+
+    def test_looking_and_what_is_refused_add_none(self, home):
+        for look in (status, groups, evaluate):
+            look(home)
+        recommend(home, ["ann"])
+        show(home, "ann")
+        plan(home, [Request("ann")])
+        forget(home, [])
+        with pytest.raises(UnknownUser):
+            forget(home, [Request("zoe")])
+        assert kinds(home) == ["learn"]
+
+
+class TestWhatARecordSays:
+    def test_of_the_version_that_it_is_about(self, home):
+        with home.reading() as session:
+            facts = version_facts(session.state(), session.stamp)
+            expected = state_digest(session.stamp.salt, session.state())
+        assert facts == {"version": 1, "state": expected, "erasable": numeric_environment()["erasable"]}
+        forget(home, [Request("ann")])
+        with home.reading() as session:
+            assert records(home)[-1]["state"] == state_digest(session.stamp.salt, session.state()) != expected
+
+    def test_nobody_is_named_and_no_plain_digest_is_in_it(self, home, ratings):
+        plain = []
+        for user in ("eve", "ann"):
+            with home.reading() as session:
+                state = session.state()
+                plain += [link.fingerprint for link in state.chain]
+                plain += [group.digest() for group in state.knowledge.groups]
+                plain.append(session.stamp.salt)
+            done = forget(home, [Request(user)])
+            plain.append(done.receipts[0].salt)
+            verify(home)
+        text = audit_of(home).decode()
+        assert not [secret for secret in plain if secret in text]
+        assert not [user for user in ratings if f'"{user}"' in text]
+
+    @pytest.mark.parametrize("asked", [("eve", None), ("ann", None), ("eve", ("a",)), ("eve", ("a", "b", "c"))])
+    def test_nothing_tells_how_many_rows_someone_had(self, home, asked):
+        forget(home, [Request(*asked)])
+        verify(home)
+        for record in records(home)[1:]:
+            counted = {name: value for name, value in record.items() if isinstance(value, int | float)}
+            expected = {"number": record["number"], "version": 2}
+            if record["what"] == "verify":
+                expected |= {"identical": True, "compared": 30, "stages": 3}
+            assert counted == expected
+        assert [len(line) for line in audit_of(home).splitlines()][1] == lengths_of_one_erasure()
+
+    def test_the_first_papers_are_a_new_key_and_the_first_record(self, home):
+        with home.reading() as session:
+            state, stamp = session.state(), session.stamp
+        one, other = first_papers(state, stamp), first_papers(state, stamp)
+        assert one.key != other.key
+        assert (one.pending, one.certificates) == (b"", {})
+        assert [record["what"] for record in records_of(one.audit)] == ["learn"]
+        assert one.key.decode() not in one.audit.decode()
+
+
+def lengths_of_one_erasure() -> int:
+    """Return how long the record of one person's erasure is, whoever it is."""
+    record = {
+        "at": "2026-01-01T00:00:00+00:00",
+        "certificates": {"0" * 32: "0" * 64},
+        "erasable": numeric_environment()["erasable"],
+        "hash": "0" * 64,
+        "number": 2,
+        "previous": "0" * 64,
+        "state": "0" * 64,
+        "version": 2,
+        "what": "forget",
+    }
+    return len(json.dumps(record, separators=(",", ":")))
+
+
+class TestWhereNothingCanBeWritten:
+    def unrecorded(self, home, reporter) -> None:
+        before = kinds(home)
+        found = verify(home, work=Work(1, reporter))
+        assert (found.identical, found.compared, found.stages_replayed, found.recorded) == (True, 30, 3, False)
+        assert kinds(home) == before
+        (note,) = reporter.notes
+        assert note.startswith("the verification could not be recorded: ")
+
+    def test_a_busy_home_does_not_change_the_verdict(self, home, reporter):
+        with home.writing():
+            self.unrecorded(home, reporter)
+
+    def test_a_folder_that_can_not_be_written_to_does_not_change_the_verdict(self, learned, reporter, monkeypatch):
+        def refuse(kind, path):
+            raise OSError(errno.EROFS, "Read-only file system")
+
+        monkeypatch.setattr(files, "before_change", refuse)
+        self.unrecorded(DiskHome(learned), reporter)
+
+    def test_a_full_disk_does_not_change_the_verdict(self, learned, copied, swift_path, reporter, monkeypatch):
+        def refuse(kind, path):
+            if kind == "write":
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        home = DiskHome(copied(learned, swift_path / "shop"))
+        monkeypatch.setattr(files, "before_change", refuse)
+        self.unrecorded(home, reporter)
+        monkeypatch.undo()
+        assert verify(home).recorded is True
+
+    def test_what_is_recorded_afterwards_follows_on(self, home, reporter):
+        with home.writing():
+            self.unrecorded(home, reporter)
+        verify(home)
+        assert kinds(home) == ["learn", "verify"]
+        assert first_fault(audit_of(home)) is None
+
+
+def test_recording_keeps_the_other_papers(home):
+    pending = NOTHING_PENDING.joined_with([Request("ann")]).encoded()
+    with home.writing() as session:
+        session.amend(replace(session.papers(), pending=pending))
+        before = session.papers()
+    assert record_verification(home, {"version": 1}, QUIET_WORK) is True
+    with home.reading() as session:
+        after = session.papers()
+    assert after == replace(before, audit=after.audit)
+    assert after.audit.startswith(before.audit)
+
+
+def test_a_verification_that_ends_after_the_next_erasure_puts_nothing_in_doubt(home, monkeypatch):
+    operation = sys.modules[verify.__module__]
+    replay = operation.replay
+
+    def replay_while_someone_is_forgotten(*arguments):
+        monkeypatch.setattr(operation, "replay", replay)
+        forget(home, [Request("ann")])
+        return replay(*arguments)
+
+    monkeypatch.setattr(operation, "replay", replay_while_someone_is_forgotten)
+    assert verify(home).identical is True
+    assert [record["version"] for record in records(home)] == [1, 2, 1]
+    again = verify(home)
+    assert (again.identical, again.recorded) == (True, True)

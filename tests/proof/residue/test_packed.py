@@ -1,0 +1,68 @@
+"""Packed files are opened in memory; what is too large or locked is refused."""
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+
+import pyarrow as pa
+import pytest
+
+from erasable.errors import WorkspaceError
+from erasable.proof.residue import packed
+
+TABLE = b"user_id,item\nann,1\neve,2\n"
+PACKERS = {
+    "gzip": gzip.compress,
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+    "zstd": lambda content: pa.compress(content, "zstd", asbytes=True),
+}
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, inside in members.items():
+            archive.writestr(name, inside)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
+def test_what_is_inside_is_searched_like_any_file(write, places, pack):
+    write("x", pack(TABLE))
+    assert places("eve") == {("unpacked, column user_id", "id")}
+    assert places("zoe") == set()
+
+
+def test_every_member_is_searched_in_any_depth(write, places):
+    write("x", zipped({"a.txt": b"nothing", "b/c.zip": zipped({"d.csv.gz": gzip.compress(TABLE)})}))
+    assert places("eve") == {("member b/c.zip, member d.csv.gz, unpacked, column user_id", "id")}
+
+
+def test_what_was_cut_off_is_searched_as_far_as_it_goes(write, scan):
+    content = gzip.compress(TABLE + bytes(range(256)) * 400)
+    write("x", content[: len(content) // 2])
+    assert scan("zoe").clean
+    write("x", gzip.compress(TABLE)[:-6])
+    assert not scan("eve").clean
+
+
+def test_bytes_that_only_begin_like_a_packed_file_are_bytes(write, places):
+    write("x", b"\x1f\x8b" + b"\x00customer-1\x00")
+    assert places("customer-1") == {("raw bytes at 3 (utf-8)", "id")}
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lambda content: zipped({"a": content})])
+def test_what_grows_too_large_is_refused(write, scan, monkeypatch, pack):
+    monkeypatch.setattr(packed, "LARGEST", 1000)
+    write("x.gz", pack(bytes(1001)))
+    with pytest.raises(WorkspaceError, match=r"x.gz holds more than .* remove it, or unpack it"):
+        scan("eve")
+
+
+def test_a_zip_file_that_can_not_be_opened_is_refused(write, scan):
+    write("x.zip", b"PK\x03\x04" + bytes(50))
+    with pytest.raises(WorkspaceError, match=r"x.zip is a zip file that can't be unpacked"):
+        scan("eve")

@@ -1,0 +1,240 @@
+"""Checking: papers that were removed, exchanged, added or put back are found, and it is said which."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from erasable.proof.audit_chain import add_record, head_of
+from erasable.proof.certificate import Certificate
+from erasable.proof.checking import certificate_fault, outcome_fault, papers_fault, version_fault
+from erasable.proof.issuing import Outcome, issue_certificates
+from erasable.proof.pending import NOTHING_PENDING, Erased
+from erasable.proof.salting import state_digest
+from erasable.proof.signing import new_key
+from erasable.store import Papers, Stamp
+from erasable.training import Checkpoint
+from erasable.unlearning import Request
+from kit.handmade import handmade
+
+STAMP = Stamp(2, "ab" * 32)
+ERASED = Erased(at="", seconds=1.0, threads=1, rerun=(1,), cost_ratio=1.0, data_before="", utility_before=None)
+
+
+@dataclass(frozen=True)
+class Shop:
+    """The papers of a shop that has learned and forgotten two people, and what it holds."""
+
+    papers: Papers
+    issued: dict[str, bytes]
+    certificates: list[Certificate]
+
+    def with_audit(self, audit: bytes) -> Papers:
+        return replace(self.papers, audit=audit)
+
+    @property
+    def lines(self) -> list[bytes]:
+        return self.papers.audit.splitlines(keepends=True)
+
+
+def issue(audit: bytes, key: bytes, *users: str) -> list[Certificate]:
+    asked = NOTHING_PENDING.joined_with([Request(user) for user in users]).model_copy(update={"erased": ERASED})
+    held = handmade()
+    outcome = Outcome(held.state, held.checkpoints, {}, STAMP, head_of(audit), None, "", None)
+    return issue_certificates(asked, outcome, key)
+
+
+def forget_record(audit: bytes, certificates: list[Certificate]) -> bytes:
+    facts = {"version": 2, "state": state_digest(STAMP.salt, handmade().state)}
+    return add_record(audit, "forget", facts | {"certificates": {one.request_id: one.digest() for one in certificates}})
+
+
+@pytest.fixture(scope="module")
+def shop() -> Shop:
+    key = new_key()
+    audit = add_record(add_record(b"", "learn", {"version": 1}), "verify", {"version": 1})
+    certificates = issue(audit, key, "dan", "eve")
+    issued = {f"{one.request_id}.json": one.encoded() for one in certificates}
+    pages = {name.replace(".json", ".html"): b"a page" for name in issued}
+    return Shop(Papers(forget_record(audit, certificates), key), issued | pages, certificates)
+
+
+@pytest.fixture(scope="module")
+def name(shop) -> str:
+    """The file of the first certificate."""
+    return f"{shop.certificates[0].request_id}.json"
+
+
+def without(issued, *names):
+    return {name: content for name, content in issued.items() if name not in names}
+
+
+class TestPapers:
+    def test_that_belong_together_have_no_fault(self, shop):
+        assert papers_fault(shop.papers, shop.issued) is None
+        assert papers_fault(Papers(add_record(b"", "learn", {"version": 1}), new_key()), {}) is None
+
+    def test_a_certificate_that_was_removed(self, shop, name):
+        expected = f"certificates/{name} is missing: the audit chain names it"
+        assert papers_fault(shop.papers, without(shop.issued, name)) == expected
+
+    def test_a_certificate_that_was_changed(self, shop, name):
+        changed = shop.issued[name].replace(b'"version":2', b'"version":3')
+        found = papers_fault(shop.papers, shop.issued | {name: changed})
+        assert found.startswith(f"certificates/{name}: its signature does not fit")
+
+    def test_a_certificate_that_was_changed_and_signed_again_by_whoever_holds_the_key(self, shop, name):
+        changed = shop.certificates[0].model_copy(update={"seconds": 0.5}).signed(shop.papers.key)
+        found = papers_fault(shop.papers, shop.issued | {name: changed.encoded()})
+        assert found == f"certificates/{name} is not the one that the audit chain names"
+
+    def test_a_certificate_that_no_record_names(self, shop):
+        (added,) = issue(shop.papers.audit, shop.papers.key, "fay")
+        found = papers_fault(shop.papers, shop.issued | {f"{added.request_id}.json": added.encoded()})
+        assert found == f"certificates/{added.request_id}.json is not the one that the audit chain names"
+
+    def test_a_certificate_put_in_the_place_of_another(self, shop, name):
+        other = shop.certificates[1].encoded()
+        assert papers_fault(shop.papers, shop.issued | {name: other}).startswith("certificates/")
+
+    def test_another_key(self, shop):
+        found = papers_fault(replace(shop.papers, key=new_key()), shop.issued)
+        assert found.startswith("certificates/")
+        assert found.endswith("was signed with another key")
+        assert papers_fault(replace(shop.papers, key=b""), shop.issued) == found
+
+    @pytest.mark.parametrize("number", [1, 2])
+    def test_a_record_that_was_removed(self, shop, number):
+        left = b"".join(shop.lines[: number - 1] + shop.lines[number:])
+        expected = f"the audit chain: record {number} is missing: record {number + 1} stands in its place"
+        assert papers_fault(shop.with_audit(left), shop.issued) == expected
+
+    @pytest.mark.parametrize(("kept", "said"), [(0, "after number 0"), (1, "after number 1")])
+    def test_records_that_a_certificate_names_and_that_were_cut_off(self, shop, kept, said):
+        found = papers_fault(shop.with_audit(b"".join(shop.lines[:kept])), shop.issued)
+        assert found == f"the audit chain: the records {said} are missing: a certificate names record 2"
+
+    def test_the_record_of_the_erasure_itself_cut_off(self, shop):
+        first = min(one.request_id for one in shop.certificates)
+        found = papers_fault(shop.with_audit(b"".join(shop.lines[:2])), shop.issued)
+        assert found == f"certificates/{first}.json is not the one that the audit chain names"
+
+    @pytest.mark.parametrize("first", [1, 2])
+    def test_a_chain_made_anew_with_the_right_certificates(self, shop, first):
+        anew = b"".join(shop.lines[: first - 1])
+        for _ in range(first, 3):
+            anew = add_record(anew, "learn", {"made": "up"})
+        found = papers_fault(shop.with_audit(forget_record(anew, shop.certificates)), shop.issued)
+        assert found == "the audit chain: record 2 is not the one that a certificate names: the chain was made anew"
+
+
+class TestVersion:
+    @pytest.fixture
+    def state(self):
+        return handmade().state
+
+    def test_the_last_record_is_about_the_current_version(self, shop, state):
+        assert version_fault(shop.papers, STAMP, state) is None
+
+    @pytest.mark.parametrize("version", [1, 3])
+    def test_an_older_or_newer_version_was_put_back(self, shop, state, version):
+        found = version_fault(shop.papers, Stamp(version, STAMP.salt), state)
+        assert found == f"the workspace is at version {version}, its last record at 2: one was put back"
+
+    def test_other_checkpoints_were_put_there(self, shop, state):
+        expected = "the checkpoints of version 2 are not those that were recorded"
+        other = replace(state, chain=(state.chain[0], replace(state.chain[1], fingerprint="other")))
+        assert version_fault(shop.papers, STAMP, other) == expected
+        assert version_fault(shop.papers, Stamp(2, "cd" * 32), state) == expected
+
+    def test_a_verification_that_began_before_and_ended_after_puts_nothing_back(self, shop, state):
+        late = add_record(shop.papers.audit, "verify", {"version": 1, "state": "of version 1"})
+        assert version_fault(shop.with_audit(late), STAMP, state) is None
+
+    def test_a_verification_does_not_hide_that_a_version_was_put_back(self, shop, state):
+        verified = add_record(shop.papers.audit, "verify", {"version": 1, "state": state_digest(STAMP.salt, state)})
+        assert version_fault(shop.with_audit(verified), Stamp(1, STAMP.salt), state).endswith("one was put back")
+
+    def test_where_nothing_is_recorded_nothing_contradicts(self, state):
+        assert version_fault(Papers(), STAMP, state) is None
+
+
+class TestCertificate:
+    def fault(self, shop, certificate, **changes) -> str | None:
+        facts = {"papers": shop.papers, "issued": shop.issued, "stamp": STAMP} | changes
+        return certificate_fault(certificate, **facts)
+
+    def test_of_this_workspace(self, shop):
+        assert [self.fault(shop, one) for one in shop.certificates] == [None, None]
+        assert self.fault(shop, shop.certificates[0], stamp=Stamp(9, "cd" * 32)) is None
+
+    def test_of_another_workspace(self, shop):
+        (other,) = issue(shop.papers.audit, new_key(), "dan")
+        expected = "the certificate was signed with another key: it is of another workspace"
+        assert self.fault(shop, other) == expected
+        assert self.fault(shop, shop.certificates[0], issued={}, papers=replace(shop.papers, key=b"")) == expected
+
+    def test_of_a_later_version_than_the_workspace_has(self, shop, name):
+        found = self.fault(shop, shop.certificates[0], issued={}, stamp=Stamp(1, "cd" * 32))
+        assert found.startswith("the workspace is at version 1 and the certificate is of version 2")
+        assert "an older copy of the workspace was put back; erase again" in found
+
+    def test_that_was_removed(self, shop, name):
+        found = self.fault(shop, shop.certificates[0], issued=without(shop.issued, name))
+        assert found == "the workspace does not have this certificate: it was removed there"
+
+    def test_that_was_changed_and_signed_again_by_whoever_holds_the_key(self, shop):
+        changed = shop.certificates[0].model_copy(update={"seconds": 0.5}).signed(shop.papers.key)
+        assert self.fault(shop, changed) == "the workspace does not have this certificate: it was removed there"
+
+
+class TestOutcome:
+    def fault(self, certificate, held=None, stamp=STAMP) -> str | None:
+        held = held or handmade()
+        return outcome_fault(certificate, held.state, held.checkpoints, stamp)
+
+    def with_stage(self, certificate, place: int, **changes) -> Certificate:
+        chain = list(certificate.chain)
+        chain[place] = chain[place].model_copy(update=changes)
+        return certificate.model_copy(update={"chain": tuple(chain)})
+
+    def test_of_the_current_version(self, shop):
+        assert [self.fault(one) for one in shop.certificates] == [None, None]
+
+    def test_of_another_version_can_not_be_compared_any_more(self, shop):
+        wrong = self.with_stage(shop.certificates[0], 0, digest="00" * 32)
+        for stamp in (Stamp(1, STAMP.salt), Stamp(3, STAMP.salt)):
+            assert self.fault(wrong, stamp=stamp) is None
+
+    def test_other_data(self, shop):
+        held = handmade()
+        less = replace(held.state.knowledge, held_out=held.state.knowledge.held_out.without(users=["cat"]))
+        found = self.fault(shop.certificates[0], replace(held, state=replace(held.state, knowledge=less)))
+        assert found == "the data held are not those that the certificate names"
+
+    def test_another_salt_under_the_same_number(self, shop):
+        assert self.fault(shop.certificates[0], stamp=Stamp(2, "cd" * 32)) is not None
+
+    @pytest.mark.parametrize("place", [0, 1])
+    @pytest.mark.parametrize("field", ["parent", "digest", "result"])
+    def test_another_stage(self, shop, place, field):
+        found = self.fault(self.with_stage(shop.certificates[0], place, **{field: "00" * 32}))
+        assert found == f"stage {place + 1} is not the one that the certificate names"
+
+    def test_another_place(self, shop):
+        assert self.fault(self.with_stage(shop.certificates[0], 0, position=1)) is not None
+
+    @pytest.mark.parametrize("name", ["one", "two"])
+    def test_one_other_number_in_a_checkpoint(self, shop, name):
+        held = handmade()
+        old = held.checkpoints.get(name)
+        arrays = {array: values.copy() for array, values in old.arrays().items()}
+        arrays["rows.user"][0, 0] = np.nextafter(arrays["rows.user"][0, 0], np.float32(9))
+        held.checkpoints.put(Checkpoint.from_arrays(name, old.parent, arrays))
+        stage = {"one": 1, "two": 2}[name]
+        assert self.fault(shop.certificates[0], held) == f"stage {stage} is not the one that the certificate names"
+
+    @pytest.mark.parametrize("stages", [0, 1, 3])
+    def test_a_chain_of_another_length(self, shop, stages):
+        chain = (*shop.certificates[0].chain, shop.certificates[0].chain[1])[:stages]
+        assert self.fault(shop.certificates[0].model_copy(update={"chain": chain})) is not None

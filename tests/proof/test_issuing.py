@@ -1,0 +1,260 @@
+"""Issuing: one signed certificate for each person, which says what was done and what it rests on."""
+
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from erasable import fingerprint
+from erasable.data import RatingScale
+from erasable.evaluation import Utility
+from erasable.proof import data_digest, salted_digest
+from erasable.proof.audit_chain import Head
+from erasable.proof.certificate import CertifiedScan, read_certificate
+from erasable.proof.issuing import Outcome, certified_chain, issue_certificates, rounded
+from erasable.proof.pending import NOTHING_PENDING, Erased
+from erasable.proof.signing import new_key, public_key_of
+from erasable.store import Stamp
+from erasable.training import ORIGIN, Checkpoint, Config
+from erasable.unlearning import Request
+from kit.handmade import handmade
+from kit.rated_shop import rated_shop
+
+SALT, OTHER_SALT = "ab" * 32, "cd" * 32
+KEY = new_key()
+SCAN = CertifiedScan(files=7, bytes=1234, kinds={"parquet": 4, "json": 3}, searched=("ids", "rows"))
+ERASED = Erased(
+    at="2026-01-01T00:00:02+00:00",
+    seconds=1.23456,
+    threads=2,
+    rerun=(1,),
+    cost_ratio=0.75,
+    data_before="0b" * 32,
+    utility_before={"hr@10": 0.125},
+)
+RECEIVED = "2026-01-01T00:00:01+00:00"
+
+
+def outcome(**changes) -> Outcome:
+    shop = handmade()
+    facts = {
+        "state": shop.state,
+        "checkpoints": shop.checkpoints,
+        "environment": {"machine": "abacus"},
+        "stamp": Stamp(7, SALT),
+        "audit": Head(3, "0a" * 32),
+        "scan": SCAN,
+        "scanned": "2026-01-01T00:00:03+00:00",
+        "utility": None,
+    }
+    return Outcome(**facts | changes)
+
+
+def pending(*requests: Request, erased: Erased | None = ERASED):
+    accepted = [one.model_copy(update={"received": RECEIVED}) for one in NOTHING_PENDING.joined_with(requests).accepted]
+    return NOTHING_PENDING.model_copy(update={"accepted": tuple(accepted), "erased": erased})
+
+
+def issue(*requests: Request, erased: Erased = ERASED, **changes) -> list[dict]:
+    """Return what certificates say, as anyone reads them."""
+    issued = issue_certificates(pending(*requests, erased=erased), outcome(**changes), KEY)
+    return [json.loads(certificate.encoded()) for certificate in issued]
+
+
+def with_config(**settings) -> dict:
+    """Return an outcome under other settings."""
+    state = handmade().state
+    knowledge = replace(state.knowledge, config=Config(**{"groups": 2, **settings}))
+    return {"state": replace(state, knowledge=knowledge)}
+
+
+class TestOneForEachPerson:
+    def test_several_requests_of_one_person_make_one_certificate(self):
+        assert len(issue(Request("ann", ("b",)), Request("ann"), Request("bob"))) == 2
+
+    def test_its_name_is_random_and_long_and_that_of_the_request(self):
+        accepted = pending(Request("ann"), Request("bob"))
+        names = [one.request_id for one in issue_certificates(accepted, outcome(), KEY)]
+        assert names == [one.request_id for one in accepted.accepted]
+        assert all(re.fullmatch("[0-9a-f]{32}", name) for name in names)
+        assert len({*names, *(issue(Request("ann"))[0]["request_id"] for _ in range(3))}) == 5
+
+    def test_it_says_whether_everything_was_asked_for(self):
+        some, everything, both = issue(Request("bob", ("a",)), Request("cat"), Request("dan", ("b",)), Request("dan"))
+        assert some["scope"] == "some interactions of one person"
+        assert everything["scope"] == both["scope"] == "all data of one person"
+
+    def test_they_differ_in_what_is_about_the_person_alone(self):
+        ann, bob = issue(Request("ann"), Request("bob", ("a",)))
+        differing = {name for name in ann if ann[name] != bob[name]}
+        assert differing - {"times"} == {"request_id", "scope", "subject", "signature"}
+
+    def test_each_is_signed_with_the_key_and_reads_as_whole(self):
+        for certificate in issue_certificates(pending(Request("ann"), Request("bob")), outcome(), KEY):
+            assert certificate.public_key == public_key_of(KEY)
+            assert read_certificate(certificate.encoded()) == certificate
+
+    def test_nobody_asked_nothing_is_issued(self):
+        assert issue() == []
+
+    def test_none_is_issued_before_the_erasure(self):
+        with pytest.raises(ValueError, match="nothing was erased yet"):
+            issue_certificates(pending(Request("ann"), erased=None), outcome(), KEY)
+
+
+class TestWhatItSays:
+    def test_what_was_done_and_what_it_rests_on(self):
+        (facts,) = issue(Request("dan"))
+        knowledge = handmade().state.knowledge
+        assert facts["kind"] == "certificate of erasure"
+        assert (facts["version"], facts["policy"], facts["filter"]) == (7, "fixed", "none")
+        assert facts["rating_scale"] == [1, 1]
+        assert facts["settings"] == knowledge.config.model_dump(mode="json", exclude={"seed"})
+        assert (facts["seed"], facts["threads"]) == ("0", 2)
+        assert facts["environment"] == {"machine": "abacus"}
+        assert facts["catalogue"] == {
+            "declared": False,
+            "items": 5,
+            "digest": salted_digest(SALT, knowledge.catalogue.digest()),
+        }
+        assert facts["data"] == {"before": "0b" * 32, "after": data_digest(SALT, knowledge)}
+        assert (facts["stages_rerun"], facts["stages_total"], facts["cost_ratio"]) == (1, 2, 0.75)
+        assert facts["seconds"] == 1.235
+        assert facts["scan"] == SCAN.model_dump(mode="json")
+        assert facts["scan"]["residues"] == 0
+        assert facts["audit"] == {"number": 3, "hash": "0a" * 32}
+
+    def test_when_it_was_asked_for_done_searched_and_issued_in_universal_time(self):
+        times = issue(Request("dan"))[0]["times"]
+        assert times["received"] == RECEIVED
+        assert times["erased"] == ERASED.at
+        assert times["scanned"] == "2026-01-01T00:00:03+00:00"
+        assert abs(datetime.now(UTC) - datetime.fromisoformat(times["issued"])) < timedelta(minutes=5)
+
+    def test_a_seed_beyond_what_json_can_count_is_told_exactly(self):
+        assert issue(Request("dan"), **with_config(seed=2**62 + 1))[0]["seed"] == "4611686018427387905"
+
+    @pytest.mark.parametrize("policy", ["fixed", "regroup"])
+    def test_the_policy_is_named_and_says_what_became_of_a_filter(self, policy):
+        found = with_config(policy=policy)["state"]
+        filtered = replace(found, knowledge=replace(found.knowledge, kept_items=frozenset("ab")))
+        assert issue(Request("dan"), state=found)[0]["filter"] == "none"
+        (facts,) = issue(Request("dan"), state=filtered)
+        assert facts["policy"] == policy
+        assert facts["filter"] == {"fixed": "frozen", "regroup": "applied anew"}[policy]
+
+    def test_independent_groups_and_a_declared_catalogue_are_named(self):
+        found = with_config(grouping="independent")["state"]
+        declared = replace(found.knowledge.catalogue, declared=True)
+        known = replace(found.knowledge, catalogue=declared, scale=RatingScale(0, 5))
+        (facts,) = issue(Request("dan"), state=replace(found, knowledge=known))
+        assert facts["policy"] == "independent"
+        assert facts["catalogue"]["declared"] is True
+        assert facts["rating_scale"] == [0, 5]
+
+    def test_what_it_does_not_prove_is_said_too(self):
+        (facts,) = issue(Request("dan"))
+        assert "erasable verify" in facts["proves"]
+        for word in ("input file", "exports", "backups", "groups", "filter", "catalogue", "scale"):
+            assert word in facts["does_not_prove"]
+
+    def test_in_memory_there_is_no_scan(self):
+        assert issue(Request("dan"), scan=None)[0]["scan"] is None
+
+
+class TestUtility:
+    AFTER = Utility("whole-catalogue", 3, {"hr@10": 0.123456, "ndcg@10": 1.0})
+
+    def test_without_a_holdout_there_is_none(self):
+        assert issue(Request("dan"))[0]["utility"] is None
+
+    def test_before_and_after_are_told_coarsely(self):
+        (facts,) = issue(Request("dan"), utility=self.AFTER)
+        assert facts["utility"] == {
+            "protocol": "whole-catalogue",
+            "users": 3,
+            "before": {"hr@10": 0.125},
+            "after": {"hr@10": 0.1235, "ndcg@10": 1},
+        }
+        assert rounded(self.AFTER) == {"hr@10": 0.1235, "ndcg@10": 1.0}
+
+    def test_where_nothing_was_measured_before_that_is_said(self):
+        unmeasured = ERASED.model_copy(update={"utility_before": None})
+        assert issue(Request("dan"), erased=unmeasured, utility=self.AFTER)[0]["utility"]["before"] is None
+
+
+class TestTheChain:
+    @pytest.mark.parametrize("rerun", [(), (0,), (1,), (0, 1)])
+    def test_which_stages_were_kept(self, rerun):
+        (facts,) = issue(Request("dan"), erased=ERASED.model_copy(update={"rerun": rerun}))
+        assert [(stage["position"], stage["kept"]) for stage in facts["chain"]] == [
+            (place, place not in rerun) for place in (0, 1)
+        ]
+        assert facts["stages_rerun"] == len(rerun)
+
+    def test_names_parents_and_results_are_those_of_the_checkpoints_under_the_salt(self):
+        shop = handmade()
+        (facts,) = issue(Request("dan"))
+        arrays = [shop.checkpoints.get(name).arrays() for name in ("one", "two")]
+        assert [stage["digest"] for stage in facts["chain"]] == [salted_digest(SALT, name) for name in ("one", "two")]
+        assert [stage["parent"] for stage in facts["chain"]] == [ORIGIN, salted_digest(SALT, "one")]
+        assert [stage["result"] for stage in facts["chain"]] == [
+            salted_digest(SALT, fingerprint.of_arrays(one)) for one in arrays
+        ]
+
+    def test_another_salt_shares_no_digest(self):
+        (here,), (there,) = issue(Request("dan")), issue(Request("dan"), stamp=Stamp(7, OTHER_SALT))
+        digests = [
+            {facts["catalogue"]["digest"], facts["data"]["after"]}
+            | {stage[name] for stage in facts["chain"] for name in ("digest", "parent", "result")}
+            for facts in (here, there)
+        ]
+        assert len(digests[0]) == len(digests[1]) == 7
+        assert digests[0] & digests[1] == {ORIGIN}
+
+    def test_each_stage_of_sisa_begins_at_the_origin(self):
+        shop = rated_shop(strategy="sisa")
+        chain = tuple(replace(link, parent=ORIGIN) for link in shop.state.chain)
+        found = certified_chain(replace(shop.state, chain=chain), shop.checkpoints, SALT, (1,))
+        assert [stage.parent for stage in found] == [ORIGIN, ORIGIN]
+
+    def test_one_other_number_in_a_checkpoint_changes_its_result_alone(self):
+        shop = handmade()
+        before = certified_chain(shop.state, shop.checkpoints, SALT, ())
+        old = shop.checkpoints.get("two")
+        arrays = {name: array.copy() for name, array in old.arrays().items()}
+        arrays["rows.user"][0, 0] = np.nextafter(arrays["rows.user"][0, 0], np.float32(9))
+        shop.checkpoints.put(Checkpoint.from_arrays("two", "one", arrays))
+        after = certified_chain(shop.state, shop.checkpoints, SALT, ())
+        assert after[0] == before[0]
+        assert after[1].result != before[1].result
+        assert after[1] == before[1].model_copy(update={"result": after[1].result})
+
+
+class TestNothingPersonal:
+    def test_neither_the_person_nor_the_items_nor_others_are_named(self):
+        text = json.dumps(issue(Request("someone-unmistakable", ("an-unmistakable-item",)), Request("bob", ("a",))))
+        for word in ("unmistakable", '"ann"', '"bob"', '"cat"', '"a"', '"b"', '"e"'):
+            assert word not in text
+
+    def test_nothing_in_it_is_a_digest_that_a_guess_could_be_tested_against(self):
+        asked, shop = pending(Request("dan")), handmade()
+        (certificate,) = issue_certificates(asked, outcome(), KEY)
+        text, knowledge = certificate.encoded().decode(), shop.state.knowledge
+        for link in shop.state.chain:
+            assert f'"{link.fingerprint}"' not in text
+            assert fingerprint.of_arrays(shop.checkpoints.get(link.fingerprint).arrays()) not in text
+        for part in (*knowledge.groups, knowledge.held_out):
+            assert part.digest() not in text
+            assert part.users.digest() not in text
+        assert knowledge.catalogue.digest() not in text
+
+    def test_no_salt_and_no_private_key_is_in_it(self):
+        asked = pending(Request("dan"), Request("bob"))
+        for certificate in issue_certificates(asked, outcome(), KEY):
+            text = certificate.encoded().decode()
+            for secret in (SALT, KEY.decode(), *(one.salt for one in asked.accepted)):
+                assert secret not in text

@@ -1,0 +1,132 @@
+"""Receipts: each opens its own certificate, and no other; nothing that was changed opens any."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from erasable.errors import Refused
+from erasable.proof.audit_chain import Head
+from erasable.proof.certificate import CertifiedScan
+from erasable.proof.issuing import Outcome, issue_certificates
+from erasable.proof.pending import NOTHING_PENDING, Erased
+from erasable.proof.receipt import Receipt, read_receipt
+from erasable.proof.signing import new_key
+from erasable.store import Stamp
+from erasable.unlearning import Request
+from kit.handmade import handmade
+
+ASKED = (Request("ann"), Request("bob", ("b", "a")), Request("cat", ("a",)))
+ERASED = Erased(at="", seconds=1.0, threads=1, rerun=(0,), cost_ratio=1.0, data_before="", utility_before=None)
+
+
+@pytest.fixture(scope="module")
+def pending():
+    return NOTHING_PENDING.joined_with(ASKED).model_copy(update={"erased": ERASED})
+
+
+@pytest.fixture(scope="module")
+def certificates(pending):
+    scan = CertifiedScan(files=1, bytes=1, kinds={}, searched=())
+    shop = handmade()
+    outcome = Outcome(shop.state, shop.checkpoints, {}, Stamp(2, "ab" * 32), Head(1, "cd" * 32), scan, "", None)
+    return issue_certificates(pending, outcome, new_key())
+
+
+@pytest.fixture(scope="module")
+def receipts(pending):
+    return [Receipt.of(accepted) for accepted in pending.accepted]
+
+
+def test_a_receipt_opens_its_own_certificate_and_no_other(receipts, certificates):
+    opened = [[receipt.opens(certificate) for certificate in certificates] for receipt in receipts]
+    assert opened == [[True, False, False], [False, True, False], [False, False, True]]
+
+
+def test_the_same_request_made_twice_has_two_receipts(certificates):
+    (again,) = NOTHING_PENDING.joined_with([Request("ann")]).accepted
+    assert not Receipt.of(again).opens(certificates[0])
+
+
+def test_the_order_of_the_items_does_not_matter(receipts, certificates):
+    assert receipts[1].items == ("b", "a")
+    assert receipts[1].model_copy(update={"items": ("a", "b")}).opens(certificates[1])
+
+
+@pytest.mark.parametrize("whose", [0, 1, 2])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"user_id": "dan"},
+        {"user_id": "ann "},
+        {"items": ("a", "b", "c")},
+        {"items": ("c",)},
+        {"items": ()},
+        {"salt": "00" * 32},
+        {"request_id": "00" * 16},
+    ],
+)
+def test_a_changed_receipt_opens_nothing(receipts, certificates, whose, change):
+    changed = receipts[whose].model_copy(update=change)
+    assert not any(changed.opens(certificate) for certificate in certificates)
+
+
+def test_some_items_are_not_everything(receipts, certificates):
+    assert not receipts[1].model_copy(update={"items": None}).opens(certificates[1])
+    assert not receipts[0].model_copy(update={"items": ("a",)}).opens(certificates[0])
+
+
+def test_one_bit_of_the_salt_counts(receipts, certificates):
+    salt = bytes.fromhex(receipts[0].salt)
+    for place in range(len(salt)):
+        changed = bytearray(salt)
+        changed[place] ^= 1 << place % 8
+        assert not receipts[0].model_copy(update={"salt": changed.hex()}).opens(certificates[0])
+
+
+@given(st.text(min_size=1), st.none() | st.lists(st.text(min_size=1), min_size=1, max_size=3).map(tuple))
+def test_what_is_written_in_full_or_in_short_is_read_again(user, items):
+    (accepted,) = NOTHING_PENDING.joined_with([Request(user, items)]).accepted
+    receipt = Receipt.of(accepted)
+    assert read_receipt(receipt.encoded()) == receipt
+    assert read_receipt(receipt.in_short().encode()) == receipt
+    assert "\n" not in receipt.in_short()
+
+
+def test_it_says_what_it_is_for(receipts):
+    facts = json.loads(receipts[1].encoded())
+    assert facts["kind"] == "receipt of erasure"
+    assert "keeps no copy" in facts["about"]
+    assert (facts["user_id"], facts["items"]) == ("bob", ["b", "a"])
+    assert {*json.loads(receipts[1].in_short())} == {"request_id", "user_id", "items", "salt"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"kind": "certificate of erasure"},
+        {"salt": "no hexadecimal"},
+        {"salt": "ab" * 31},
+        {"salt": "ab" * 100},
+        {"salt": "AB" * 32},
+        {"more": 1},
+        {"user_id": None},
+        {"items": "a"},
+    ],
+)
+def test_what_is_no_receipt_is_refused_with_the_remedy(receipts, change):
+    content = json.dumps(json.loads(receipts[0].encoded()) | change).encode()
+    with pytest.raises(Refused, match="give the file that forget --receipts made"):
+        read_receipt(content)
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"[]", b"\xff", b"{}"])
+def test_what_is_not_even_a_paper_is_refused(content):
+    with pytest.raises(Refused, match="it is no receipt of erasure"):
+        read_receipt(content)
+
+
+def test_a_certificate_is_no_receipt(certificates):
+    with pytest.raises(Refused):
+        read_receipt(certificates[0].encoded())
