@@ -186,3 +186,10 @@ def test_ctrl_c_after_the_erasure_says_how_to_finish_it(run, shop, monkeypatch):
     assert f"erasable forget {shop} --resume" in result.err
     assert run("forget", shop, "--resume").code == 0
     assert facts_of(run, shop) == (7, 2, 0, 1, 2)
+
+
+def test_what_was_accepted_can_be_taken_back(run, accepted):
+    result = run("forget", accepted, "--withdraw")
+    assert (result.code, result.out) == (0, "took back what 1 person asked for; nothing was erased\n")
+    assert run("forget", accepted, "--withdraw", "--json").json == {"withdrawn": 0}
+    assert facts_of(run, accepted) == (8, 1, 0, 0, 1)

@@ -228,7 +228,7 @@ class TestDifferent:
         rewrite_manifest(shop, groups=groups, files=dict(sorted(files.items())))
         result = run("verify", shop, "--json")
         assert result.code == 1
-        assert "the data held do not give the checkpoint" in result.json["reason"]
+        assert "the data of version 1 are not those that were recorded" in result.json["reason"]
 
 
 class TestElsewhere:

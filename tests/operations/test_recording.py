@@ -13,12 +13,12 @@ from erasable.operations import DiskHome, Work, forget, plan, recommend, show, s
 from erasable.operations.inspect import evaluate, groups
 from erasable.operations.recording import first_papers, record_verification, version_facts
 from erasable.operations.work import QUIET_WORK
-from erasable.proof import NOTHING_PENDING, first_fault, public_key_of, records_of, state_digest
+from erasable.proof import NOTHING_PENDING, data_digest, first_fault, public_key_of, records_of, state_digest
 from erasable.store import files
 from erasable.training import Checkpoint, numeric_environment
 from erasable.unlearning import Request
 
-ALWAYS = {"number", "previous", "at", "what", "hash", "version", "state", "erasable"}
+ALWAYS = {"number", "previous", "at", "what", "hash", "version", "state", "data", "erasable"}
 
 
 def audit_of(home) -> bytes:
@@ -46,11 +46,11 @@ class TestOneRecordForEach:
         forget(home, [Request("ann"), Request("bob", ("a",)), Request("cat")])
         record = records(home)[-1]
         assert kinds(home) == ["learn", "forget"]
-        assert {*record} == ALWAYS | {"certificates"}
+        assert {*record} == ALWAYS | {"certificates", "pages"}
         assert record["version"] == 2
         with home.reading() as session:
             names = {name.removesuffix(".json") for name in session.issued() if name.endswith(".json")}
-        assert {*record["certificates"]} == names
+        assert {*record["certificates"]} == {*record["pages"]} == names
         assert len(names) == 3
 
     def test_verify(self, home):
@@ -114,7 +114,8 @@ class TestWhatARecordSays:
         with home.reading() as session:
             facts = version_facts(session.state(), session.stamp)
             expected = state_digest(session.stamp.salt, session.state())
-        assert facts == {"version": 1, "state": expected, "erasable": numeric_environment()["erasable"]}
+            data = data_digest(session.stamp.salt, session.state().knowledge)
+        assert facts == {"version": 1, "state": expected, "data": data, "erasable": numeric_environment()["erasable"]}
         forget(home, [Request("ann")])
         with home.reading() as session:
             assert records(home)[-1]["state"] == state_digest(session.stamp.salt, session.state()) != expected
@@ -161,6 +162,8 @@ def lengths_of_one_erasure() -> int:
     record = {
         "at": "2026-01-01T00:00:00+00:00",
         "certificates": {"0" * 32: "0" * 64},
+        "data": "0" * 64,
+        "pages": {"0" * 32: "0" * 64},
         "erasable": numeric_environment()["erasable"],
         "hash": "0" * 64,
         "number": 2,

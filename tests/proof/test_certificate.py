@@ -20,7 +20,7 @@ from erasable.errors import Refused
 from erasable.operations import DiskHome, Inputs, forget, learn
 from erasable.proof import data_digest, salted_digest
 from erasable.proof.certificate import Certificate, read_certificate
-from erasable.proof.checking import certificate_fault, outcome_fault
+from erasable.proof.checking import certificate_fault, chain_fault, held_fault
 from erasable.proof.receipt import Receipt
 from erasable.proof.signing import new_key, public_key_of, sign
 from erasable.training import Config, State, numeric_environment
@@ -200,15 +200,26 @@ class TestNobodyCanChangeIt:
     def test_what_it_says_about_data_and_chain_is_compared_with_what_is_held(self, issued):
         covered = set()
         with DiskHome(issued.folder).reading() as session:
-            held = session.state(), session.checkpoints, session.stamp
-            assert outcome_fault(issued.certificate, *held) is None
+            state, checkpoints, stamp, environment = (
+                *(session.state(), session.checkpoints),
+                *(session.stamp, session.environment),
+            )
+
+            def fault(certificate):
+                found = held_fault(certificate, state, stamp, environment)
+                return found or chain_fault(certificate, state, checkpoints, stamp)
+
+            assert fault(issued.certificate) is None
             for place in leaves(issued.facts):
                 content = signed_by(issued.key(), changed_at(issued.facts, place))
-                if not is_refused(content) and outcome_fault(read_certificate(content), *held):
+                if not is_refused(content) and fault(read_certificate(content)):
                     covered.add(place)
         stages = range(issued.facts["stages_total"])
         expected = {("chain", stage, name) for stage in stages for name in ("position", "parent", "digest", "result")}
-        assert covered == {("data", "after"), *expected}
+        compared = {"settings", "seed", "environment", "catalogue", "rating_scale"}
+        named = {place for place in leaves(issued.facts) if place[0] in compared}
+        assert covered == {("data", "after"), *expected, *(named & covered)}
+        assert {place[0] for place in named & covered} == compared
 
     def test_a_field_left_out_or_added_is_refused_even_if_it_is_signed(self, issued):
         for name in issued.facts:

@@ -7,7 +7,7 @@ import pytest
 
 from erasable.proof.audit_chain import add_record, head_of
 from erasable.proof.certificate import Certificate
-from erasable.proof.checking import certificate_fault, outcome_fault, papers_fault, version_fault
+from erasable.proof.checking import certificate_fault, chain_fault, held_fault, papers_fault, version_fault
 from erasable.proof.issuing import Outcome, issue_certificates
 from erasable.proof.pending import NOTHING_PENDING, Erased
 from erasable.proof.salting import state_digest
@@ -191,7 +191,21 @@ class TestCertificate:
 class TestOutcome:
     def fault(self, certificate, held=None, stamp=STAMP) -> str | None:
         held = held or handmade()
-        return outcome_fault(certificate, held.state, held.checkpoints, stamp)
+        environment = certificate.environment
+        fault = held_fault(certificate, held.state, stamp, environment)
+        return fault or chain_fault(certificate, held.state, held.checkpoints, stamp)
+
+    def test_another_environment(self, shop):
+        certificate, held = shop.certificates[0], handmade()
+        found = held_fault(certificate, held.state, STAMP, certificate.environment | {"numpy": "0.0"})
+        assert found == "the numeric environment held is not what the certificate names"
+
+    @pytest.mark.parametrize("field", ["settings", "seed", "catalogue", "rating_scale"])
+    def test_another_setting(self, shop, field):
+        other = {"settings": {}, "seed": "77", "rating_scale": (0.0, 99.0)}
+        other["catalogue"] = shop.certificates[0].catalogue.model_copy(update={"declared": True})
+        found = self.fault(shop.certificates[0].model_copy(update={field: other[field]}))
+        assert found == f"the {field.replace('_', ' ')} held is not what the certificate names"
 
     def with_stage(self, certificate, place: int, **changes) -> Certificate:
         chain = list(certificate.chain)
@@ -210,7 +224,7 @@ class TestOutcome:
         held = handmade()
         less = replace(held.state.knowledge, held_out=held.state.knowledge.held_out.without(users=["cat"]))
         found = self.fault(shop.certificates[0], replace(held, state=replace(held.state, knowledge=less)))
-        assert found == "the data held are not those that the certificate names"
+        assert found == "the data held is not what the certificate names"
 
     def test_another_salt_under_the_same_number(self, shop):
         assert self.fault(shop.certificates[0], stamp=Stamp(2, "cd" * 32)) is not None

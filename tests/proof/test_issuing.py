@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from erasable import fingerprint
 from erasable.data import RatingScale
@@ -25,7 +27,7 @@ from kit.rated_shop import rated_shop
 
 SALT, OTHER_SALT = "ab" * 32, "cd" * 32
 KEY = new_key()
-SCAN = CertifiedScan(files=7, bytes=1234, kinds={"parquet": 4, "json": 3}, searched=("ids", "rows"))
+SCAN = CertifiedScan(files=7, megabytes=48.3, kinds={"parquet": 4, "json": 3}, searched=("ids", "rows"))
 ERASED = Erased(
     at="2026-01-01T00:00:02+00:00",
     seconds=1.23456,
@@ -177,9 +179,25 @@ class TestUtility:
             "protocol": "whole-catalogue",
             "users": 3,
             "before": {"hr@10": 0.125},
-            "after": {"hr@10": 0.1235, "ndcg@10": 1},
+            "after": {"hr@10": 0, "ndcg@10": 1},
         }
-        assert rounded(self.AFTER) == {"hr@10": 0.1235, "ndcg@10": 1.0}
+
+    def test_ten_people_more_or_less_may_change_nothing(self):
+        assert rounded(self.AFTER) == {"hr@10": 0.0, "ndcg@10": 1.0}
+        assert rounded(Utility("whole-catalogue", 6040, {"ndcg@10": 0.19134})) == {"ndcg@10": 0.1921}
+
+    @given(st.integers(1, 20_000), st.floats(0, 1))
+    def test_what_two_certificates_differ_by_does_not_tell_one_person_s_score(self, users, score):
+        step = 10 / max(users, 10)
+        within = round(score / step) * step
+        found = [rounded(Utility("whole-catalogue", users, {"ndcg@10": value})) for value in (score, within)]
+        assert found[0] == found[1]
+        assert abs(found[0]["ndcg@10"] - score) <= step / 2 + 1e-4
+
+    def test_cost_and_people_are_told_to_two_digits(self):
+        exact = ERASED.model_copy(update={"cost_ratio": 274 / 2487})
+        (facts,) = issue(Request("dan"), erased=exact, utility=Utility("whole-catalogue", 5987, {}))
+        assert (facts["cost_ratio"], facts["utility"]["users"]) == (0.11, 6000)
 
     def test_where_nothing_was_measured_before_that_is_said(self):
         unmeasured = ERASED.model_copy(update={"utility_before": None})

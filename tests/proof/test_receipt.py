@@ -28,7 +28,7 @@ def pending():
 
 @pytest.fixture(scope="module")
 def certificates(pending):
-    scan = CertifiedScan(files=1, bytes=1, kinds={}, searched=())
+    scan = CertifiedScan(files=1, megabytes=48.3, kinds={}, searched=())
     shop = handmade()
     outcome = Outcome(shop.state, shop.checkpoints, {}, Stamp(2, "ab" * 32), Head(1, "cd" * 32), scan, "", None)
     return issue_certificates(pending, outcome, new_key())

@@ -1,5 +1,6 @@
 """`erasable forget`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,7 +10,7 @@ from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
 from erasable.cli.output import counted, print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
 from erasable.cli.suppression import KeyFile, ListFile, suppression_from
-from erasable.operations import DiskHome, Forgotten, Outside, forget
+from erasable.operations import DiskHome, Forgotten, Outside, forget, withdraw_pending
 
 NAME = "forget"
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
@@ -29,6 +30,9 @@ def command(
     resume: Annotated[
         bool, typer.Option("--resume", help="Finish what a killed command has begun; needs no user.")
     ] = False,
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="Take back what a killed command has accepted and not carried out.")
+    ] = False,
     receipts: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write each person's receipt there; it is for that person alone."),
@@ -40,6 +44,9 @@ def command(
     quiet: Quiet = False,
 ) -> None:
     """Forget users, or some interactions of one user, exactly."""
+    if withdraw:
+        _tell_withdrawn(withdraw_pending(DiskHome(folder)), json_output)
+        return
     requests = [] if resume and not (users or users_file or items) else requests_from(users, users_file, items)
     work = work_with(threads, quiet or json_output)
     outside = Outside(receipts, suppression_from(suppression, suppression_key))
@@ -50,34 +57,53 @@ def command(
         _tell(forgotten, len({request.user for request in requests}), receipts)
 
 
+def _tell_withdrawn(people: int, json_output: bool) -> None:
+    if json_output:
+        print_json({"withdrawn": people})
+    else:
+        print_line(f"took back what {counted(people, 'person', 'people')} asked for; nothing was erased")
+
+
 def _facts(forgotten: Forgotten, receipts: Path | None) -> dict[str, Any]:
     """Return what is printed as JSON; receipts that were written into a folder are not shown."""
-    shown = [receipt.model_dump(mode="json") for receipt in forgotten.receipts] if receipts is None else str(receipts)
-    return {**vars(forgotten), "receipts": shown, "reminder": REMINDER}
+    shown = [receipt.model_dump(mode="json") for receipt in forgotten.receipts] if receipts is None else []
+    folder = None if receipts is None else str(receipts)
+    return {**vars(forgotten), "receipts": shown, "receipts_folder": folder, "reminder": REMINDER}
 
 
 def _tell(forgotten: Forgotten, asked: int, receipts: Path | None) -> None:
-    people = len(forgotten.certificates)
-    if people:
-        print_line(
-            f"erased what {counted(people, 'person', 'people')} asked for: trained {forgotten.stages_rerun} of "
-            f"{forgotten.stages_total} stages again, {forgotten.chain_ratio:.0%} of the work of the whole chain "
-            f"({forgotten.seconds:.1f} s)"
-        )
-    if forgotten.left_out:
-        print_line(f"left out {counted(forgotten.left_out, 'request')}: nothing is held of what was named")
-    if forgotten.dropped:
-        others = counted(forgotten.dropped, "other person", "other people")
-        print_line(f"the filter, applied anew, no longer keeps {others}: they fell below --min-interactions")
-    if forgotten.finished:
-        print_line(f"finished for {counted(forgotten.finished, 'person', 'people')} what a killed command had begun")
+    people = counted(len(forgotten.certificates), "person", "people")
+    if forgotten.certificates:
+        print_line(_what_was_done(forgotten, people))
+        print_line("every file of the workspace was searched: nothing of what was erased is left")
+    elif not asked:
+        print_line("nothing was left to finish")
+    for line in _what_else(forgotten):
+        print_line(line)
     for path, receipt in zip(forgotten.certificates, forgotten.receipts, strict=True):
         print_line(f"certificate: {path}")
         if receipts is None:
             print_line(f"  receipt, kept nowhere (--receipts DIR writes it to a file): {receipt.in_short()}")
-    if receipts is not None and people:
-        print_line(f"receipts: {receipts} (give each to its person, then delete it)")
-    if people:
+    if forgotten.certificates:
+        if receipts is not None:
+            print_line(f"receipts: {receipts} (give each to its person, then delete it)")
         print_line(REMINDER)
-    elif not asked:
-        print_line("nothing was left to finish")
+
+
+def _what_was_done(forgotten: Forgotten, people: str) -> str:
+    if forgotten.finished == len(forgotten.certificates) and not forgotten.stages_rerun:
+        return f"certified the erasure of {people}, which was done before"
+    return (
+        f"erased what {people} asked for: trained {forgotten.stages_rerun} of {forgotten.stages_total} stages again, "
+        f"{forgotten.chain_ratio:.0%} of the work of the whole chain ({forgotten.seconds:.1f} s)"
+    )
+
+
+def _what_else(forgotten: Forgotten) -> Iterator[str]:
+    if forgotten.left_out:
+        yield f"left out {counted(forgotten.left_out, 'request')}: nothing is held of what was named"
+    if forgotten.dropped:
+        others = counted(forgotten.dropped, "other person", "other people")
+        yield f"the filter, applied anew, no longer keeps {others}: they fell below --min-interactions"
+    if forgotten.finished:
+        yield f"finished for {counted(forgotten.finished, 'person', 'people')} what a killed command had begun"

@@ -10,6 +10,7 @@ from erasable.cli.options import COLUMN_OPTIONS, Folder, Json, Quiet, columns_fr
 from erasable.cli.output import counted, print_json, print_line, print_table
 from erasable.operations.scan import scan
 from erasable.proof.residue import Scan
+from erasable.proof.residue.wording import UNKNOWN
 
 NAME = "scan"
 
@@ -45,6 +46,10 @@ def _tell(found: Scan, folder: Path, how: bool) -> None:
     if how:
         for sentence in found.searched:
             print_line(f"- {sentence}")
+    if UNKNOWN in found.searched:
+        print_line(
+            "nothing is held about this id, so only the id was searched; --data FILE searches its interactions too"
+        )
     if found.clean:
         print_line("nothing of the person was found" + ("" if how else " (--how says where and how it was searched)"))
         return

@@ -1,7 +1,7 @@
 """The use cases, once, for library, command and service."""
 
 from erasable.operations.erasure import Outside
-from erasable.operations.forget import Forgotten, forget, plan, plan_random
+from erasable.operations.forget import Forgotten, forget, plan, plan_random, withdraw_pending
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
 from erasable.operations.learn import Learned, learn
@@ -44,4 +44,5 @@ __all__ = [
     "show",
     "status",
     "verify",
+    "withdraw_pending",
 ]

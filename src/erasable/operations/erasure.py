@@ -4,18 +4,19 @@ Accepted requests lie in the workspace until their certificates do, so that a pr
 none: whoever forgets next finishes them.
 """
 
+import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from erasable import unlearning
-from erasable.errors import ErasableError, ResidueFound, WrongUse
+from erasable import fingerprint, unlearning
+from erasable.errors import ErasableError, ResidueFound, WorkspaceError, WrongUse
 from erasable.evaluation import Utility, measure
 from erasable.operations.home import Session
 from erasable.operations.recording import version_facts
-from erasable.operations.traces import that_must_be_gone, traces_of
+from erasable.operations.traces import target_of, that_must_be_gone, traces_of
 from erasable.operations.work import Work
 from erasable.proof import (
     Certificate,
@@ -32,7 +33,7 @@ from erasable.proof import (
     now,
     rounded,
 )
-from erasable.proof.residue import Scan, Target, scan_folder
+from erasable.proof.residue import Scan, scan_folder
 from erasable.proof.suppression import Suppression, SuppressionList, add_requests
 from erasable.store import files
 from erasable.training import Knowledge, State
@@ -56,8 +57,6 @@ class Done:
     """What an erasure was about and what it took."""
 
     pending: Pending
-    targets: tuple[Target, ...]
-    """What to look for afterwards: known only to the process that carried it out."""
     plan: Plan
     dropped: int
 
@@ -89,7 +88,7 @@ def erase(session: Session, pending: Pending, rerun: bool, work: Work) -> Done:
     after = Erasure.of(pending.requests).apply(state.knowledge, work.grouping)
     planned = plan_change(before, after)
     session.refuse_if_full(_room_for(session, planned, pending))
-    targets = traces_of(pending, session, state)
+    traces = traces_of(pending, session, state)
     data_before = data_digest(session.stamp.salt, state.knowledge)
     utility = _utility(session, state, after, work)
     with work.training("forgetting", planned.samples) as effort:
@@ -104,21 +103,18 @@ def erase(session: Session, pending: Pending, rerun: bool, work: Work) -> Done:
         cost_ratio=planned.cost_ratio,
         data_before=data_before,
         utility_before=utility and rounded(utility),
+        traces=that_must_be_gone(traces, session.checkpoints, state, new_state),
     )
     done = pending.model_copy(update={"erased": erased})
     session.commit(new_state, replace(session.papers(), pending=done.encoded()))
-    gone = tuple(link.fingerprint for link in state.chain if link.fingerprint not in session.checkpoints)
-    dropped = _dropped(state.knowledge, after, pending)
-    return Done(done, that_must_be_gone(targets, session, gone), planned, dropped)
+    return Done(done, planned, _dropped(state.knowledge, after, pending))
 
 
-def certify(
-    session: Session, pending: Pending, targets: Sequence[Target], outside: Outside, work: Work
-) -> list[Certificate]:
+def certify(session: Session, pending: Pending, outside: Outside, work: Work) -> list[Certificate]:
     """Search the workspace for the people who were erased; only if nothing is found, issue their certificates."""
     papers, state = session.papers(), session.state()
     with work.reporter.track("scanning"):
-        scan = _scan(session, targets)
+        scan = _scan(session, pending)
     outcome = Outcome(
         state=state,
         checkpoints=session.checkpoints,
@@ -145,7 +141,8 @@ def certify(
 
 def certified_scan(scan: Scan) -> CertifiedScan:
     """Return a scan that found nothing as certificates have it."""
-    return CertifiedScan(files=scan.files, bytes=scan.bytes, kinds=scan.kinds, searched=scan.searched)
+    megabytes = -(-scan.bytes // 100_000) / 10
+    return CertifiedScan(files=scan.files, megabytes=megabytes, kinds=scan.kinds, searched=scan.searched)
 
 
 def _room_for(session: Session, planned: Plan, pending: Pending) -> int:
@@ -154,18 +151,25 @@ def _room_for(session: Session, planned: Plan, pending: Pending) -> int:
     return int(session.size * share) + _BYTES_PER_CERTIFICATE * len(pending.accepted)
 
 
-def _scan(session: Session, targets: Sequence[Target]) -> Scan | None:
+def _scan(session: Session, pending: Pending) -> Scan | None:
     """Search every file but that of the pending requests, which goes when the certificates are written."""
     if session.path is None:
         return None
-    scan = scan_folder(session.path, targets, skip=session.pending_files)
+    targets = [target_of(trace) for trace in pending.erased.traces] if pending.erased else []
+    try:
+        scan = scan_folder(session.path, targets, skip=session.pending_files)
+    except WorkspaceError as error:
+        raise _not_certified(session.path, f"not every file could be searched ({error})") from error
     if not scan.clean:
         places = "; ".join(f"{residue.file} ({residue.place})" for residue in scan.residues[:5])
-        raise ResidueFound(
-            f"the erasure is done, but {len(scan.residues)} places still hold the person, so nothing is certified: "
-            f"{places}. Remove them, then run: erasable forget {session.path} --resume"
-        )
+        raise _not_certified(session.path, f"{len(scan.residues)} places still hold the person: {places}")
     return scan
+
+
+def _not_certified(path: Path, reason: str) -> ResidueFound:
+    return ResidueFound(
+        f"the erasure is done, but not certified: {reason}. Remove them, then run: erasable forget {path} --resume"
+    )
 
 
 def _utility(session: Session, state: State, left: Knowledge, work: Work) -> Utility | None:
@@ -181,6 +185,8 @@ def _make_receipts_folder(folder: Path, workspace: Path | None) -> None:
         raise WrongUse(f"{folder} lies in the workspace, which must not keep receipts: give another folder")
     if not folder.is_dir():
         files.make_folder(folder)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise WrongUse(f"{folder} can't be written to: give --receipts another folder")
 
 
 def _write_receipts(pending: Pending, folder: Path) -> None:
@@ -191,7 +197,8 @@ def _write_receipts(pending: Pending, folder: Path) -> None:
 
 def _record(session: Session, state: State, certificates: Sequence[Certificate]) -> dict[str, object]:
     issued = {one.request_id: one.digest() for one in certificates}
-    return {**version_facts(state, session.stamp), "certificates": issued}
+    pages = {one.request_id: fingerprint.of_bytes(certificate_page(one)) for one in certificates}
+    return {**version_facts(state, session.stamp), "certificates": issued, "pages": pages}
 
 
 def _named(certificates: Sequence[Certificate]) -> dict[str, bytes]:

@@ -9,9 +9,9 @@ import numpy as np
 from erasable.errors import NotReproducible, Refused, Unfinished
 from erasable.operations.erasure import Done, Outside, accept, certify, erase, prepare_outside, withdraw
 from erasable.operations.home import Home, Session
-from erasable.operations.traces import targets_by_id
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import NOTHING_PENDING, Certificate, Pending, Receipt, read_pending
+from erasable.proof.suppression import add_requests
 from erasable.seeding import id_keys
 from erasable.training import Knowledge, State, differences
 from erasable.unlearning import Erasure, Plan, Request, known_requests, plan_change
@@ -79,10 +79,12 @@ def forget(
         if pending.accepted:
             _check_environment(session, rerun)
         prepare_outside(outside, session.path)
-        certificates = certify(session, finished, targets_by_id(finished), outside, work) if finished.accepted else []
+        if outside.suppression is not None:
+            add_requests(outside.suppression, finished.requests)
+        certificates = _certified(session, finished, outside, work) if finished.accepted else []
         done = _carried_out(session, pending, begun, rerun, work) if pending.accepted else None
         if done:
-            certificates += _certified(session, done, outside, work)
+            certificates += _certified(session, done.pending, outside, work)
         stages = len(session.state().chain)
     people = [*finished.accepted, *(done.pending.accepted if done else ())]
     return Forgotten(
@@ -97,6 +99,16 @@ def forget(
         dropped=done.dropped if done else 0,
         finished=len(interrupted.accepted),
     )
+
+
+def withdraw_pending(home: Home) -> int:
+    """Take back requests that were accepted and not carried out, and say how many; what is erased stays erased."""
+    with home.writing() as session:
+        pending = read_pending(session.papers().pending)
+        if pending.erased:
+            raise Refused("the people are erased already, only their certificates are missing: forget with --resume")
+        session.amend(replace(session.papers(), pending=b""))
+    return len(pending.accepted)
 
 
 def _listed(pending: Pending, outside: Outside) -> Pending:
@@ -117,13 +129,15 @@ def _carried_out(session: Session, pending: Pending, begun: Pending, rerun: bool
         raise
 
 
-def _certified(session: Session, done: Done, outside: Outside, work: Work) -> list[Certificate]:
+def _certified(session: Session, pending: Pending, outside: Outside, work: Work) -> list[Certificate]:
     try:
-        return certify(session, done.pending, done.targets, outside, work)
+        return certify(session, pending, outside, work)
     except KeyboardInterrupt:
+        if session.path is None:  # in memory nothing of it lasts
+            raise
         raise Unfinished(
             "stopped after the erasure and before its certificates: finish with erasable forget "
-            f"{session.path or ''} --resume"
+            f"{session.path} --resume"
         ) from None
 
 

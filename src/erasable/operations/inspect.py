@@ -16,7 +16,7 @@ from erasable.grouping import BY_VECTORS, Cohesion, cohesion_between_rows
 from erasable.operations.home import Home
 from erasable.operations.prepare import ANY_COLUMNS
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import head_of, public_key_of, read_pending
+from erasable.proof import head_of, read_pending, signing_public_key
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,6 @@ def status(home: Home) -> dict[str, Any]:
             "version": session.stamp.version,
             "pending": len(read_pending(papers.pending).accepted),
             "records": head_of(papers.audit).number,
-            "public_key": public_key_of(papers.key) if papers.key else "",
+            "public_key": signing_public_key(papers),
             "leftovers": list(session.leftovers),
         }

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from erasable.errors import NotReproducible, WrongUse
+from erasable.errors import NotReproducible, Refused, WrongUse
 from erasable.evaluation import Protocol, Utility
 from erasable.operations.forget import Forgotten, forget, plan
 from erasable.operations.home import DiskHome, Home, MemoryHome
@@ -104,6 +104,8 @@ class Recommender:
                 raise NotReproducible(
                     f"this was learned in another numeric environment ({'; '.join(found)}): copy its folder instead"
                 )
+            if session.papers().pending:
+                raise Refused("an erasure is not finished: finish it with forget([]) before saving a copy")
             state = session.state()
             for link in state.chain:
                 workspace.checkpoints.put(session.checkpoints.get(link.fingerprint))

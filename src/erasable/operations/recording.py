@@ -5,7 +5,7 @@ from dataclasses import replace
 from erasable.errors import WorkspaceError
 from erasable.operations.home import Home
 from erasable.operations.work import Work
-from erasable.proof import add_record, new_key, public_key_of, state_digest
+from erasable.proof import add_record, data_digest, new_key, public_key_of, state_digest
 from erasable.store import Papers, Stamp
 from erasable.training import State, numeric_environment
 
@@ -22,6 +22,7 @@ def version_facts(state: State, stamp: Stamp) -> dict[str, object]:
     return {
         "version": stamp.version,
         "state": state_digest(stamp.salt, state),
+        "data": data_digest(stamp.salt, state.knowledge),
         "erasable": numeric_environment()["erasable"],
     }
 

@@ -1,7 +1,7 @@
 """Verify: check every file, record and signature, then train again from what is left, and compare every byte."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,8 +14,10 @@ from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import (
     Certificate,
     certificate_fault,
+    chain_fault,
     first_fault,
-    outcome_fault,
+    held_fault,
+    newest_certificate,
     papers_fault,
     read_certificate,
     read_pending,
@@ -40,6 +42,12 @@ class Claim:
     """Whether all stages are trained again, not only those that the certificate's erasure has trained."""
     suppression: Suppression | None = None
     """A list of people whom the workspace must not hold."""
+
+    def in_words(self) -> str:
+        """Say what was found right beside the workspace itself."""
+        given = {"certificate": self.certificate, "receipt": self.receipt, "suppression list": self.suppression}
+        checked = [f"the {name}" for name, value in given.items() if value is not None]
+        return f"{' and '.join(checked)} {'agrees' if len(checked) == 1 else 'agree'}; " if checked else ""
 
 
 NO_CLAIM = Claim()
@@ -85,7 +93,9 @@ def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Veri
             copied = _copied(session)
     except (WorkspaceDamaged, Refused) as fault:
         return Verification(False, 0, str(fault))
-    return _replayed(home, copied, _positions(copied.state, None if claim.from_scratch else certificate), work)
+    positions = _positions(copied.state, None if claim.from_scratch else certificate)
+    replayed = _replayed(home, copied, positions, work)
+    return replace(replayed, reason=f"{claim.in_words()}{replayed.reason}") if replayed.identical else replayed
 
 
 def _replayed(home: Home, held: _Held, positions: Sequence[int], work: Work) -> Verification:
@@ -145,12 +155,17 @@ def integrity_fault(session: Session, certificate: Certificate | None = None) ->
 def _content_fault(session: Session, certificate: Certificate | None, suppressed: SuppressionList | None) -> str | None:
     """Say where data and checkpoints differ from what the last record, the certificate and the list say of them."""
     papers, state = session.papers(), session.state()
-    fault = None if papers.pending else version_fault(papers, session.stamp, state)
+    # An erasure that is current and not yet certified is not yet recorded either.
+    uncertified = read_pending(papers.pending).erased is not None
+    fault = None if uncertified else version_fault(papers, session.stamp, state)
     if suppressed is not None:
         fault = fault or _resurrection(state, suppressed)
-    if fault or certificate is None:
-        return fault
-    return outcome_fault(certificate, state, session.checkpoints, session.stamp)
+    newest = newest_certificate(session.issued())
+    if newest is not None and not uncertified:
+        fault = fault or held_fault(newest, state, session.stamp, session.environment)
+    if certificate is not None:
+        fault = fault or chain_fault(certificate, state, session.checkpoints, session.stamp)
+    return fault
 
 
 def _resurrection(state: State, suppressed: SuppressionList) -> str | None:

@@ -2,11 +2,19 @@
 
 from erasable.proof.audit_chain import Head, add_record, first_fault, head_of, records_of
 from erasable.proof.certificate import Certificate, CertifiedScan, read_certificate
-from erasable.proof.checking import certificate_fault, outcome_fault, papers_fault, version_fault
+from erasable.proof.checking import (
+    certificate_fault,
+    chain_fault,
+    held_fault,
+    newest_certificate,
+    papers_fault,
+    signing_public_key,
+    version_fault,
+)
 from erasable.proof.clock import now
 from erasable.proof.issuing import Outcome, certified_chain, issue_certificates, rounded
 from erasable.proof.page import certificate_page
-from erasable.proof.pending import NOTHING_PENDING, Accepted, Erased, Pending, read_pending
+from erasable.proof.pending import NOTHING_PENDING, Accepted, Erased, Pending, Trace, read_pending
 from erasable.proof.receipt import Receipt, read_receipt
 from erasable.proof.salting import data_digest, salted_digest, state_digest
 from erasable.proof.signing import new_key, public_key_of
@@ -21,17 +29,20 @@ __all__ = [
     "Outcome",
     "Pending",
     "Receipt",
+    "Trace",
     "add_record",
     "certificate_fault",
     "certificate_page",
     "certified_chain",
+    "chain_fault",
     "data_digest",
     "first_fault",
     "head_of",
+    "held_fault",
     "issue_certificates",
     "new_key",
+    "newest_certificate",
     "now",
-    "outcome_fault",
     "papers_fault",
     "public_key_of",
     "read_certificate",
@@ -40,6 +51,7 @@ __all__ = [
     "records_of",
     "rounded",
     "salted_digest",
+    "signing_public_key",
     "state_digest",
     "version_fault",
 ]

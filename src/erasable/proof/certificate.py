@@ -53,7 +53,8 @@ class CertifiedScan(Paper):
     """What was searched for the person after the erasure, and how."""
 
     files: int
-    bytes: int
+    megabytes: float
+    """How much was read, rounded up to a tenth."""
     kinds: dict[str, int]
     searched: tuple[str, ...]
     residues: Literal[0] = 0
@@ -61,10 +62,11 @@ class CertifiedScan(Paper):
 
 
 class CertifiedUtility(Paper):
-    """How well it recommends, measured on the holdout of those who are left."""
+    """How well it recommends, measured on the holdout of those who are left; coarse, so that nobody can be made out."""
 
     protocol: str
     users: int
+    """About how many people had something held out."""
     before: dict[str, float] | None
     after: dict[str, float]
 
@@ -114,6 +116,7 @@ class Certificate(Paper):
     stages_rerun: int
     stages_total: int
     cost_ratio: float
+    """Samples visited over those of retraining, about."""
     chain: tuple[CertifiedStage, ...]
     scan: CertifiedScan | None
     """None for a recommender in memory, which has no files."""

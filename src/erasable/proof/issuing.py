@@ -24,14 +24,18 @@ from erasable.proof.salting import commitment, data_digest, salted_digest
 from erasable.store import Stamp
 from erasable.training import ORIGIN, CheckpointStore, Knowledge, Link, State
 
+_PEOPLE_HIDDEN = 10
 _SOFTWARE = ("erasable", "pyarrow", "safetensors", "cryptography", "rfc8785")
 
 PROVES = (
     "Whoever holds the signing key states that the person's data was erased as this certificate says. The parameters "
     "of this version are, by construction, what training from scratch gives on the data that is left, in groups as the "
     "policy says, with the settings and seed named here; `erasable verify --certificate` repeats that training and "
-    "compares every byte, as long as this version is the current one. After the erasure the files of the workspace "
-    "were searched for what was erased, in the ways that are listed, and nothing was found."
+    "compares every byte, as long as this version is the current one."
+)
+SEARCHED = (
+    " After the erasure the files of the workspace were searched for what was erased, in the ways that are listed, and "
+    "nothing was found."
 )
 DOES_NOT_PROVE = (
     "It says nothing about copies outside this workspace: the input file, exports, backups, snapshots, and blocks that "
@@ -65,14 +69,34 @@ def issue_certificates(pending: Pending, outcome: Outcome, key: bytes) -> list[C
     return [_certificate(accepted, pending.erased, outcome, common).signed(key) for accepted in pending.accepted]
 
 
-def certified_chain(state: State, checkpoints: CheckpointStore, salt: str, rerun: tuple[int, ...]) -> list[Any]:
+def certified_chain(
+    state: State, checkpoints: CheckpointStore, salt: str, rerun: tuple[int, ...]
+) -> list[CertifiedStage]:
     """Return the chain as a certificate has it: names, parents and results, salted."""
     return [_stage(place, link, checkpoints, salt, rerun) for place, link in enumerate(state.chain)]
 
 
+def certified_catalogue(knowledge: Knowledge, salt: str) -> CertifiedCatalogue:
+    """Return the catalogue as a certificate has it."""
+    return CertifiedCatalogue(
+        declared=knowledge.catalogue.declared,
+        items=len(knowledge.catalogue.items),
+        digest=salted_digest(salt, knowledge.catalogue.digest()),
+    )
+
+
 def rounded(utility: Utility) -> dict[str, float]:
-    """Return measures as certificates have them: coarse enough to say nothing about one person."""
-    return {name: round(value, 4) for name, value in utility.values.items()}
+    """Return measures as certificates have them: so coarse that ten people's scores make no difference.
+
+    Two certificates in a row are about the same model measured on one person more and less: finer figures could be
+    subtracted to give that person's own score.
+    """
+    step = _PEOPLE_HIDDEN / max(utility.users, _PEOPLE_HIDDEN)
+    return {name: round(round(value / step) * step, 4) for name, value in utility.values.items()}
+
+
+def _significant(number: float, digits: int = 2) -> float:
+    return float(f"{number:.{digits}g}")
 
 
 def _certificate(accepted: Accepted, erased: Erased, outcome: Outcome, common: dict[str, Any]) -> Certificate:
@@ -98,22 +122,18 @@ def _common_facts(erased: Erased, outcome: Outcome) -> dict[str, Any]:
         "threads": erased.threads,
         "environment": outcome.environment,
         "software": {"python": platform.python_version()} | {name: version(name) for name in _SOFTWARE},
-        "catalogue": CertifiedCatalogue(
-            declared=knowledge.catalogue.declared,
-            items=len(knowledge.catalogue.items),
-            digest=salted_digest(salt, knowledge.catalogue.digest()),
-        ),
+        "catalogue": certified_catalogue(knowledge, salt),
         "rating_scale": (knowledge.scale.low, knowledge.scale.high),
         "filter": _filter(knowledge),
         "data": CertifiedData(before=erased.data_before, after=data_digest(salt, knowledge)),
         "stages_rerun": len(erased.rerun),
         "stages_total": len(outcome.state.chain),
-        "cost_ratio": erased.cost_ratio,
+        "cost_ratio": _significant(erased.cost_ratio),
         "chain": certified_chain(outcome.state, outcome.checkpoints, salt, erased.rerun),
         "scan": outcome.scan,
         "utility": _utility(erased, outcome.utility),
         "audit": CertifiedRecord(**outcome.audit._asdict()),
-        "proves": PROVES,
+        "proves": PROVES + (SEARCHED if outcome.scan else ""),
         "does_not_prove": DOES_NOT_PROVE,
     }
 
@@ -132,7 +152,10 @@ def _utility(erased: Erased, after: Utility | None) -> CertifiedUtility | None:
     if after is None:
         return None
     return CertifiedUtility(
-        protocol="whole-catalogue", users=after.users, before=erased.utility_before, after=rounded(after)
+        protocol="whole-catalogue",
+        users=int(_significant(after.users)),
+        before=erased.utility_before,
+        after=rounded(after),
     )
 
 

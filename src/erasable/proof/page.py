@@ -15,7 +15,6 @@ from erasable.proof.page_markup import (
     percentage,
     section,
     sentences,
-    size,
     table,
 )
 from erasable.proof.page_style import STYLE
@@ -128,7 +127,7 @@ def _search(scan: CertifiedScan | None) -> str:
         )
     figures = {
         "Files": f"{scan.files:,}",
-        "Size": size(scan.bytes),
+        "Size": f"{scan.megabytes:,} MB",
         "Traces found": str(scan.residues),
     }
     return section(
@@ -148,8 +147,8 @@ def _utility(utility: CertifiedUtility | None) -> str:
         return ""
     people = counted(utility.users, "person", "people")
     caption = (
-        f"Measured on interactions that were kept out of training, of {people} who are left, by the protocol "
-        f"{utility.protocol}; higher is better."
+        f"Measured on interactions that were kept out of training, of about {people} who are left, by the "
+        f"protocol {utility.protocol}; higher is better. Rounded, so that no single person can be made out."
     )
     before = utility.before or {}
     names = [*utility.after, *(name for name in before if name not in utility.after)]

@@ -10,7 +10,6 @@ _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
-_UNITS = ("kB", "MB", "GB", "TB")
 
 
 def section(title: str, *content: str) -> str:
@@ -67,20 +66,6 @@ def moment(text: str) -> str:
     # Month names of strftime follow the locale, and this page must not.
     readable = f"{time.day} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M:%S}&nbsp;UTC"
     return f'<time datetime="{escape(text)}">{readable}</time>'
-
-
-def size(count: int) -> str:
-    """Return a number of bytes in the unit that people would use.
-
-    >>> [size(count) for count in (1, 999, 1000, 48_312_044, 3 * 10**15)]
-    ['1 byte', '999 bytes', '1.0 kB', '48.3 MB', '3,000.0 TB']
-    """
-    if count < 1000:
-        return counted(count, "byte", "bytes")
-    power = 1
-    while round(count / 1000**power, 1) >= 1000 and power < len(_UNITS):
-        power += 1
-    return f"{count / 1000**power:,.1f} {_UNITS[power - 1]}"
 
 
 def counted(count: int, one: str, several: str) -> str:

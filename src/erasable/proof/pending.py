@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from erasable.proof.canonical import canonical
+from erasable.fingerprint import canonical_json
 from erasable.proof.certificate import Paper
 from erasable.proof.clock import now
 from erasable.proof.salting import new_salt
@@ -33,6 +33,19 @@ class Accepted(Paper):
         return self.model_copy(update={"items": items})
 
 
+class Trace(Paper):
+    """What was held of one person, to search for until nothing of it is left."""
+
+    user: str
+    items: tuple[str, ...] | None
+    rows: tuple[tuple[str, float, float | None], ...] = Field(repr=False)
+    """Item, rating and time of each interaction that was erased."""
+    personal: tuple[tuple[str, str], ...] = Field(repr=False)
+    """Each personal row, as its type and its bytes in hexadecimal."""
+    texts: tuple[str, ...]
+    """Names of checkpoints that were destroyed."""
+
+
 class Erased(Paper):
     """What is known about an erasure only while it happens."""
 
@@ -43,6 +56,7 @@ class Erased(Paper):
     cost_ratio: float
     data_before: str
     utility_before: dict[str, float] | None
+    traces: tuple[Trace, ...] = ()
 
 
 class Pending(Paper):
@@ -85,8 +99,8 @@ class Pending(Paper):
         return self.model_copy(update={"suppression": tuple(lists)})
 
     def encoded(self) -> bytes:
-        """Return it as canonical JSON."""
-        return canonical(self.model_dump(mode="json"))
+        """Return it as JSON."""
+        return canonical_json(self.model_dump(mode="json"))
 
 
 NOTHING_PENDING = Pending()

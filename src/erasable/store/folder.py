@@ -1,6 +1,7 @@
 """A folder whose files are known by their hashes: none is returned unchecked or overwritten."""
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,9 +28,10 @@ class CheckedFolder:
             raise WorkspaceDamaged(f"{self.root / name} is damaged: {RESTORE}")
         return content
 
-    def damaged(self) -> list[str]:
-        """Return every known file that is missing, can't be read, or is not what it must be."""
-        return [name for name in sorted(self._hashes) if not self._is_whole(name)]
+    def damaged(self, private: Collection[str] = ()) -> list[str]:
+        """Return every known file that is missing or not what it must be; private ones only if they may be read."""
+        hidden = {name for name in private if (self.root / name).exists() and not os.access(self.root / name, os.R_OK)}
+        return [name for name in sorted({*self._hashes} - hidden) if not self._is_whole(name)]
 
     def write(self, name: str, content: bytes, private: bool = False) -> str:
         """Write a file durably and return its name: another than wanted if other content has that one."""

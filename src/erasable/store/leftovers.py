@@ -42,7 +42,9 @@ def sweep_as_reader(root: Path, named: Collection[str]) -> tuple[str, ...]:
     try:
         with suppress(WorkspaceBusy), writer_lock(root):
             # Read again: where no reader lock can be had, a commit may have come between.
-            sweep_at_opening(root, read_manifest(root).files)
+            current = read_manifest(root).files
+            sweep_at_opening(root, current)
+            return unnamed_files(root, current)
         # Busy: those are the files of a writer at work, who sweeps.
         return ()
     except WorkspaceError:

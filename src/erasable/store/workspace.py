@@ -1,5 +1,6 @@
 """The workspace: one readable folder that holds a recommender; a new manifest makes a new version current."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -119,10 +120,13 @@ class Workspace:
         return {name: self._folder.read(layout.certificate_name(name)) for name in names}
 
     def papers(self) -> Papers:
-        """Return the papers that are kept, found unchanged, the certificates apart."""
+        """Return the papers that are kept, found unchanged, the certificates apart.
+
+        The key and pending requests are for the owner of the workspace; whoever else reads it goes without them.
+        """
+        names = (self.manifest.audit, self.manifest.key, self.manifest.pending)
         audit, key, pending = (
-            b"" if name is None else self._folder.read(name)
-            for name in (self.manifest.audit, self.manifest.key, self.manifest.pending)
+            b"" if name is None or self._is_hidden(name) else self._folder.read(name) for name in names
         )
         return Papers(audit, key, pending)
 
@@ -142,8 +146,8 @@ class Workspace:
         return () if self.manifest.pending is None else (self.manifest.pending,)
 
     def damaged(self) -> list[str]:
-        """Return every file that is missing, or is not what the manifest says."""
-        return self._folder.damaged()
+        """Return every file that is missing, or is not what the manifest says, as far as it may be read."""
+        return self._folder.damaged(private=[name for name in (self.manifest.key, self.manifest.pending) if name])
 
     def unchecked_audit(self) -> bytes:
         """Return the audit chain as it lies there, to find where it was changed."""
@@ -173,6 +177,11 @@ class Workspace:
         sweep(self.path, self.manifest.files)
         self._make_current(write_papers(papers, self.manifest, self._folder))
         self._state = state
+
+    def _is_hidden(self, name: str) -> bool:
+        path = self.path / name
+        private = name in (self.manifest.key, self.manifest.pending)
+        return private and not self._writable and path.exists() and not os.access(path, os.R_OK)
 
     def _check_writable(self) -> None:
         if not self._writable:

@@ -97,6 +97,14 @@ def test_where_it_was_found_names_nobody_else(write, places):
     assert places("7") == {("under friend", "id"), ("a text", "id")}
 
 
+@pytest.mark.parametrize("value", [["customer-12"], {"customer-12": 1}, {"note": "as customer-12 said"}])
+def test_who_else_is_there_explains_hits_elsewhere(write, scan, value):
+    write("a.bin", b"\x00\xffcustomer-12\x00")
+    assert not scan("customer-1").clean
+    write("notes", json.dumps(value))
+    assert scan("customer-1").residues == ()
+
+
 class TestOurOwnFiles:
     @pytest.mark.parametrize(
         "name", ["manifest.json", "config.json", "config-0123456789ab.json", "certificates/x.json"]

@@ -17,8 +17,16 @@ PACKERS = {
     "gzip": gzip.compress,
     "bzip2": bz2.compress,
     "xz": lzma.compress,
-    "zstd": lambda content: pa.compress(content, "zstd", asbytes=True),
+    "zstd": lambda content: by_arrow(content, "zstd"),
+    "lz4": lambda content: by_arrow(content, "lz4"),
 }
+
+
+def by_arrow(content: bytes, codec: str) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, codec) as stream:
+        stream.write(content)
+    return sink.getvalue().to_pybytes()
 
 
 def zipped(members: dict[str, bytes]) -> bytes:
@@ -34,6 +42,17 @@ def test_what_is_inside_is_searched_like_any_file(write, places, pack):
     write("x", pack(TABLE))
     assert places("eve") == {("unpacked, column user_id", "id")}
     assert places("zoe") == set()
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_a_piece_of_somebody_else_is_no_hit(write, scan, codec):
+    content = by_arrow(
+        b"".join(b"\x0b\0\0\0" + one for one in (b"abcdefghij2", b"customer-12", b".yyyyyyyyyy")) * 2, codec
+    )
+    assert b"customer-1" in content
+    write("x", content)
+    write("data.csv", "user_id,item\ncustomer-12,1\n")
+    assert scan("customer-1").residues == ()
 
 
 def test_every_member_is_searched_in_any_depth(write, places):

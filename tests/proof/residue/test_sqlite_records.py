@@ -35,6 +35,15 @@ def test_every_row_that_is_stored_is_found_with_its_number(rows, first):
         assert row in found
 
 
+def test_a_long_row_is_found_behind_a_byte_that_could_be_a_part_of_its_length():
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE t (a, b)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", [("x" * 200, "eve"), ("y", -1)])
+        connection.commit()
+        pages = [page for page, _ in database_pages(connection.serialize())]
+    assert [record.number for record in whole_records(pages[1], "utf-8")] == [2, 1]
+
+
 def test_zeros_and_noise_hold_no_records():
     assert list(whole_records(bytes(5000), "utf-8")) == []
     assert list(whole_records(b"", "utf-8")) == []

@@ -96,3 +96,20 @@ def test_a_longer_id_with_other_signs_explains_a_hit(write, scan):
 def test_where_the_other_is_not_known_such_a_hit_counts(write, scan):
     write("log", "served mary.john@corp.com today")
     assert not scan("john@corp.com").clean
+
+
+SENTENCES = {
+    "a note": "please erase customer-000007 by Friday, thanks\n",
+    "a log": "started\nread customer-000007 from the queue\nwent on, with others\n",
+    "Markdown": "# Requests\n\n- customer-000007 (phone)\n- customer-000008\n",
+    "HTML": "<table><tr><td>customer-000007</td></tr></table>\n",
+    "YAML": "erased:\n  - customer-000007\n  - customer-000008\n",
+    "SQL": "INSERT INTO users VALUES ('customer-000007', 3);\n",
+}
+
+
+@pytest.mark.parametrize("text", SENTENCES.values(), ids=SENTENCES)
+def test_a_long_id_is_found_inside_any_line(write, scan, text):
+    write("f.txt", text)
+    assert not scan("customer-000007").clean
+    assert scan("customer-00000").clean

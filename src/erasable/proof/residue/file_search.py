@@ -7,7 +7,7 @@ from typing import Literal
 
 from erasable.proof.residue.evidence import RAW, File
 from erasable.proof.residue.field_names import Role, role_of
-from erasable.proof.residue.packed import ZSTD, unpacked
+from erasable.proof.residue.packed import SHOWING_PIECES, unpacked
 from erasable.proof.residue.parquet_search import search_parquet
 from erasable.proof.residue.sqlite_pages import DATABASE_MAGIC, JOURNAL_MAGIC, WAL_MAGICS
 from erasable.proof.residue.sqlite_search import search_database, search_journal
@@ -79,7 +79,7 @@ def _search_other(file: File, content: bytes, name: str, depth: int) -> Kind:
         for name_part in PurePosixPath(member).parts:
             search_name(opened, name_part)
         search_file(opened, inside, member or PurePosixPath(name).stem, lambda: b"", depth + 1)
-    if not content.startswith(ZSTD):
+    if not content.startswith(SHOWING_PIECES):
         file.search_texts(content, RAW, "bytes")
         file.search_values(file.wanted.personal_rows, content, RAW)
         file.search_values(file.wanted.times, content, RAW)

@@ -1,4 +1,4 @@
-"""Opening packed files in memory: gzip, bzip2, xz, zstd and zip; what is inside is searched like any file."""
+"""Opening packed files in memory: gzip, bzip2, xz, zstd, lz4 and zip; what is inside is searched like any file."""
 
 import bz2
 import io
@@ -14,8 +14,9 @@ from erasable.errors import WorkspaceError
 
 LARGEST = 2**30
 """How many bytes of one packed file are unpacked at most."""
-ZSTD = b"\x28\xb5\x2f\xfd"
-"""How a file begins that shows pieces of what it holds, so that its own bytes say nothing."""
+_BY_ARROW: dict[bytes, Any] = {b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
+SHOWING_PIECES = tuple(_BY_ARROW)
+"""How files begin that show pieces of what they hold, so that their own bytes say nothing."""
 _BLOCK = 2**20
 _GZIP_FORMAT = 31
 _BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, pa.ArrowException)
@@ -39,8 +40,8 @@ def unpacked(content: bytes, name: str) -> Iterator[tuple[str, bytes]]:
     inside = b""
     if unpacker is not None:
         inside = _parts(content, unpacker, name)
-    elif content.startswith(ZSTD):
-        inside = _blocks(pa.CompressedInputStream(pa.BufferReader(content), "zstd"), LARGEST, name)
+    elif content.startswith(SHOWING_PIECES):
+        inside = _blocks(pa.CompressedInputStream(pa.BufferReader(content), _BY_ARROW[content[:4]]), LARGEST, name)
     if inside:
         yield "", inside
 

@@ -62,7 +62,7 @@ class RawSearch:
         which = np.repeat(first, counts) + _counted_up(counts)
         starts = np.repeat(places, counts) + begin - self._shift[which]
         for start, needle in zip(starts.tolist(), self._order[which].tolist(), strict=True):
-            if start >= 0 and content.startswith(self.needles[needle], start):
+            if content.startswith(self.needles[needle], start):
                 yield start, needle
 
 

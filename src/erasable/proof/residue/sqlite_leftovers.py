@@ -138,12 +138,7 @@ def _two_values(content: bytes, codec: str) -> Iterator[tuple[Any, int]]:
 
 
 def _shapes_like(record: Record, shapes: Sequence[Shape]) -> list[Shape]:
-    like = [
-        shape
-        for shape in shapes
-        if len(shape.columns) == len(record.values) and shape.is_index == (record.number is None)
-    ]
-    return like or [unknown_shape(record)]
+    return [shape for shape in shapes if shape.is_like(record)] or [unknown_shape(record)]
 
 
 def _as_table(shape: Shape, rows: Sequence[tuple[Any, ...]], place: str) -> Table:

@@ -18,6 +18,7 @@ _IMPOSSIBLE = 1 << 40
 _LONGEST_HEADER = 127
 _LONGEST_NUMBER = 9
 _FEWEST_COLUMNS = 2
+_SHORTEST_ROW = 4
 
 Integers = NDArray[np.int64]
 
@@ -160,23 +161,28 @@ def _row_starts(content: bytes) -> list[tuple[int, int]]:
     All places are tried at once: the sizes of the values are summed up over the header, and the length of the row must
     stand right before its number.
     """
+    if len(content) < _SHORTEST_ROW:
+        return []
     data = np.frombuffer(content, np.uint8).astype(np.int64)
     starts = np.flatnonzero((data > _FEWEST_COLUMNS) & (data <= _LONGEST_HEADER))
     starts = starts[(starts > 0) & (starts + data[starts] <= len(data))]
     ends = starts + data[starts] - 1
-    numbers, last = _numbers_ending(data), data < 128
-    sizes = np.where(last, _sizes(numbers), 0)
-    summed, counted = np.cumsum(sizes), np.cumsum(last)
+    last = data < 128
+    summed, counted = np.cumsum(np.where(last, _sizes(_numbers_ending(data, 3)), 0)), np.cumsum(last)
     lengths = data[starts] + summed[ends] - summed[starts]
     likely = (counted[ends] - counted[starts] >= _FEWEST_COLUMNS) & last[ends] & (lengths < _IMPOSSIBLE)
-    starts, lengths = starts[likely], lengths[likely]
-    found: list[tuple[int, int]] = []
+    return list(_behind_lengths(data, starts[likely], lengths[likely]))
+
+
+def _behind_lengths(data: Integers, starts: Integers, lengths: Integers) -> Iterator[tuple[int, int]]:
+    """Yield the starts that the length of their row stands before, and how many bytes of a number are between."""
+    # What comes before the length may look like a part of it.
+    endings = [_numbers_ending(data, most) for most in (1, 2, 3)]
     for size in range(_LONGEST_NUMBER + 1):
         fits = (starts > size) & _is_number(data, starts, size)
         before = starts[fits] - size - 1
-        same = (numbers[before] == lengths[fits]) | (data[before] == lengths[fits])
-        found += [(start, size) for start in starts[fits][same].tolist()]
-    return found
+        same = np.any([numbers[before] == lengths[fits] for numbers in endings], axis=0)
+        yield from ((start, size) for start in starts[fits][same].tolist())
 
 
 def _is_number(data: Integers, starts: Integers, size: int) -> NDArray[np.bool_]:
@@ -188,12 +194,14 @@ def _is_number(data: Integers, starts: Integers, size: int) -> NDArray[np.bool_]
     return fits
 
 
-def _numbers_ending(data: Integers) -> Integers:
-    """Return the number of up to three bytes that ends at each byte, as it is if a smaller one would begin there."""
-    one, two = np.roll(data, 1), np.roll(data, 2)
-    one[:1], two[:2] = 0, 0
-    longer = np.where(two >= 128, (two & 127) << 14, 0) + ((one & 127) << 7)
-    return data + np.where(one >= 128, longer, 0)
+def _numbers_ending(data: Integers, most: int) -> Integers:
+    """Return the number that ends at each byte and takes so many bytes at most."""
+    numbers, goes_on = data.copy(), np.ones(len(data), dtype=bool)
+    for step in range(1, most):
+        before = np.concatenate([np.zeros(step, dtype=np.int64), data[:-step]])
+        goes_on &= before >= 128
+        numbers += np.where(goes_on, (before & 127) << 7 * step, 0)
+    return numbers
 
 
 def _sizes(kinds: Integers) -> Integers:

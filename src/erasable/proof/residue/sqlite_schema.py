@@ -27,10 +27,12 @@ class Shape:
     """Whether rows are stored without a number."""
     is_table: bool = False
 
+    def is_like(self, record: Record) -> bool:
+        """Whether a record has as many values, and a number if rows have one."""
+        return len(record.values) == len(self.columns) and self.is_index == (record.number is None)
+
     def fits(self, record: Record) -> bool:
-        """Whether a record holds what the columns hold; in an index a column without a name numbers the row."""
-        if len(record.values) != len(self.columns) or self.is_index != (record.number is None):
-            return False
+        """Whether a record like this holds what the columns hold; in an index one without a name numbers the row."""
         return all(self._allows(place, value) for place, value in enumerate(record.values))
 
     def _allows(self, place: int, value: Any) -> bool:  # noqa: ANN401 - whatever the row holds

@@ -47,7 +47,8 @@ def _note_others(file: File, column: Column, is_user: bool) -> None:
     if not file.wanted.long_ids:
         return
     role = role_of(column.name)
-    file.evidence.note_longer(column.texts(), are_ids=is_user or role is Role.ITEM)
+    # A column without a name may hold sentences, and a sentence is nobody's id, though someone's may stand in it.
+    file.evidence.note_longer(column.texts(), are_ids=role is Role.ITEM or (is_user and column.name is not None))
     if is_user:
         return
     if role is Role.ITEM:

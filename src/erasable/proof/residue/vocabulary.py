@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from erasable.evaluation import PROTOCOLS
 from erasable.store import Manifest
 from erasable.store.layout import AUDIT, CONFIG, FOLDERS, KEY, LOCKS, MANIFEST, NEW_MANIFEST, PENDING
-from erasable.training import Config
+from erasable.training import Config, numeric_environment
 
 
 def words(text: str) -> frozenset[str]:
@@ -26,21 +26,23 @@ def words(text: str) -> frozenset[str]:
 CERTIFICATE_FIELDS = words(
     "about accepted after algorithm at audit before bytes catalogue certificates chain clean cost_ratio data "
     "data_before declared digest does_not_prove environment erasable erased file files filter format hash identical "
-    "compared reason interactions issued items kept key kind kinds number parent place policy position previous "
-    "proves protocol public_key rating_scale received request_id rerun residues result salt scan scanned scope "
-    "searched seconds seed settings signature software stages stages_rerun stages_total state subject threads times "
+    "compared reason interactions issued items kept key kind kinds megabytes number pages parent place policy "
+    "position previous proves protocol public_key rating_scale received request_id rerun residues result salt scan "
+    "scanned scope searched seconds seed settings signature software stages stages_rerun stages_total state "
+    "subject threads times "
     "utility utility_before version what certificate from_scratch"
 )
 """The field names of certificates, of audit records, of pending requests and of what a checkpoint says of itself."""
 
 FREE_FORM = frozenset(
-    {"environment", "software", "kinds", "files", "before", "after", "certificates", "utility_before"}
+    {"environment", "software", "kinds", "files", "before", "after", "certificates", "pages", "utility_before"}
 )
 """Fields of ours that hold names of their own, none of a person: libraries, files, measures, request ids."""
 
 FORMAT_WORDS = (
     "__metadata__ data_offsets parquet-cpp-arrow ARROW:schema key_value sqlite_master sqlite_sequence SQLite format 3 "
-    "signing-key kept-items recall@10 recall@20 all data of one person some interactions of one person"
+    "signing-key kept-items recall@10 recall@20\nall data of one person\nsome interactions of one person\n"
+    "certificate of erasure\nreceipt of erasure\n" + "0" * 64
 )
 _HASH = "[0-9a-f]{12}"
 _OWN_JSON = re.compile(
@@ -77,6 +79,7 @@ class Vocabulary:
             KEY,
             PENDING,
             FORMAT_WORDS,
+            *numeric_environment().values(),
         ]
         return Vocabulary(fields, "\n".join([*words, *sentences]))
 

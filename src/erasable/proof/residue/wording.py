@@ -7,7 +7,7 @@ CONTENTS = (
     "Parquet files: rows, nested values, dictionaries with the values that no row uses, statistics, metadata and names "
     "of columns. Safetensors files: metadata, names of tensors, arrays. JSON and JSON lines: every text and key, JSON "
     "inside texts too. SQLite files: every table, free pages, free blocks, write-ahead logs and rollback journals. "
-    "Delimited text: every cell; other text: its lines. Files packed with gzip, bzip2, xz, zstd or zip were opened."
+    "Delimited text: every cell; other text: its lines. Files packed by gzip, bzip2, xz, zstd, lz4 or zip: opened."
 )
 FIELDS = (
     "Ids were compared as whole values where ids of users can stand: in columns, tensors and JSON fields named like a "
@@ -37,7 +37,8 @@ PERSONAL = (
 )
 TEXTS = "Texts that must be gone, such as names of destroyed checkpoints, were searched like ids of 8 bytes or more."
 RAW_ONLY = "searched as raw bytes alone, in which an id of less than 8 bytes can't be told from other bytes."
-SENTENCES = (NAMES, CONTENTS, FIELDS, ENCODINGS, PAIRS, VALUES, UNKNOWN, PERSONAL, TEXTS, RAW_ONLY)
+LEFT_OUT = "Left out were the requests being carried out, which are destroyed when the certificate is written"
+SENTENCES = (LEFT_OUT, NAMES, CONTENTS, FIELDS, ENCODINGS, PAIRS, VALUES, UNKNOWN, PERSONAL, TEXTS, RAW_ONLY)
 
 
 def searched(wanted: Wanted, raw_only: int, skipped: int) -> tuple[str, ...]:
@@ -57,7 +58,7 @@ def searched(wanted: Wanted, raw_only: int, skipped: int) -> tuple[str, ...]:
     if raw_only:
         said.append(f"{_counted(raw_only, 'file')} of other kinds: {RAW_ONLY}")
     if skipped:
-        said.append(f"Left out on purpose: {_counted(skipped, 'file')}.")
+        said.append(f"{LEFT_OUT}: {_counted(skipped, 'file')}.")
     return tuple(said)
 
 
