@@ -90,7 +90,10 @@ class TestReplay:
             "stages_replayed": 2,
             "recorded": True,
         }
-        said = "a replay of 2 of 3 stages, from the checkpoint before, on the data that is left gives the same bytes"
+        said = (
+            "the certificate agrees; a replay of 2 of 3 stages, from the checkpoint before, on the data that is left "
+            "gives the same bytes"
+        )
         assert result.json["reason"] == said
         (audit,) = issued.shop.glob("audit-*")
         record = records_of(audit.read_bytes())[-1]
@@ -105,7 +108,10 @@ class TestReplay:
     def test_from_scratch_all_are(self, run, issued):
         result = run("verify", issued.shop, "--certificate", issued.certificate, "--from-scratch", "--json")
         assert (result.code, result.json["compared"], result.json["stages_replayed"]) == (0, 30, 3)
-        assert result.json["reason"] == "a replay from scratch on the data that is left gives the same bytes"
+        assert (
+            result.json["reason"]
+            == "the certificate agrees; a replay from scratch on the data that is left gives the same bytes"
+        )
 
     @pytest.mark.parametrize("position", [0, 2])
     def test_it_depends_on_where_the_person_stood(self, run, shop, tmp_path, position):

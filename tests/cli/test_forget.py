@@ -54,7 +54,8 @@ class TestWhatIsSaid:
 
     def test_words_say_the_same(self, run, shop):
         user = users_at(shop, 1)[0]
-        first, second, third, fourth = run("forget", shop, "--user", user).out.splitlines()
+        first, searched, second, third, fourth = run("forget", shop, "--user", user).out.splitlines()
+        assert searched == "every file of the workspace was searched: nothing of what was erased is left"
         assert first.startswith("erased what 1 person asked for: trained 2 of 3 stages again, ")
         assert "% of the work of the whole chain (" in first
         certificate = Path(second.removeprefix("certificate: "))

@@ -138,3 +138,9 @@ def test_a_file_that_can_not_be_read_is_refused(write, scan, content):
     write("data/x.parquet", content)
     with pytest.raises(WorkspaceError, match=r"data/x.parquet begins like a Parquet file .* remove it, or restore it"):
         scan("7")
+
+
+def test_an_id_with_blanks_around_it_is_somebody_else_s(parquet, scan):
+    parquet({"user_id": [" ann", "ann ", "bob"], "item_id": ["x", "y", "z"]}, row_group_size=1)
+    assert scan("ann").residues == ()
+    assert not scan("ann ").clean

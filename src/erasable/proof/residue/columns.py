@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from erasable.data.column_values import is_number
 from erasable.data.ids import ArrowColumn
 
 Floats = NDArray[np.float64]
@@ -236,13 +237,9 @@ def _viewless_type(kind: ArrowColumn) -> ArrowColumn:
     return pa.large_binary() if pa.types.is_binary_view(kind) else kind
 
 
-def _is_number(value: Any) -> bool:  # noqa: ANN401 - whatever a file holds
+def _is_number(value: object) -> bool:
     if isinstance(value, str):
-        try:
-            float(value)
-        except ValueError:
-            return False
-        return True
+        return is_number(value)
     return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from erasable.errors import WorkspaceError
-from erasable.proof.residue.columns import ArrayColumn, Column, ListColumn, flattened
+from erasable.proof.residue.columns import ArrayColumn, Column, flattened
 from erasable.proof.residue.document_search import Document
 from erasable.proof.residue.evidence import RAW, File
 from erasable.proof.residue.json_values import nested_json
@@ -73,7 +73,8 @@ def _statistics(file: Any, name: str) -> Iterator[Table]:  # noqa: ANN401 - Arro
             chunk = group.column(place)
             known = chunk.statistics if chunk.is_stats_set else None
             values = [known.min, known.max] if known is not None and known.has_min_max else []
-            columns.append(ListColumn(*_leaf(chunk.path_in_schema, values)))
+            # As an array: unlike the cells of a text file, its values are not rid of the blanks around them.
+            columns.append(ArrayColumn(*_leaf(chunk.path_in_schema, pa.array(values))))
         yield Table(f"row group {number}", name, columns, part="statistics of")
 
 
