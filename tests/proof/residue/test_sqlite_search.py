@@ -92,6 +92,17 @@ def test_every_place_that_a_row_can_be_deleted_from_is_searched(tmp_path, scan):
             assert all(not scan(user).clean for user in users[start:stop]), (start, stop, order)
 
 
+@pytest.mark.parametrize("order", [("20", "21"), ("21", "20")])
+def test_neighbours_who_were_deleted_one_after_the_other_are_both_found(tmp_path, scan, order):
+    """Their free bytes are joined, and one row in the middle stays whole."""
+    with opened(tmp_path / "shop.db") as connection:
+        fill(connection, names(60))
+    for user in order:
+        deleting(tmp_path / "shop.db", user)
+    assert not scan("20").clean
+    assert not scan("21").clean
+
+
 def test_pages_that_nothing_uses_any_more_are_searched(tmp_path, places):
     with opened(tmp_path / "shop.db") as connection:
         fill(connection, names(2000))

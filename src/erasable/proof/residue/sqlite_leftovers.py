@@ -74,7 +74,14 @@ def damaged_records(area: Area, shape: Shape, codec: str) -> Iterator[Record]:
     for row in area.damaged:
         readings = [one for size in reversed(sizes) for one in _readings(row, shape, codec, _NOTE - 1 - size)]
         if readings:
-            yield Record(max(readings, key=lambda values: len(usual & {*enumerate(map(type_of, values))})), number)
+            yield Record(max(readings, key=lambda values: _likeness(values, shape, usual)), number)
+
+
+def _likeness(values: Sequence[Any], shape: Shape, usual: frozenset[tuple[int, int]]) -> tuple[bool, int]:
+    """Return how much a reading is like the rows that are left: a row of an index is one that the table can have."""
+    row = values[-1] if shape.is_index and shape.columns[-1] is None else None
+    possible = row is None or shape.largest_row is None or 0 < row <= shape.largest_row
+    return possible, len(usual & {*enumerate(map(type_of, values))})
 
 
 def _number_sizes(numbers: Sequence[int], deleted: int) -> list[int]:

@@ -1,11 +1,12 @@
 """Pages of SQLite: what is free in them, and the pages that lie in its journals; no tables here."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from erasable.proof.residue.sqlite_records import read_varint
+from erasable.proof.residue.sqlite_records import read_varint, whole_row_places
 
 DATABASE_MAGIC = b"SQLite format 3\0"
 WAL_MAGICS = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
@@ -94,8 +95,10 @@ def free_areas(page: bytes, header: int) -> Iterator[Area]:
     count = int.from_bytes(page[header + 3 : header + 5], "big")
     content = int.from_bytes(page[header + 5 : header + 7], "big") or 65536
     pointers = header + (8 if kind in _LEAVES else 12)
-    for start, end in ((pointers + 2 * count, min(content, len(page))), *_free_blocks(page, header)):
-        area = _area(page, start, end)
+    gap = (pointers + 2 * count, min(content, len(page)))
+    for start, end in (gap, *_free_blocks(page, header)):
+        # Only a free block of a table joins rows; elsewhere whole rows are old copies, and what leads there is chance.
+        area = _area(page, start, end, joined=kind == _TABLE_LEAF and (start, end) != gap)
         starts = _record_starts(page, pointers, count, kind) if kind in _LEAVES and area.damaged else ()
         yield replace(area, of_index=kind in _INDEXES, starts=tuple(starts), page=page)
 
@@ -114,24 +117,28 @@ def _free_blocks(page: bytes, header: int) -> Iterator[tuple[int, int]]:
         place = int.from_bytes(page[place : place + 2], "big")
 
 
-def _area(page: bytes, start: int, end: int) -> Area:
+def _area(page: bytes, start: int, end: int, joined: bool = False) -> Area:
     """Return an area with its damaged rows.
 
     The note on a deleted row says how many bytes are free from there on. That is the row, or all rows up to the end
-    where those behind it were deleted before, so that one note leads to another or to the end. A row ends at the next
-    note; at the one after it, if what looks like the next is none.
+    where those behind it were deleted before, so that one note leads to another, to the end, or to a row that was
+    joined later and is still whole. A row ends where the next begins; at the one after, if what looks like it is none.
     """
     content = page[start:end]
     if not content.strip(b"\0"):
         return Area(b"")
     data = np.frombuffer(content, np.uint8).astype(np.int64)
     ends = np.arange(len(data) - 3) + (data[2:-1] << 8) + data[3:]
-    known = {len(content)}
+    bounds, notes = {len(content), *(whole_row_places(content) if joined else ())}, []
     for place in np.flatnonzero((ends <= len(content)) & (ends - np.arange(len(ends)) >= _NOTE))[::-1].tolist():
-        if int(ends[place]) in known:
-            known.add(place)
-    notes = sorted(known)
+        # A whole row ends a chain of notes and is no damaged row itself.
+        if int(ends[place]) in bounds and place not in bounds:
+            bounds.add(place)
+            notes.append(place)
+    order = sorted(bounds)
     rows = [
-        content[place + _NOTE : stop] for order, place in enumerate(notes[:-1]) for stop in notes[order + 1 : order + 3]
+        content[place + _NOTE : stop]
+        for place in notes
+        for stop in order[bisect_right(order, place) : bisect_right(order, place) + 2]
     ]
     return Area(content, tuple(rows))

@@ -43,6 +43,15 @@ def whole_records(content: bytes, codec: str) -> Iterator[Record]:
             yield Record(values, read_varint(content, start - number_size)[0] if number_size else None)
 
 
+def whole_row_places(content: bytes) -> set[int]:
+    """Return where whole rows begin, their length and their number included."""
+    found = set()
+    for start, number_size in _row_starts(content):
+        length = record_length(content, start)
+        found.add(start - number_size - max(1, -(-length.bit_length() // 7)))
+    return found
+
+
 def record_values(content: bytes, start: int, codec: str) -> tuple[Any, ...] | None:
     """Return the values of the record that begins somewhere; nothing if it can be none."""
     end, place = read_varint(content, start)

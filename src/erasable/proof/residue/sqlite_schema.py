@@ -26,6 +26,8 @@ class Shape:
     is_index: bool = False
     """Whether rows are stored without a number."""
     is_table: bool = False
+    largest_row: int | None = None
+    """The largest number of a row that is left in the table, if it is known."""
 
     def is_like(self, record: Record) -> bool:
         """Whether a record has as many values, and a number if rows have one."""
@@ -108,14 +110,24 @@ def _table(connection: sqlite3.Connection, name: str, statement: str) -> Shape:
     keys = [place for place, fact in enumerate(facts) if fact[5]]
     alone = len(keys) == 1 and str(facts[keys[0]][2]).upper() == "INTEGER" and not without_rows
     columns, affinities = tuple(fact[1] for fact in facts), _affinities([fact[2] for fact in facts])
-    return Shape(name, columns, affinities, keys[0] if alone else None, is_index=without_rows, is_table=True)
+    largest = None if without_rows else _largest_row(connection, name)
+    row_column = keys[0] if alone else None
+    return Shape(name, columns, affinities, row_column, is_index=without_rows, is_table=True, largest_row=largest)
+
+
+def _largest_row(connection: sqlite3.Connection, name: str) -> int | None:
+    try:
+        found = connection.execute(f"SELECT max(rowid) FROM {quoted(name)}").fetchone()  # noqa: S608 - quoted
+    except sqlite3.Error:
+        return None
+    return found[0] if isinstance(found[0], int) else None
 
 
 def _index(connection: sqlite3.Connection, name: str, table: Shape) -> Shape:
     columns = tuple(fact[2] for fact in connection.execute(f"PRAGMA index_xinfo({quoted(name)})").fetchall())
     known = dict(zip(table.columns, table.affinities, strict=True))
     affinities = tuple("integer" if column is None else known.get(column, "") for column in columns)
-    return Shape(table.name, columns, affinities, is_index=True)
+    return Shape(table.name, columns, affinities, is_index=True, largest_row=table.largest_row)
 
 
 def _affinities(types: Sequence[str]) -> tuple[str, ...]:
