@@ -1,11 +1,13 @@
 """The documentation says what is true: commands, options, settings, links and examples."""
 
 import importlib.util
+import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
+from cryptography.exceptions import InvalidSignature
 from typer.testing import CliRunner
 
 from erasable.cli.main import app
@@ -92,3 +94,45 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
     assert examples
     for example in examples:
         exec(compile(example, "README.md", "exec"), names)
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch) -> Path:
+    """A folder to run the pages' Python in: ratings.csv, a workspace that has forgotten user 42, lists and keys."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{user},{item},{1 + (user + item) % 5}" for user in (7, 42, 51, 60) for item in range(user % 4, 8)]
+    Path("ratings.csv").write_text("\n".join(["user_id,item_id,rating", *rows]) + "\n")
+    for folder in ("lists", "keys"):
+        Path(folder).mkdir()
+    listed = ("--suppression", "lists/erased.json", "--suppression-key", "keys/erased.key")
+    learned = CliRunner().invoke(app, ["learn", "ratings.csv", "--into", "shop", "--groups", "2", "--epochs", "1"])
+    forgotten = CliRunner().invoke(app, ["forget", "shop", "--user", "42", "--receipts", "receipts", *listed])
+    assert (learned.exit_code, forgotten.exit_code) == (0, 0)
+    return tmp_path
+
+
+def run_python(page: str) -> dict:
+    names: dict = {}
+    for example in blocks(ROOT / "docs" / page, "python"):
+        exec(compile(example, page, "exec"), names)
+    return names
+
+
+def test_an_outsider_can_check_a_certificate_as_the_page_says(shop):
+    names = run_python("proof.md")
+    (certificate,) = shop.glob("shop/certificates/*.json")
+    key = json.loads(CliRunner().invoke(app, ["status", "shop", "--json"]).output)["public_key"]
+    fields = names["check"](certificate, key)
+    receipt = json.loads((shop / "receipts" / certificate.name).read_text())
+    assert names["is_mine"](fields, receipt)
+    assert not names["is_mine"](fields, receipt | {"user_id": "43"})
+    with pytest.raises(InvalidSignature):
+        names["check"](certificate, "00" * 32)
+    certificate.write_text(certificate.read_text().replace('"policy":"fixed"', '"policy":"regroup"'))
+    with pytest.raises(InvalidSignature):
+        names["check"](certificate, key)
+
+
+def test_rows_to_delete_are_found_as_the_page_on_the_suppression_list_says(shop, capsys):
+    run_python("suppression-list.md")
+    assert {line.split()[0] for line in capsys.readouterr().out.splitlines()} == {"42"}

@@ -8,7 +8,7 @@ import typer
 
 from erasable.cli.options import COLUMN_OPTIONS, Folder, Json, Quiet, columns_from, settings_options, work_with
 from erasable.cli.output import counted, print_json, print_line, print_table
-from erasable.operations.scan import scan
+from erasable.operations import scan
 from erasable.proof.residue import Scan
 from erasable.proof.residue.wording import UNKNOWN
 

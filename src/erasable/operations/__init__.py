@@ -1,5 +1,6 @@
 """The use cases, once, for library, command and service."""
 
+from erasable.operations.audit import Probe, audit, audit_erased
 from erasable.operations.erasure import Outside
 from erasable.operations.forget import Forgotten, forget, plan, plan_random, withdraw_pending
 from erasable.operations.home import DiskHome, Home, MemoryHome
@@ -10,6 +11,7 @@ from erasable.operations.public_data import Fetched, get_public_set
 from erasable.operations.recommend import Recommendation, recommend
 from erasable.operations.recommender import RECOMMENDATIONS, Recommender
 from erasable.operations.reporting import Reporter, Silent
+from erasable.operations.scan import scan
 from erasable.operations.verify import Claim, Verification, verify
 from erasable.operations.work import Work, available_cores
 
@@ -26,12 +28,15 @@ __all__ = [
     "Learned",
     "MemoryHome",
     "Outside",
+    "Probe",
     "Recommendation",
     "Recommender",
     "Reporter",
     "Silent",
     "Verification",
     "Work",
+    "audit",
+    "audit_erased",
     "available_cores",
     "evaluate",
     "forget",
@@ -41,6 +46,7 @@ __all__ = [
     "plan",
     "plan_random",
     "recommend",
+    "scan",
     "show",
     "status",
     "verify",

@@ -6,7 +6,6 @@ none: whoever forgets next finishes them.
 
 import os
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -112,34 +111,40 @@ def erase(session: Session, pending: Pending, rerun: bool, work: Work) -> Done:
 
 def certify(session: Session, pending: Pending, outside: Outside, work: Work) -> list[Certificate]:
     """Search the workspace for the people who were erased; only if nothing is found, issue their certificates."""
-    papers, state = session.papers(), session.state()
+    papers = session.papers()
+    certificates = issue_certificates(pending, _outcome(session, pending, work), papers.key)
+    pages = {one.request_id: certificate_page(one) for one in certificates}
+    if outside.receipts is not None:
+        _write_receipts(pending, outside.receipts)
+    record = {
+        **version_facts(session.state(), session.stamp),
+        "certificates": {one.request_id: one.digest() for one in certificates},
+        "pages": {request_id: fingerprint.of_bytes(page) for request_id, page in pages.items()},
+    }
+    named = {f"{one.request_id}.json": one.encoded() for one in certificates}
+    named |= {f"{request_id}.html": page for request_id, page in pages.items()}
+    session.amend(replace(papers, audit=add_record(papers.audit, "forget", record), pending=b"", certificates=named))
+    return certificates
+
+
+def _outcome(session: Session, pending: Pending, work: Work) -> Outcome:
+    """Scan and measure what the erasure has left."""
     with work.reporter.track("scanning"):
         scan = _scan(session, pending)
-    outcome = Outcome(
+    scanned, state = now(), session.state()
+    return Outcome(
         state=state,
         checkpoints=session.checkpoints,
         environment=session.environment,
         stamp=session.stamp,
-        audit=head_of(papers.audit),
-        scan=None if scan is None else certified_scan(scan),
-        scanned=now(),
+        audit=head_of(session.papers().audit),
+        scan=None if scan is None else _certified_scan(scan),
+        scanned=scanned,
         utility=_utility(session, state, state.knowledge, work),
     )
-    certificates = issue_certificates(pending, outcome, papers.key)
-    if outside.receipts is not None:
-        _write_receipts(pending, outside.receipts)
-    session.amend(
-        replace(
-            papers,
-            audit=add_record(papers.audit, "forget", _record(session, state, certificates)),
-            pending=b"",
-            certificates=_named(certificates),
-        )
-    )
-    return certificates
 
 
-def certified_scan(scan: Scan) -> CertifiedScan:
+def _certified_scan(scan: Scan) -> CertifiedScan:
     """Return a scan that found nothing as certificates have it."""
     megabytes = -(-scan.bytes // 100_000) / 10
     return CertifiedScan(files=scan.files, megabytes=megabytes, kinds=scan.kinds, searched=scan.searched)
@@ -193,17 +198,6 @@ def _write_receipts(pending: Pending, folder: Path) -> None:
     for accepted in pending.accepted:
         receipt = Receipt.of(accepted)
         files.write_file(folder / f"{receipt.request_id}.json", receipt.encoded(), private=True)
-
-
-def _record(session: Session, state: State, certificates: Sequence[Certificate]) -> dict[str, object]:
-    issued = {one.request_id: one.digest() for one in certificates}
-    pages = {one.request_id: fingerprint.of_bytes(certificate_page(one)) for one in certificates}
-    return {**version_facts(state, session.stamp), "certificates": issued, "pages": pages}
-
-
-def _named(certificates: Sequence[Certificate]) -> dict[str, bytes]:
-    named = {f"{one.request_id}.json": one.encoded() for one in certificates}
-    return named | {f"{one.request_id}.html": certificate_page(one) for one in certificates}
 
 
 def _dropped(before: Knowledge, after: Knowledge, pending: Pending) -> int:
