@@ -21,6 +21,7 @@ def test_its_methods():
         "forget",
         "groups",
         "load",
+        "learn_more",
         "plan",
         "recommend",
         "save",

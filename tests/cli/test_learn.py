@@ -170,15 +170,19 @@ class TestRefusedInput:
     @pytest.mark.parametrize(
         ("options", "said"),
         [
-            (("--model", "ease"), "the model ease is not there yet"),
-            (("--model", "als"), "the model als is not there yet"),
-            (("--rows", "solved"), "--rows is not there yet"),
-            (("--anchors", "0.1"), "--anchors is not there yet"),
-            (("--anchors", "0"), "--anchors is not there yet"),
-            (("--more",), "--more is not there yet"),
+            (("--model", "ease", "--strategy", "laser"), "leave out --strategy laser, or choose --model nmf"),
+            (("--model", "als", "--strategy", "sisa"), "leave out --strategy sisa, or choose --model nmf"),
+            (("--model", "als", "--rows", "stage"), "leave out --rows stage"),
+            (("--rows", "solved", "--strategy", "sisa"), "leave out --rows or --strategy"),
+            (("--anchors", "0"), "--anchors"),
+            (("--anchors", "0.5", "--rows", "stage"), "leave out --rows stage"),
+            (("--risk-threshold", "0.5"), "--risk-column and --risk-threshold need each other"),
+            (("--risk-column", "rating"), "--risk-column and --risk-threshold need each other"),
+            (("--risk-threshold", "0.5", "--policy", "regroup"), "leave out --policy regroup"),
+            (("--risk-threshold", "0.5", "--strategy", "retrain"), "give --anchors, or --strategy laser"),
         ],
     )
-    def test_what_is_not_there_yet_is_wrong_use_and_nothing_is_left(self, learn, tmp_path, options, said):
+    def test_what_does_not_go_together_is_wrong_use_and_nothing_is_left(self, learn, tmp_path, options, said):
         result = learn(FINE, "--groups", 2, *options)
         assert (result.code, result.out) == (2, "")
         assert said in result.err
@@ -257,7 +261,11 @@ class TestConfigFile:
             ("c.toml", "groups 2", "c.toml: neither TOML nor JSON"),
             ("c.json", "{", "c.json: neither TOML nor JSON"),
             ("c.json", "[1]", "c.json: holds no settings"),
-            ("c.toml", "colour = 2", "c.toml: there is no setting 'colour': the settings are aggregate, batch"),
+            (
+                "c.toml",
+                "colour = 2",
+                "c.toml: there is no setting 'colour': the settings are aggregate, anchors, batch",
+            ),
             ("c.toml", "[learn]\ngroups = 2", "c.toml: there is no setting 'learn'"),
             ("c.toml", 'groups = "many"', "wrong setting --groups: Input should be a valid integer"),
             ("c.toml", "groups = 0", "wrong setting --groups: Input should be greater than or equal to 1"),
@@ -417,3 +425,59 @@ class TestSuppressed:
         assert said in result.err
         assert result.err.count("\n") == 1
         assert not (tmp_path / "shop").exists()
+
+
+class TestMore:
+    def more(self, run, shop, text, *options):
+        (shop.parent / "more.csv").write_text(text)
+        return run("learn", "--more", shop.parent / "more.csv", "--into", shop, *options)
+
+    def test_it_says_what_came_and_what_is_known_now(self, run, shop):
+        result = self.more(run, shop, "user_id,item_id,rating\nzoe,a,5\nann,new,4\n")
+        first, second = result.out.splitlines()
+        assert first.startswith("learned 1 more user, 1 more item and 2 more interactions: trained ")
+        assert second == f"{shop} now knows 9 users, 7 items and 29 interactions"
+
+    def test_json_says_the_same(self, run, shop):
+        found = self.more(run, shop, "user_id,item_id,rating\nzoe,a,5\n", "--json").json
+        assert (found["users"], found["users_added"], found["stages_rerun"], found["stages_total"]) == (9, 1, 1, 4)
+
+    def test_the_newcomer_is_served_and_can_be_forgotten(self, run, shop):
+        self.more(run, shop, "user_id,item_id,rating\nzoe,a,5\n")
+        assert run("recommend", shop, "--user", "zoe").code == 0
+        assert run("forget", shop, "--user", "zoe").code == 0
+        assert run("verify", shop).code == 0
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (("--groups", 2), "--more keeps the settings of the workspace: leave out --groups"),
+            (("--preset", "paper"), "--more keeps the settings of the workspace: leave out --preset"),
+            (("--config", "c.toml"), "--more keeps the settings of the workspace: leave out --config"),
+            (("--groups-from", "x"), "leave out --groups-from"),
+        ],
+    )
+    def test_what_was_decided_stays(self, run, shop, options, said):
+        result = self.more(run, shop, "user_id,item_id,rating\nzoe,a,5\n", *options)
+        assert (result.code, result.out) == (2, "")
+        assert said in result.err
+
+    def test_without_a_workspace_it_says_so(self, run, tmp_path):
+        (tmp_path / "more.csv").write_text("user_id,item_id,rating\nzoe,a,5\n")
+        result = run("learn", "--more", tmp_path / "more.csv", "--into", tmp_path / "nothing")
+        assert (result.code, result.out) == (1, "")
+        assert "nothing" in result.err
+
+
+def test_the_papers_way_is_one_flag_away(learn, tmp_path):
+    assert learn(FINE, "--preset", "paper", "--groups", 2).code == 0
+    with Workspace.reading(tmp_path / "shop") as workspace:
+        config = workspace.state().knowledge.config
+    paper = ("nmf", "laser", "cbkm", "easy", "stage", 2)
+    assert (config.model, config.strategy, config.grouping, config.order, config.rows, config.groups) == paper
+
+
+def test_who_is_likely_to_go_is_put_behind_the_others(learn, tmp_path):
+    text = "user_id,item_id,rating,churn\nann,a,1,0.9\nann,b,2,0.9\nbob,a,5,0.1\ncat,c,3,0.2\n"
+    assert learn(text, "--groups", 2, "--risk-column", "churn", "--risk-threshold", "0.8").code == 0
+    assert positions(tmp_path / "shop")[2] == ["ann"]

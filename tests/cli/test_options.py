@@ -40,6 +40,15 @@ VALUES = {
     "min_interactions": ("2", 2),
     "rating_scale": ("0 6", (0.0, 6.0)),
 }
+# These do not go with the others.
+OTHER_VALUES = {
+    "rows": ("solved", "solved"),
+    "anchors": ("0.5", 0.5),
+    "risk_threshold": ("0.7", 0.7),
+    "row_epochs": ("2", 2),
+    "factors": ("5", 5),
+    "regularisation": ("3", 3.0),
+}
 
 
 class Toy(BaseModel):
@@ -56,14 +65,27 @@ def test_every_setting_and_every_column_is_an_option_of_learn(run):
     options = set(re.findall(r"--[a-z-]+", text))
     names = [*Config.model_fields, *(f"{name}_column" for name in ColumnNames.model_fields)]
     assert {"--" + name.replace("_", "-") for name in names} <= options
-    assert set(VALUES) == set(Config.model_fields)
+    assert {*VALUES, *OTHER_VALUES} == set(Config.model_fields)
 
 
 def test_the_value_of_every_option_arrives(run, ratings_file, tmp_path):
     words = [word for name, (given, _) in VALUES.items() for word in ("--" + name.replace("_", "-"), *given.split())]
     assert run("learn", ratings_file, "--into", tmp_path / "shop", *words).code == 0
-    with Workspace.reading(tmp_path / "shop") as workspace:
-        assert workspace.state().knowledge.config.model_dump() == {name: value for name, (_, value) in VALUES.items()}
+    assert settings_in(tmp_path / "shop", VALUES) == {name: value for name, (_, value) in VALUES.items()}
+
+
+def test_the_value_of_every_other_option_arrives(run, tmp_path):
+    (tmp_path / "t.csv").write_text("user,item,rating,risk\nann,a,2,0.9\nann,b,1,0.9\nbob,b,3,0.1\ncy,a,3,0.6\n")
+    words = [word for name, (given, _) in OTHER_VALUES.items() for word in ("--" + name.replace("_", "-"), given)]
+    options = ("--risk-column", "risk", "--model", "nmf", "--groups", 2, *words)
+    assert run("learn", tmp_path / "t.csv", "--into", tmp_path / "shop", *options).code == 0
+    assert settings_in(tmp_path / "shop", OTHER_VALUES) == {name: value for name, (_, value) in OTHER_VALUES.items()}
+
+
+def settings_in(folder, names):
+    with Workspace.reading(folder) as workspace:
+        found = workspace.state().knowledge.config.model_dump()
+    return {name: found[name] for name in names}
 
 
 def test_the_value_of_every_column_arrives(run, tmp_path):
@@ -120,7 +142,7 @@ def test_a_wrong_value_is_said_in_terms_of_its_option():
 
 def test_columns_lose_their_ending():
     assert columns_from({"user_column": "who"}) == ColumnNames(user="who")
-    assert set(COLUMN_OPTIONS) == {"user_column", "item_column", "rating_column", "time_column"}
+    assert set(COLUMN_OPTIONS) == {"user_column", "item_column", "rating_column", "time_column", "risk_column"}
     assert set(CONFIG_OPTIONS) == set(Config.model_fields)
 
 

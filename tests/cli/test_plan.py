@@ -56,7 +56,9 @@ def test_requests_together_cost_what_the_earliest_group_costs(run, learned, tmp_
 
 def test_users_may_be_chosen_at_random_and_the_choice_repeats(run, learned):
     first, second = (run("plan", learned, "--random", 2, "--json").json for _ in range(2))
-    assert first == second
+    same = ("stages_rerun", "stages_total", "chain_ratio", "cost_ratio")
+    assert [first[name] for name in same] == [second[name] for name in same]
+    assert first["one_by_one"]["cost_ratio"] == second["one_by_one"]["cost_ratio"]
     assert run("plan", learned, "--random", 8, "--json").json["stages_rerun"] == 3
 
 
@@ -84,3 +86,16 @@ def test_what_can_not_be_planned_is_refused(run, learned, options, code, said):
     result = run("plan", learned, *options, "--json")
     assert (result.code, result.out) == (code, "")
     assert said in result.err
+
+
+def test_several_people_are_also_planned_one_by_one(run, learned):
+    found = run("plan", learned, "--random", 3, "--json").json
+    apart = found["one_by_one"]
+    assert apart["requests"] == 3
+    assert apart["cost_ratio"] >= found["cost_ratio"]
+    assert apart["seconds_estimated"] > found["seconds_estimated"]
+    assert "one after the other, 3 requests would take about" in run("plan", learned, "--random", 3).out
+
+
+def test_one_person_is_not(run, learned):
+    assert run("plan", learned, "--user", "ann", "--json").json["one_by_one"] is None

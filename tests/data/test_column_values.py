@@ -5,7 +5,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from erasable.data.column_values import ValueRefused, id_values, is_finite_rating, rating_values, time_values
+from erasable.data.column_values import (
+    ValueRefused,
+    id_values,
+    is_finite_number,
+    is_finite_rating,
+    rating_values,
+    risk_values,
+    time_values,
+)
 
 
 def column(values, kind=None):
@@ -50,6 +58,23 @@ def test_a_bad_rating_is_refused_with_its_row(bad):
     with pytest.raises(ValueRefused, match="the rating is") as refused:
         rating_values(column([1.0, bad]))
     assert refused.value.row == 1
+
+
+def test_risks_are_read_in_double_precision():
+    assert risk_values(column([0.1, 1e39])).tolist() == [0.1, 1e39]
+    assert risk_values(column([2**60 + 1, -1])).tolist() == [2.0**60, -1]
+
+
+@pytest.mark.parametrize("bad", [None, float("nan"), float("inf"), float("-inf")])
+def test_a_bad_risk_is_refused_with_its_row(bad):
+    with pytest.raises(ValueRefused, match=r"the risk is (missing|not a finite number): .*drop the row") as refused:
+        risk_values(column([1.0, bad]))
+    assert refused.value.row == 1
+
+
+def test_text_is_no_risk():
+    with pytest.raises(ValueRefused, match="the risk column holds string: turn the risks into numbers first"):
+        risk_values(column(["0.4"]))
 
 
 def test_text_is_no_rating():
@@ -97,3 +122,8 @@ def test_other_types_and_infinity_are_no_times():
 )
 def test_written_ratings_are_finite_numbers(text, finite):
     assert is_finite_rating(text) is finite
+
+
+@pytest.mark.parametrize(("text", "finite"), [("1e39", True), ("1e400", False), ("nan", False), ("", False)])
+def test_written_numbers_are_finite_in_double_precision(text, finite):
+    assert is_finite_number(text) is finite

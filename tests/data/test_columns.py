@@ -52,6 +52,29 @@ def test_without_a_header_the_usual_places_count():
     assert locate_by_number(4, ColumnNames(user="3", item="1"), "f") == ColumnPositions(2, 0, None, 3)
 
 
+def test_a_risk_is_found_only_when_it_is_named():
+    names = ["user", "item", "risk", "rating"]
+    assert locate_by_name(names, ColumnNames(), "f") == ColumnPositions(0, 1, 3)
+    assert locate_by_name(names, ColumnNames(risk="risk"), "f") == ColumnPositions(0, 1, 3, risk=2)
+    assert not looks_like_header(["risk", "x"], ColumnNames())
+    assert looks_like_header(["risk", "x"], ColumnNames(risk="risk"))
+    with pytest.raises(DataRefused, match=r"'danger'.*user, item, risk, rating.*--risk-column"):
+        locate_by_name(names, ColumnNames(risk="danger"), "f")
+
+
+def test_a_column_named_as_the_risk_is_nothing_else():
+    assert locate_by_name(["user", "item", "score"], ColumnNames(risk="score"), "f") == ColumnPositions(0, 1, risk=2)
+    with pytest.raises(WrongUse, match="twice"):
+        locate_by_name(["user", "item", "score"], ColumnNames(rating="score", risk="score"), "f")
+
+
+def test_without_a_header_a_risk_shifts_no_other_column():
+    assert locate_by_number(5, ColumnNames(risk="5"), "f") == ColumnPositions(0, 1, 2, 3, 4)
+    assert locate_by_number(5, ColumnNames(risk="3"), "f") == ColumnPositions(0, 1, None, 3, 2)
+    with pytest.raises(DataRefused, match="--risk-column as a number from 1 to 3"):
+        locate_by_number(3, ColumnNames(risk="4"), "f")
+
+
 @pytest.mark.parametrize("name", ["0", "5", "name", "-1", "²"])
 def test_a_number_that_is_not_there_is_refused(name):
     with pytest.raises(DataRefused, match="--item-column as a number from 1 to 4"):

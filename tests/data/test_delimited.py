@@ -102,6 +102,23 @@ def test_columns_are_named_or_counted(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "risk", "recognised"),
+    [
+        ("f.csv", "user,item,rating,p\na,x,3,.1\nb,x,4,2\n", "p", "with a header; user, item, rating, p"),
+        ("f.csv", "p;item;rating;user\n.1;x;3;a\n2;x;4;b\n", "1", "with a header; user, item, rating, p"),
+        ("f.tsv", "a\tx\t3\t.1\nb\tx\t4\t2\n", "4", "columns 1, 2, 3, 4 are user, item, rating, risk"),
+        ("f.dat", "a::x::3::9::.1\nb::x::4::9::2\n", "5", "columns 1, 2, 3, 4, 5 are user, item, rating, time, risk"),
+        ("f.inter", "user_id:token\titem_id:token\trating:float\tp:float\na\tx\t3\t.1\nb\tx\t4\t2\n", "p", "p:float"),
+    ],
+)
+def test_a_risk_is_read_from_each_format(tmp_path, name, content, risk, recognised):
+    result = read(tmp_path, content, name, risk=risk)
+    assert rows(result) == BOTH
+    assert result.risk == {"a": 0.1, "b": 2}
+    assert result.notes[0].endswith(recognised)
+
+
+@pytest.mark.parametrize(
     ("content", "reason"),
     [
         (b"", "is empty"),

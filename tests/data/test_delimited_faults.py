@@ -1,13 +1,13 @@
 import pytest
 
-from erasable.data import read_interactions
+from erasable.data import ColumnNames, read_interactions
 from erasable.errors import DataRefused
 
 
-def read(tmp_path, content):
+def read(tmp_path, content, **columns):
     path = tmp_path / "ratings.csv"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return read_interactions(path)
+    return read_interactions(path, ColumnNames(**columns))
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,15 @@ def test_a_bad_line_is_refused_by_its_number(tmp_path, content, line, reason):
     with pytest.raises(DataRefused, match=rf"ratings\.csv, line {line}: .*{reason}") as refused:
         read(tmp_path, content)
     assert refused.value.__cause__ is refused.value.__context__ is None
+
+
+@pytest.mark.parametrize("bad", ["high", "nan", "inf", "1_0", ""])
+@pytest.mark.parametrize("separator", [",", "::"])
+def test_a_bad_risk_is_refused_by_its_line(tmp_path, separator, bad):
+    lines = (("user", "item", "risk"), ("a", "x", "1e39"), ("b", "x", bad))
+    shown = repr(bad) if bad else "an empty field"
+    with pytest.raises(DataRefused, match=rf"line 3: {shown} is no risk: give a finite number.*--risk-column"):
+        read(tmp_path, "\n".join(map(separator.join, lines)), risk="risk")
 
 
 @pytest.mark.parametrize("fault", [b"\xff,x,4", b"b\0,x,4", b"b,x", b"b,x,bad"])

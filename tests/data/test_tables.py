@@ -76,6 +76,45 @@ def test_columns_of_a_table_are_named(tmp_path):
     assert rows(read_interactions(tmp_path / "f.parquet", names).interactions) == expected
 
 
+@pytest.mark.parametrize("frame", [pa.table, pd.DataFrame, pl.DataFrame])
+def test_a_risk_is_read_from_a_table(frame):
+    source = frame(TABLE | {"churn": [0.5, 0.25, 0.125]})
+    assert read_interactions(source, ColumnNames(risk="churn")).risk == {"a": 0.25, "b": 0.5}
+    assert read_interactions(source).risk is None
+
+
+def test_a_risk_is_read_from_parquet(tmp_path):
+    path = tmp_path / "f.parquet"
+    table = pa.table({"score": [2, 7], "title": ["x", "y"], "item": ["x", "x"], "user": ["007", "7"]})
+    parquet.write_table(table, path)
+    result = read_interactions(path, ColumnNames(risk="score"))
+    assert result.risk == {"007": 2, "7": 7}
+    assert result.notes == ("Parquet; user, item, score", "no rating column: every rating is 1")
+
+
+@pytest.mark.parametrize(
+    ("risk", "reason"),
+    [
+        ([1.0, None, 2.0], "the table, row 2: the risk is missing: fill it in, or drop the row"),
+        ([1.0, 2.0, float("inf")], "the table, row 3: the risk is not a finite number"),
+        (["low", "high", "low"], "the table: the risk column holds string: turn the risks into numbers first"),
+    ],
+)
+def test_a_bad_risk_is_refused_by_its_row(tmp_path, risk, reason):
+    table = pa.table(TABLE | {"risk": risk})
+    with pytest.raises(DataRefused, match=reason):
+        read_interactions(table, ColumnNames(risk="risk"))
+    parquet.write_table(table, tmp_path / "f.parquet")
+    with pytest.raises(DataRefused, match=reason.replace("the table", r"f\.parquet")):
+        read_interactions(tmp_path / "f.parquet", ColumnNames(risk="risk"))
+    assert rows(read_interactions(table).interactions) == ROWS
+
+
+def test_a_sparse_matrix_has_no_risk():
+    with pytest.raises(WrongUse, match="a sparse matrix has no risk column: give a table or a file that has one"):
+        read_interactions(sparse.csr_array([[1.0], [2.0]]), ColumnNames(risk="3"))
+
+
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array, sparse.coo_array, sparse.csc_array])
 def test_a_sparse_matrix_gives_row_and_column_numbers(kind):
     matrix = kind(sparse.coo_array(([3.0, 5.0, 0.0], ([0, 11, 2], [7, 7, 10])), shape=(12, 11)))

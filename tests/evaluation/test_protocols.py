@@ -9,7 +9,7 @@ from erasable.data import Interactions
 from erasable.errors import DataRefused, Refused, WrongUse
 from erasable.evaluation import PROTOCOLS, measure, measure_all, sampled_candidates
 from erasable.models import Effort
-from erasable.training import Scoring, train_chain
+from erasable.training import Earlier, Scoring, train_chain
 from kit.rated_shop import rated_shop
 
 
@@ -173,7 +173,7 @@ class TestEveryProtocol:
         state, store = trained
         test = state.knowledge.held_out
         gone = replace(state, knowledge=state.knowledge.without(users=[test.users[0]], pairs=[]))
-        chain = train_chain(gone.knowledge, store, Effort(), trained=state.chain)
+        chain = train_chain(gone.knowledge, store, Effort(), earlier=Earlier(state.chain))
         assert measure(chain, store, test, 1, protocol) == measure(chain, store, gone.knowledge.held_out, 1, protocol)
         assert measure(chain, store, test, 1, protocol).users == len(test.users) - 1
 

@@ -168,7 +168,7 @@ def test_a_missing_checkpoint_is_found(trained):
 def test_a_chain_that_lacks_a_stage_is_found(trained):
     state, store = trained
     short = State(state.knowledge, state.chain[:2])
-    assert compare(short, store, store).difference == "there are 3 groups and 2 checkpoints"
+    assert compare(short, store, store).difference == "there are 3 steps and 2 checkpoints"
 
 
 def test_data_that_differ_from_what_was_learned_are_found(trained):

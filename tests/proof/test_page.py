@@ -71,6 +71,7 @@ FACTS = {
     "chain": [
         {
             "position": place,
+            "label": f"stage {place + 1}",
             "kept": place < KEPT,
             "parent": f"c{place}" * 32 if place else "origin",
             "digest": f"d{place}" * 32,
@@ -171,7 +172,7 @@ def leaves(value, path: str = "") -> Iterator[tuple[str, object]]:
 
 WRITTEN = {
     "kind": "Certificate of erasure",
-    "format": "Certificate format 2",
+    "format": "Certificate format 3",
     "version": "Workspace version 17",
     "threads": "Threads 2",
     "seconds": "1 min 51 s",
@@ -188,8 +189,8 @@ WRITTEN = {
     "rating_scale.0": "Rating scale 1 to 5",
     "rating_scale.1": "Rating scale 1 to 5",
     "filter": "Filter none",
-    "stages_rerun": "Groups trained again 5 of 8",
-    "stages_total": "Groups trained again 5 of 8",
+    "stages_rerun": "Stages trained again 5 of 8",
+    "stages_total": "Stages trained again 5 of 8",
     "cost_ratio": "74.8 %",
     "scan.files": "Files 1,047",
     "scan.megabytes": "Size 48.3 MB",
@@ -207,10 +208,10 @@ def as_written(path: str, value: object) -> str:
     """Say how a value must stand on the page; most stand as they are."""
     if path in WRITTEN:
         return WRITTEN[path]
-    stage = re.fullmatch(r"chain\.(\d)\.(position|kept)", path)
+    stage = re.fullmatch(r"chain\.(\d)\.(position|label|kept)", path)
     if stage:
         place = int(stage[1])
-        return f"Group {place + 1}, {'kept' if place < KEPT else 'trained again'}"
+        return f"Stage {place + 1}, {'kept' if place < KEPT else 'made again'}"
     place, _, name = path.partition(".")
     if place in ("settings", "environment", "software"):
         return f"{name} {value}"
@@ -243,8 +244,8 @@ class TestWhatItSays:
             r'<ol class="groups" role="list">(.*?)</ol>', certificate_page(a_certificate()).decode(), re.S
         )
         items = [re.sub("<[^>]+>", "", item) for item in re.findall("<li.*?</li>", listed[1], re.S)]
-        kept = [f"Group {number} kept" for number in (1, 2, 3)]
-        assert items == kept + [f"Group {number} trained again" for number in (4, 5, 6, 7, 8)]
+        kept = [f"Stage {number} kept" for number in (1, 2, 3)]
+        assert items == kept + [f"Stage {number} made again" for number in (4, 5, 6, 7, 8)]
         assert re.findall('<li class="(.*?)">', listed[1]) == ["kept"] * 3 + ["again"] * 5
 
     @pytest.mark.parametrize(
@@ -252,13 +253,21 @@ class TestWhatItSays:
         [
             (0, "The erased data had a part in none of them, so all were kept as they were."),
             (5, "The others are from before the erasure and were kept as they were."),
-            (8, "All of them were removed, and every group was trained again without the erased data."),
+            (8, "All of them were removed and made again without the erased data."),
         ],
     )
     def test_what_happened_is_told_by_how_much_was_trained_again(self, rerun, sentence):
-        page = Page(a_certificate(stages_rerun=rerun))
+        chain = [{**stage, "kept": place < 8 - rerun} for place, stage in enumerate(FACTS["chain"])]
+        page = Page(a_certificate(stages_rerun=rerun, chain=chain))
         assert sentence in page.text
-        assert ("the model had not learned from it" in page.text) == (rerun == 0)
+        assert ("no part of the model that people share had learned from it" in page.text) == (rerun == 0)
+
+    def test_rows_that_were_solved_are_told_from_stages(self):
+        rows = {**FACTS["chain"][0], "position": 8, "label": "rows of group 1", "kept": False}
+        page = Page(a_certificate(chain=[*FACTS["chain"], rows]))
+        assert "one for each person, worked out from that person's own data alone" in page.text
+        assert "Rows of group 1 made again" in page.text
+        assert "worked out from" not in PAGE.text
 
     def test_a_change_is_shown_with_its_sign(self):
         measures = [*re.findall(r"\w+@\d+ (?:\S+ ){3}", PAGE.text_in("tbody"))]
@@ -432,7 +441,7 @@ def with_text_everywhere(text: str) -> Certificate:
         software={text: text},
         catalogue=FACTS["catalogue"] | {"digest": text},
         data={"before": text, "after": text},
-        chain=[{"position": 0, "kept": True, "parent": text, "digest": text, "result": text}],
+        chain=[{"position": 0, "label": text, "kept": True, "parent": text, "digest": text, "result": text}],
         scan={"files": 1, "megabytes": 0.1, "kinds": {text: 1}, "searched": [text]},
         utility={"protocol": text, "users": 1, "before": None, "after": {text: 0.5}},
         audit={"number": 1, "hash": text},

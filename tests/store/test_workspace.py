@@ -8,7 +8,7 @@ import pytest
 from erasable.errors import WorkspaceBusy, WorkspaceError, WrongUse
 from erasable.models import Effort
 from erasable.store import NO_PAPERS, Stamp, Workspace, files
-from erasable.training import numeric_environment, stage_names
+from erasable.training import link_names, numeric_environment
 from erasable.unlearning import Erasure, Request, forget
 
 
@@ -35,7 +35,7 @@ def test_a_state_comes_back_from_disk_with_the_same_bytes(versions, learned):
         assert state.knowledge.kept_items is None
         assert table(state.knowledge.held_out) == table(given.knowledge.held_out)
         assert [table(g) for g in state.knowledge.groups] == [table(g) for g in given.knowledge.groups]
-        assert stage_names(state.knowledge) == [link.fingerprint for link in given.chain]
+        assert link_names(state.knowledge) == [link.fingerprint for link in given.chain]
 
 
 def test_checkpoints_come_back_from_disk_with_the_same_bytes(versions, learned):

@@ -7,8 +7,8 @@ import pytest
 from erasable.data import Catalogue, RatingScale
 from erasable.errors import Refused
 from erasable.models import Effort, Parameters, make_model
-from erasable.training import ORIGIN, Checkpoint, Config, MemoryStore, stage_names, stages_to_run, train_chain
-from erasable.training.chain import stage_of
+from erasable.training import ORIGIN, Checkpoint, Config, Earlier, MemoryStore, link_names, links_to_run, train_chain
+from erasable.training.steps import StageStep
 
 CONFIG = Config(groups=3, epochs=3, batch=16, seed=1)
 POSITIONS = {"a": 0, "b": 0, "c": 1, "d": 1, "e": 2, "f": 2}
@@ -42,28 +42,28 @@ def same(names, others):
 
 
 def test_names_are_a_function_of_the_knowledge(known, chains, rows):
-    assert stage_names(known) == stage_names(chains.knowledge(rows, CONFIG, POSITIONS, SCALE))
-    assert len(set(stage_names(known))) == 3
+    assert link_names(known) == link_names(chains.knowledge(rows, CONFIG, POSITIONS, SCALE))
+    assert len(set(link_names(known))) == 3
 
 
 @pytest.mark.parametrize(
     ("gone", "kept"), [("a", [False] * 3), ("c", [True, False, False]), ("f", [True, True, False])]
 )
 def test_a_name_covers_its_own_group_and_the_ones_before_and_nothing_of_the_later(known, gone, kept):
-    assert same(stage_names(known.without([gone], [])), stage_names(known)) == kept
+    assert same(link_names(known.without([gone], [])), link_names(known)) == kept
 
 
 def test_a_name_covers_each_rating(chains, tables, known):
     rated = {"p": 2.0, "r": 1.0, "t": 1.0}
     other = tables.table({"a": "pqr", "b": "qs", "c": rated, "d": "st", "e": "pq", "f": "rst"})
-    names = stage_names(chains.knowledge(other, CONFIG, POSITIONS, SCALE))
-    assert same(names, stage_names(known)) == [True, False, False]
+    names = link_names(chains.knowledge(other, CONFIG, POSITIONS, SCALE))
+    assert same(names, link_names(known)) == [True, False, False]
 
 
 def test_a_name_covers_who_the_rows_belong_to(chains, tables, known):
     renamed = tables.table({"a": "pqr", "b": "qs", "c2": "prt", "d": "st", "e": "pq", "f": "rst"})
-    names = stage_names(chains.knowledge(renamed, CONFIG, {**POSITIONS, "c2": 1}, SCALE))
-    assert same(names, stage_names(known)) == [True, False, False]
+    names = link_names(chains.knowledge(renamed, CONFIG, {**POSITIONS, "c2": 1}, SCALE))
+    assert same(names, link_names(known)) == [True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -72,37 +72,37 @@ def test_a_name_covers_who_the_rows_belong_to(chains, tables, known):
     ids=str,
 )
 def test_every_name_covers_seed_and_stage_settings(known, other):
-    assert same(stage_names(changed(known, **other)), stage_names(known)) == [False] * 3
+    assert same(link_names(changed(known, **other)), link_names(known)) == [False] * 3
 
 
 @pytest.mark.parametrize("other", [{"holdout": 0.5}, {"policy": "regroup"}, {"epochs": 2}], ids=str)
 def test_no_name_covers_what_no_stage_sees(known, other):
     """Two and three epochs shared by three groups are one epoch each."""
-    assert stage_names(changed(known, **other)) == stage_names(known)
+    assert link_names(changed(known, **other)) == link_names(known)
 
 
 def test_no_name_covers_what_is_held_out(known):
-    assert stage_names(replace(known, held_out=known.groups[0])) == stage_names(known)
+    assert link_names(replace(known, held_out=known.groups[0])) == link_names(known)
 
 
 def test_every_name_covers_the_catalogue_and_the_scale(known):
     other_items = Catalogue.from_items([*known.catalogue.items.texts(), "z"])
-    assert same(stage_names(replace(known, catalogue=other_items)), stage_names(known)) == [False] * 3
-    assert same(stage_names(replace(known, scale=RatingScale(1, 10))), stage_names(known)) == [False] * 3
+    assert same(link_names(replace(known, catalogue=other_items)), link_names(known)) == [False] * 3
+    assert same(link_names(replace(known, scale=RatingScale(1, 10))), link_names(known)) == [False] * 3
 
 
 def test_how_the_scale_was_written_is_no_difference(known):
     """A scale that was recognised is written 1–5, one that was given on the command line 1.0–5.0."""
-    assert stage_names(replace(known, scale=RatingScale(1.0, 5.0))) == stage_names(known)
+    assert link_names(replace(known, scale=RatingScale(1.0, 5.0))) == link_names(known)
 
 
 def test_stages_to_run_are_those_whose_names_differ(learned, known):
-    chain, names = learned.state.chain, stage_names(known)
-    assert stages_to_run(names, chain) == ()
-    assert stages_to_run(names, ()) == (0, 1, 2)
-    assert stages_to_run(names, chain[:2]) == (2,)
-    assert stages_to_run([names[0], "other", names[2]], chain) == (1,)
-    assert stages_to_run(["other", *names[1:]], chain) == (0,)
+    chain, names = learned.state.chain, link_names(known)
+    assert links_to_run(names, chain) == ()
+    assert links_to_run(names, ()) == (0, 1, 2)
+    assert links_to_run(names, chain[:2]) == (2,)
+    assert links_to_run([names[0], "other", names[2]], chain) == (1,)
+    assert links_to_run(["other", *names[1:]], chain) == (0,)
 
 
 # Training
@@ -112,7 +112,7 @@ def test_each_stage_starts_from_the_one_before(learned, known):
     model = make_model(CONFIG)
     shared = model.start(known.catalogue.items, CONFIG.seed)
     for position, name in enumerate(learned.names):
-        trained = model.train(shared, stage_of(known, position), Effort())
+        trained = model.train(shared, StageStep(known, position).stage, Effort())
         kept = learned.store.get(name).parameters
         assert all(kept.shared[array].tobytes() == trained.shared[array].tobytes() for array in trained.shared)
         assert kept.rows["user"].tobytes() == trained.rows["user"].tobytes()
@@ -121,7 +121,7 @@ def test_each_stage_starts_from_the_one_before(learned, known):
 
 def test_links_name_their_checkpoints_parents_and_samples(learned, known):
     chain = learned.state.chain
-    assert [link.fingerprint for link in chain] == stage_names(known)
+    assert [link.fingerprint for link in chain] == link_names(known)
     assert [link.parent for link in chain] == [ORIGIN, *learned.names[:-1]]
     assert [learned.store.get(link.fingerprint).parent for link in chain] == [link.parent for link in chain]
     # One epoch each; 5 interactions in every group, each with 4 negatives.
@@ -143,7 +143,7 @@ def test_checkpoints_are_different_objects_with_different_bytes(learned):
 
 def test_training_on_keeps_what_is_there_and_gives_the_same_state(learned, known, chains):
     before = learned.contents()
-    again = train_chain(known, learned.store, Effort(), trained=learned.state.chain)
+    again = train_chain(known, learned.store, Effort(), earlier=Earlier(learned.state.chain))
     assert again.chain == learned.state.chain
     assert learned.contents() == before
 
@@ -152,14 +152,14 @@ def test_training_from_half_a_chain_gives_the_whole_one(learned, known, chains):
     store = MemoryStore()
     for name in learned.names[:2]:
         store.put(learned.store.get(name))
-    resumed = chains.Learned(train_chain(known, store, Effort(), trained=learned.state.chain[:2]), store)
+    resumed = chains.Learned(train_chain(known, store, Effort(), earlier=Earlier(learned.state.chain[:2])), store)
     assert resumed.names == learned.names
     assert resumed.contents() == learned.contents()
 
 
 def test_early_checkpoints_stay_as_they_are_when_a_user_of_a_later_group_goes(learned, known, chains):
     before = learned.contents()
-    state = train_chain(known.without(["c"], []), learned.store, Effort(), trained=learned.state.chain)
+    state = train_chain(known.without(["c"], []), learned.store, Effort(), earlier=Earlier(learned.state.chain))
     after = chains.Learned(state, learned.store)
     assert after.contents()[0] == before[0]
     assert after.contents()[1] != before[1]
@@ -167,7 +167,7 @@ def test_early_checkpoints_stay_as_they_are_when_a_user_of_a_later_group_goes(le
 
 
 def test_an_emptied_group_is_a_stage_that_changes_nothing(learned, known, chains):
-    state = train_chain(known.without(["c", "d"], []), learned.store, Effort(), trained=learned.state.chain)
+    state = train_chain(known.without(["c", "d"], []), learned.store, Effort(), earlier=Earlier(learned.state.chain))
     after = chains.Learned(state, learned.store)
     first, second = (learned.store.get(name).parameters for name in after.names[:2])
     assert {name: array.tobytes() for name, array in first.shared.items()} == {
@@ -179,7 +179,9 @@ def test_an_emptied_group_is_a_stage_that_changes_nothing(learned, known, chains
 
 
 def test_nobody_left_is_a_chain_that_ends_where_it_began(learned, known):
-    state = train_chain(known.without(list("abcdef"), []), learned.store, Effort(), trained=learned.state.chain)
+    state = train_chain(
+        known.without(list("abcdef"), []), learned.store, Effort(), earlier=Earlier(learned.state.chain)
+    )
     start = make_model(CONFIG).start(known.catalogue.items, CONFIG.seed)
     end = learned.store.get(state.chain[-1].fingerprint).parameters.shared
     assert {name: array.tobytes() for name, array in end.items()} == {
@@ -230,7 +232,7 @@ def test_a_chain_refuses_numbers_that_are_not_finite(learned, known):
     broken = {name: np.full_like(array, np.inf) for name, array in first.parameters.shared.items()}
     learned.store.put(Checkpoint(first.fingerprint, first.parent, Parameters(broken, first.parameters.rows)))
     with pytest.raises(Refused, match="diverged at stage 2: give a smaller --learning-rate"):
-        train_chain(known, learned.store, Effort(), trained=learned.state.chain[:1])
+        train_chain(known, learned.store, Effort(), earlier=Earlier(learned.state.chain[:1]))
 
 
 def test_under_sisa_every_stage_begins_at_the_origin_and_knows_nothing_of_the_others(chains, tables):

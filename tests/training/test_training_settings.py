@@ -7,11 +7,48 @@ from erasable.training import Config
 TEN_EPOCHS = {"groups": 8, "epochs": 10}
 
 
-def test_the_defaults_are_those_of_the_design():
+def test_by_default_it_is_als_with_half_of_the_users_as_anchors():
     config = Config()
+    assert (config.model, config.strategy, config.groups, config.policy) == ("als", "retrain", 1, "fixed")
+    assert (config.anchors, config.rows, config.factors, config.regularisation) == (0.5, "solved", 64, 30)
+    assert (config.holdout, config.min_interactions, config.seed) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "named", [{"groups": 8}, {"strategy": "laser"}, {"order": "number"}, {"epochs": 20}, {"batch": 2048}], ids=str
+)
+def test_who_sets_what_only_a_chain_has_gets_one(named):
+    config = Config(**named)
     assert (config.strategy, config.model, config.groups, config.policy) == ("laser", "nmf", 8, "fixed")
     assert (config.epoch_budget, config.batch, config.negatives) == ("shared", 2048, 4)
-    assert (config.holdout, config.min_interactions, config.seed) == (0, 0, 0)
+    assert (config.rows, config.anchors, config.regularisation) == ("stage", 1, 1)
+
+
+@pytest.mark.parametrize("settings", [{}, {"groups": 3}, {"model": "ease"}, {"model": "als", "anchors": 1.0}], ids=str)
+def test_settings_written_out_are_the_same_settings(settings):
+    config = Config(**settings)
+    assert Config(**config.model_dump()) == config
+    assert Config.model_validate_json(config.model_dump_json()) == config
+
+
+def test_who_is_no_anchor_has_a_solved_row():
+    assert Config(model="nmf", anchors=0.3).rows == "solved"
+    assert Config(model="ease", anchors=0.3).rows == "solved"
+    assert Config(model="ease").rows == "stage"
+
+
+def test_closed_forms_have_one_group():
+    assert Config(model="ease", groups=4).groups == 1
+    assert Config(model="als", strategy="retrain").groups == 1
+
+
+def test_the_papers_setting_has_a_name():
+    config = Config.of({"seed": 3}, "paper")
+    assert (config.model, config.strategy, config.grouping, config.order) == ("nmf", "laser", "cbkm", "easy")
+    assert (config.groups, config.rows, config.anchors, config.seed) == (8, "stage", 1, 3)
+    assert Config.of({"groups": 4}, "paper").groups == 4
+    with pytest.raises(WrongUse, match="choose one of paper"):
+        Config.of({}, "book")
 
 
 @pytest.mark.parametrize(("epochs", "groups", "each"), [(10, 8, 2), (16, 8, 2), (17, 8, 3), (1, 8, 1), (10, 1, 10)])
@@ -44,6 +81,15 @@ def test_independent_groups_imply_the_policy():
         {"rating_scale": (5, 1)},
         {"strategy": "guess"},
         {"epoch": 3},
+        {"model": "ease", "strategy": "laser"},
+        {"model": "als", "strategy": "sisa"},
+        {"model": "als", "rows": "stage"},
+        {"anchors": 0},
+        {"anchors": 1.5},
+        {"model": "nmf", "anchors": 0.5, "rows": "stage"},
+        {"strategy": "sisa", "rows": "solved"},
+        {"strategy": "retrain", "risk_threshold": 0.5},
+        {"groups": 2, "policy": "regroup", "risk_threshold": 0.5},
     ],
     ids=str,
 )

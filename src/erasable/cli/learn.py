@@ -1,5 +1,6 @@
 """`erasable learn`."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,9 +20,10 @@ from erasable.cli.options import (
 )
 from erasable.cli.output import counted, print_json, print_line
 from erasable.cli.suppression import Drop, KeyFile, ListFile, suppression_from
-from erasable.errors import NotYet
-from erasable.operations import Inputs, Learned, learn
+from erasable.errors import WrongUse
+from erasable.operations import DiskHome, Inputs, Learned, LearnedMore, learn, learn_more
 from erasable.training import Config
+from erasable.training.settings import PresetName
 
 NAME = "learn"
 
@@ -33,6 +35,9 @@ def command(
     ],
     into: Annotated[Path, typer.Option(metavar="DIR", help="The new workspace folder.", show_default=False)],
     config: Annotated[Path | None, typer.Option(help="A TOML or JSON file with settings; options win over it.")] = None,
+    preset: Annotated[
+        PresetName | None, typer.Option(help="Settings that belong together: paper is LASER as published; others win.")
+    ] = None,
     groups_from: Annotated[
         Path | None,
         typer.Option(help="Take groups and their order from a workspace or a CSV (user_id, group, position)."),
@@ -44,9 +49,9 @@ def command(
     suppression: ListFile = None,
     suppression_key: KeyFile = None,
     drop_suppressed: Drop = False,
-    rows: Annotated[str | None, typer.Option(help="Not there yet: only stage.")] = None,
-    anchors: Annotated[float | None, typer.Option(help="Not there yet.")] = None,
-    more: Annotated[bool, typer.Option("--more", help="Not there yet.")] = False,
+    more: Annotated[
+        bool, typer.Option("--more", help="Learn more into a workspace that is there; its settings stay.")
+    ] = False,
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
@@ -54,13 +59,18 @@ def command(
     columns: dict[str, str] | None = None,
 ) -> None:
     """Learn a recommender from a table of interactions."""
-    _refuse_later(rows, anchors, more)
+    suppressed = suppression_from(suppression, suppression_key, drop_suppressed)
+    work = work_with(threads, quiet or json_output)
+    if more:
+        _refuse_settings({**({"preset": preset} if preset else {}), **(settings or {})}, config)
+        inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, suppressed)
+        _tell_more(learn_more(DiskHome(into), data, inputs, work), into, json_output)
+        return
     from_file = read_config(config, {**CONFIG_OPTIONS, **COLUMN_OPTIONS})
     named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
-    chosen = Config.of({**from_file, **(settings or {})})
-    suppressed = suppression_from(suppression, suppression_key, drop_suppressed)
+    chosen = Config.of({**from_file, **(settings or {})}, preset)
     inputs = Inputs(columns_from({**named, **(columns or {})}), groups_from, catalogue, suppressed)
-    learned = learn(data, into, chosen, inputs, work_with(threads, quiet or json_output))
+    learned = learn(data, into, chosen, inputs, work)
     if json_output:
         print_json(asdict(learned))
     else:
@@ -74,16 +84,34 @@ def _tell(learned: Learned, into: Path) -> None:
         f"({learned.seconds:.1f} s)"
     )
     if learned.suppressed:
-        left_out = counted(learned.suppressed, "person or single interaction", "people and single interactions")
-        print_line(f"left out {left_out} on the suppression list")
+        print_line(_left_out(learned.suppressed))
     print_line(f"the workspace is {into}; next: erasable recommend {into} --user U")
 
 
-def _refuse_later(rows: str | None, anchors: float | None, more: bool) -> None:
-    for option, given in (
-        ("--rows", rows not in (None, "stage")),
-        ("--anchors", anchors is not None),
-        ("--more", more),
-    ):
-        if given:
-            raise NotYet(f"{option} is not there yet: leave it out")
+def _refuse_settings(settings: Mapping[str, Any], config: Path | None) -> None:
+    if config is not None:
+        raise WrongUse("--more keeps the settings of the workspace: leave out --config")
+    for name in settings:
+        raise WrongUse(f"--more keeps the settings of the workspace: leave out --{name.replace('_', '-')}")
+
+
+def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
+    if json_output:
+        print_json(asdict(learned))
+        return
+    print_line(
+        f"learned {counted(learned.users_added, 'more user')}, {counted(learned.items_added, 'more item')} and "
+        f"{counted(learned.interactions_added, 'more interaction')}: trained {learned.stages_rerun} of "
+        f"{learned.stages_total} stages again ({learned.seconds:.1f} s)"
+    )
+    if learned.suppressed:
+        print_line(_left_out(learned.suppressed))
+    print_line(
+        f"{into} now knows {counted(learned.users, 'user')}, {counted(learned.items, 'item')} and "
+        f"{counted(learned.interactions, 'interaction')}"
+    )
+
+
+def _left_out(suppressed: int) -> str:
+    left_out = counted(suppressed, "person or single interaction", "people and single interactions")
+    return f"left out {left_out} on the suppression list"

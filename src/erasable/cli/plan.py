@@ -40,6 +40,11 @@ def command(
         f"{found.chain_ratio:.0%} of the work of the whole chain, {found.cost_ratio:.0%} of that of --strategy "
         f"retrain; about {found.seconds_estimated:.1f} s"
     )
+    if found.apart is not None:
+        print_line(
+            f"one after the other, {found.apart.requests} requests would take about "
+            f"{found.apart.seconds_estimated:,.0f} s, {found.apart.cost_ratio:.1f} times the work of --strategy retrain"
+        )
 
 
 def _as_json(found: Plan) -> dict[str, Any]:
@@ -49,4 +54,5 @@ def _as_json(found: Plan) -> dict[str, Any]:
         "chain_ratio": found.chain_ratio,
         "cost_ratio": found.cost_ratio,
         "seconds_estimated": found.seconds_estimated,
+        "one_by_one": None if found.apart is None else found.apart._asdict(),
     }

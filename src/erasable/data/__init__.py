@@ -2,6 +2,7 @@
 
 from erasable.data.catalogue import Catalogue, read_catalogue
 from erasable.data.columns import ColumnNames
+from erasable.data.comparing import differing_rows, unchanged_users
 from erasable.data.core_filter import CoreFilter, apply_frozen, k_core
 from erasable.data.holdout import split_holdout
 from erasable.data.ids import Ids
@@ -26,6 +27,7 @@ __all__ = [
     "SyntheticSettings",
     "apply_frozen",
     "count_rows",
+    "differing_rows",
     "k_core",
     "public_set",
     "read_catalogue",
@@ -33,5 +35,6 @@ __all__ = [
     "recognise_scale",
     "split_holdout",
     "synthesise",
+    "unchanged_users",
     "write_table",
 ]

@@ -30,9 +30,17 @@ class Catalogue:
         ids = (items if isinstance(items, Ids) else Ids.of(items)).sorted()
         return cls(ids, (len(ids),), declared)
 
-    def digest(self, version: int = -1) -> str:
-        """Return the fingerprint of the items up to a version (the last by default)."""
-        return Ids(self.items.array[: self.versions[version]]).digest()
+    def grown(self, items: Iterable[str]) -> "Catalogue":
+        """Return a later version with the items that are new, by their UTF-8 bytes; itself if none is."""
+        new = Ids.of({item for item in items if item not in self.items}).sorted()
+        if not len(new):
+            return self
+        joined = Ids.of([*self.items, *new])
+        return Catalogue(joined, (*self.versions, len(joined)), self.declared)
+
+    def digest(self, count: int | None = None) -> str:
+        """Return the fingerprint of the items, or of the first so many."""
+        return Ids(self.items.array[:count]).digest()
 
 
 def read_catalogue(path: str | Path) -> Catalogue:

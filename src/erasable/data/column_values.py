@@ -1,8 +1,10 @@
-"""From Arrow columns of any type to ids, ratings and times; which source they come from is not known here."""
+"""From Arrow columns of any type to ids, ratings, times and risks; which source they come from is not known here."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import isfinite
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +34,7 @@ class ColumnValues:
     items: ArrowColumn
     rating: NDArray[np.float32] | None
     time: NDArray[np.float64] | None
+    risk: NDArray[np.float64] | None
     recognised: str
 
 
@@ -53,14 +56,12 @@ def id_values(column: ArrowColumn, role: str) -> ArrowColumn:
 
 def rating_values(column: ArrowColumn) -> NDArray[np.float32]:
     """Return a column of ratings as numbers; text, gaps, NaN and infinity are refused."""
-    kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or _is_other_number(kind)):
-        raise ValueRefused(f"the rating column holds {kind}: turn the ratings into numbers first")
-    _refuse_first(pc.is_null(column), "the rating is missing: fill it in, or drop the row")
-    with np.errstate(over="ignore"):
-        rating = np.asarray(column.cast(pa.float64())).astype(np.float32)
-    _refuse_first(~np.isfinite(rating), "the rating is not a finite number: correct it, or drop the row")
-    return rating
+    return _finite_numbers(column, "rating", np.float32)
+
+
+def risk_values(column: ArrowColumn) -> NDArray[np.float64]:
+    """Return a column of erasure risks as numbers; text, gaps, NaN and infinity are refused."""
+    return _finite_numbers(column, "risk", np.float64)
 
 
 def time_values(column: ArrowColumn) -> NDArray[np.float64]:
@@ -95,9 +96,25 @@ def is_number(text: str) -> bool:
     return text.isascii() and "_" not in text
 
 
+def is_finite_number(text: str) -> bool:
+    """Say whether a field is written as a finite number."""
+    return is_number(text) and isfinite(float(text))
+
+
 def is_finite_rating(text: str) -> bool:
     """Say whether a written rating is a finite number in single precision."""
     return is_number(text) and abs(float(text)) <= _LARGEST_RATING
+
+
+def _finite_numbers(column: ArrowColumn, role: str, precision: type[np.floating[Any]]) -> NDArray[Any]:
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or _is_other_number(kind)):
+        raise ValueRefused(f"the {role} column holds {kind}: turn the {role}s into numbers first")
+    _refuse_first(pc.is_null(column), f"the {role} is missing: fill it in, or drop the row")
+    with np.errstate(over="ignore"):
+        numbers = np.asarray(column.cast(pa.float64(), safe=False)).astype(precision)
+    _refuse_first(~np.isfinite(numbers), f"the {role} is not a finite number: correct it, or drop the row")
+    return numbers
 
 
 def _times_of_text(column: ArrowColumn) -> NDArray[np.float64]:

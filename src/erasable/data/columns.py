@@ -7,9 +7,10 @@ from pydantic import BaseModel, ConfigDict
 
 from erasable.errors import DataRefused, WrongUse
 
-ROLES = ("user", "item", "rating", "time")
+ROLES = ("user", "item", "rating", "time", "risk")
 _REQUIRED = ("user", "item")
-# In order of preference, lower case and without underscores.
+# Roles in the usual order of columns, names in order of preference, lower case and without underscores.
+# A risk is read only when it is named.
 _RECOGNISED = {
     "user": ("userid", "user", "uid"),
     "item": ("itemid", "movieid", "item", "iid"),
@@ -19,7 +20,7 @@ _RECOGNISED = {
 
 
 class ColumnNames(BaseModel):
-    """The columns to read, each by its name, or by its number from 1; those left out are recognised."""
+    """The columns to read, each by its name or its number from 1; those left out, but for the risk, are recognised."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -31,6 +32,8 @@ class ColumnNames(BaseModel):
     """The column with the rating; without one, every rating is 1."""
     time: str | None = None
     """The column with the time, as a number or an ISO date and time."""
+    risk: str | None = None
+    """The column with each user's erasure risk, a number; needed with --risk-threshold."""
 
     def given(self) -> dict[str, str]:
         """Return the columns that were named, by role."""
@@ -45,6 +48,7 @@ class ColumnPositions:
     item: int
     rating: int | None = None
     time: int | None = None
+    risk: int | None = None
 
     def by_role(self) -> dict[str, int]:
         """Return the positions of the columns that are there, by role."""
@@ -64,7 +68,7 @@ def locate_by_name(names: Sequence[str], wanted: ColumnNames, source: str) -> Co
     """Find the columns by their names, those given before those recognised."""
     given = wanted.given()
     places = {role: _place_of_given(names, role, name, source) for role, name in given.items()}
-    for role in ROLES:
+    for role in _RECOGNISED:
         if role not in places:
             found = _find_recognised(names, role, taken=set(places.values()))
             if found is not None:
@@ -84,7 +88,7 @@ def locate_by_number(count: int, wanted: ColumnNames, source: str) -> ColumnPosi
                 f"give --{role}-column as a number from 1 to {count}"
             )
         places[role] = int(name) - 1
-    for usual, role in enumerate(ROLES):
+    for usual, role in enumerate(_RECOGNISED):
         if role not in places and usual < count and usual not in places.values():
             places[role] = usual
     for role in _REQUIRED:

@@ -13,6 +13,7 @@ from erasable.data.column_values import (
     ValueRefused,
     id_values,
     rating_values,
+    risk_values,
     time_values,
 )
 from erasable.data.columns import ColumnNames
@@ -73,7 +74,7 @@ def _open(path: Path, layout: Layout) -> Any:  # noqa: ANN401 - Arrow's streams 
 def _types(layout: Layout) -> dict[str, pa.DataType]:
     text = pa.dictionary(pa.int32(), pa.string())
     time = pa.float64() if layout.time_is_number else pa.string()
-    kinds = {"user": text, "item": text, "rating": pa.float64(), "time": time}
+    kinds = {"user": text, "item": text, "rating": pa.float64(), "time": time, "risk": pa.float64()}
     return {str(place): kinds[role] for role, place in layout.columns.by_role().items()}
 
 
@@ -84,5 +85,6 @@ def _values(table: pa.Table, layout: Layout) -> ColumnValues:
         items=id_values(columns["item"], "item"),
         rating=rating_values(columns["rating"]) if "rating" in columns else None,
         time=time_values(columns["time"]) if "time" in columns else None,
+        risk=risk_values(columns["risk"]) if "risk" in columns else None,
         recognised=str(layout),
     )

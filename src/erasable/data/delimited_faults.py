@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 
-from erasable.data.column_values import is_finite_rating, is_number, time_of_text
+from erasable.data.column_values import is_finite_number, is_finite_rating, is_number, time_of_text
 from erasable.data.double_colon import ONE_BYTE
 from erasable.data.layout import Layout
 from erasable.data.source_file import numbered_lines
@@ -36,8 +36,9 @@ def _value_fault(layout: Layout, texts: dict[str, str]) -> str | None:
     for role in ("user", "item"):
         if not texts[role]:
             return f"the {role} is empty: fill it in, or drop the line"
-    if "rating" in texts and not is_finite_rating(texts["rating"]):
-        return f"{_shown(texts['rating'])} is no rating: give a finite number, or name another --rating-column"
+    for role, is_right in (("rating", is_finite_rating), ("risk", is_finite_number)):
+        if role in texts and not is_right(texts[role]):
+            return f"{_shown(texts[role])} is no {role}: give a finite number, or name another --{role}-column"
     if "time" in texts and not _is_time(texts["time"], layout):
         return f"{_shown(texts['time'])} is no time: give seconds or an ISO date and time, one kind in all lines"
     return None

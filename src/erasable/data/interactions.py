@@ -121,6 +121,12 @@ class Interactions:
         time = None if self.time is None else self.time[order]
         return Interactions(self.users, items, self.user_index, item_index[order], self.rating[order], time)
 
+    def of_first_items(self, count: int) -> "Interactions":
+        """Return the rows whose items are among the first so many, over a list of those only."""
+        if count == len(self.items):
+            return self
+        return replace(self.select(self.item_index < count), items=Ids(self.items.array[:count]))
+
     @cached_property
     def user_starts(self) -> NDArray[np.int64]:
         """Where each user's rows begin, then the number of rows (the row pointer of a CSR matrix)."""

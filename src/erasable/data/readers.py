@@ -1,14 +1,17 @@
 """The one door for interactions from outside: it tells the kind of source and hands it to its reader."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from erasable.data.column_values import ColumnValues
 from erasable.data.columns import ColumnNames
 from erasable.data.delimited import read_delimited
+from erasable.data.encoding import encode_ids
 from erasable.data.interactions import Interactions
 from erasable.data.rating_scale import RatingScale
 from erasable.data.source_file import require_file
@@ -21,16 +24,18 @@ _RECOGNISE_ALL = ColumnNames()
 
 @dataclass(frozen=True)
 class ReadResult:
-    """What was read, and notes in plain words on how it was understood."""
+    """What was read, notes in plain words on how it was understood, and each user's erasure risk if it was named."""
 
     interactions: Interactions
     notes: tuple[str, ...]
+    risk: Mapping[str, float] | None = None
 
 
 def read_interactions(
     source: Any,  # noqa: ANN401 - told apart here
     columns: ColumnNames = _RECOGNISE_ALL,
     scale: RatingScale | None = None,
+    fewest_users: int = 2,
 ) -> ReadResult:
     """Read interactions from a file, a table in memory or a sparse matrix; anything doubtful is refused.
 
@@ -43,9 +48,9 @@ def read_interactions(
     interactions, dropped = Interactions.from_columns(values.users, values.items, values.rating, values.time)
     if not len(interactions):
         raise DataRefused(f"{name} holds no interaction, only a header: give one interaction a line")
-    if len(interactions.users) < 2:
+    if len(interactions.users) < fewest_users:
         raise DataRefused(f"{name} holds one user only: give the interactions of two users at least")
-    return ReadResult(interactions, _notes(values, dropped))
+    return ReadResult(interactions, _notes(values, dropped), _largest_risks(values))
 
 
 def _read(source: Any, columns: ColumnNames) -> ColumnValues:  # noqa: ANN401 - told apart here
@@ -53,7 +58,7 @@ def _read(source: Any, columns: ColumnNames) -> ColumnValues:  # noqa: ANN401 - 
         path = Path(source)
         return read_parquet(path, columns) if _is_parquet(path) else read_delimited(path, columns)
     if sparse.issparse(source):
-        return read_sparse(source)
+        return read_sparse(source, columns)
     if is_table(source):
         return read_table(source, columns)
     raise refuse_source(source)
@@ -72,6 +77,16 @@ def _check_scale(values: ColumnValues, scale: RatingScale, name: str) -> None:
         scale.check(1.0 if values.rating is None else values.rating)
     except DataRefused as refused:
         raise DataRefused(f"{name}, {refused}") from None
+
+
+def _largest_risks(values: ColumnValues) -> dict[str, float] | None:
+    if values.risk is None:
+        return None
+    # Over all rows as they came: a pair that is dropped counts too.
+    users, user_index = encode_ids(values.users)
+    largest = np.full(len(users), -np.inf)
+    np.maximum.at(largest, user_index, values.risk)
+    return dict(zip(users, largest.tolist(), strict=True))
 
 
 def _notes(values: ColumnValues, dropped: int) -> tuple[str, ...]:

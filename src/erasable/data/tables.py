@@ -8,7 +8,14 @@ import pyarrow as pa
 from pyarrow import parquet
 from scipy import sparse
 
-from erasable.data.column_values import ColumnValues, ValueRefused, id_values, rating_values, time_values
+from erasable.data.column_values import (
+    ColumnValues,
+    ValueRefused,
+    id_values,
+    rating_values,
+    risk_values,
+    time_values,
+)
 from erasable.data.columns import ColumnNames, locate_by_name
 from erasable.data.ids import ArrowColumn
 from erasable.data.source_file import require_file
@@ -42,8 +49,10 @@ def read_table(source: Any, wanted: ColumnNames) -> ColumnValues:  # noqa: ANN40
     return _values(table, wanted, "the table", f"a {type(source).__name__}")
 
 
-def read_sparse(matrix: Any) -> ColumnValues:  # noqa: ANN401 - any of SciPy's sparse classes
+def read_sparse(matrix: Any, wanted: ColumnNames) -> ColumnValues:  # noqa: ANN401 - any of SciPy's sparse classes
     """Read a sparse matrix: row numbers are users, column numbers are items, explicit zeros are rows too."""
+    if wanted.risk is not None:
+        raise WrongUse("a sparse matrix has no risk column: give a table or a file that has one, or leave it out")
     if matrix.ndim != 2:
         raise DataRefused("the sparse array must have two dimensions: users by items")
     entries = sparse.coo_array(matrix, copy=True)
@@ -56,7 +65,8 @@ def read_sparse(matrix: Any) -> ColumnValues:  # noqa: ANN401 - any of SciPy's s
     except (ValueRefused, pa.ArrowException) as error:
         raise DataRefused("the sparse matrix holds a value that is not a finite number: correct it") from error
     users, items = (_decimal(numbers, size) for numbers, size in zip(entries.coords, matrix.shape, strict=True))
-    return ColumnValues(users, items, rating, None, "a sparse matrix; row numbers are users, column numbers items")
+    recognised = "a sparse matrix; row numbers are users, column numbers items"
+    return ColumnValues(users, items, rating, time=None, risk=None, recognised=recognised)
 
 
 def _decimal(numbers: np.ndarray, size: int) -> ArrowColumn:
@@ -76,6 +86,7 @@ def _values(table: pa.Table, wanted: ColumnNames, place: str, kind: str) -> Colu
             items=id_values(columns["item"], "item"),
             rating=rating_values(columns["rating"]) if "rating" in columns else None,
             time=time_values(columns["time"]) if "time" in columns else None,
+            risk=risk_values(columns["risk"]) if "risk" in columns else None,
             recognised=f"{kind}; {names}",
         )
     except ValueRefused as refused:

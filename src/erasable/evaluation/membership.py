@@ -9,19 +9,19 @@ many items that the person has not, and the rank of what the person has in the w
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.data import Interactions
+from erasable.data import Catalogue, Interactions
 from erasable.evaluation.cases import Case, cases_of, for_each_case
 from erasable.evaluation.losses import cross_entropies
 from erasable.evaluation.unseen import UnseenItems
 from erasable.models import Arrays, Effort, Parameters, Stage, make_model
-from erasable.training import Checkpoint, CheckpointStore, Config, MemoryStore, Scoring, State
+from erasable.training import Checkpoint, CheckpointStore, Config, Knowledge, MemoryStore, Scoring, State
 
 ATTACKS = ("loss", "rank")
 VIEWS = ("as served", "shared parameters")
@@ -56,18 +56,20 @@ class Suspects:
 def familiarity(state: State, checkpoints: CheckpointStore, suspects: Suspects, threads: int) -> Familiarity:
     """Measure how well a chain knows each suspect, in every look; whether it does is not asked."""
     seated = _seated(state, suspects)
-    served = _with_own_rows(state, checkpoints, seated, _rows(seated, checkpoints, Effort(threads)))
-    relearned = _rows(seated, checkpoints, Effort(threads), suspects.seed)
+    newcomers = [_newcomers(*place) for place in _places(seated, checkpoints)]
+    served = _with_own_rows(state, checkpoints, seated, newcomers)
+    learn = _solved if state.knowledge.solves_rows else _trained
+    relearned = [learn(*place, suspects.seed, Effort(threads)) for place in _places(seated, checkpoints)]
     dressed = [Scoring(seated, _dressed(seated, checkpoints, rows)) for rows in (served, relearned)]
     return np.concatenate([_measured(seated, scoring, suspects, threads) for scoring in dressed])
 
 
 def _seated(state: State, suspects: Suspects) -> State:
-    """Return the chain with the suspects in its groups and nobody else.
+    """Return the stages with the suspects in their groups and nobody else.
 
     A chain scores everyone with its last stage, so all sit there. Under sisa everyone sits with the own group's model.
     """
-    people, last = suspects.interactions, len(state.chain) - 1
+    people, last = suspects.interactions, len(state.stages) - 1
     seats = np.full(len(people.users), last)
     if state.knowledge.config.strategy == "sisa":
         seats = suspects.positions.copy()
@@ -75,19 +77,32 @@ def _seated(state: State, suspects: Suspects) -> State:
             seats[group.users.positions_of(people.users.array) >= 0] = position
     of_row = seats[people.user_index]
     groups = tuple(people.select(of_row == position) for position in range(last + 1))
-    return State(replace(state.knowledge, groups=groups), state.chain)
+    catalogue = Catalogue(people.items, (len(people.items),), state.knowledge.catalogue.declared)
+    config = state.knowledge.config.model_copy(update={"rows": "stage", "anchors": 1.0})
+    return State(replace(state.knowledge, config=config, catalogue=catalogue, groups=groups), state.stages)
 
 
-def _rows(seated: State, checkpoints: CheckpointStore, effort: Effort, seed: int | None = None) -> list[Arrays]:
-    """Return the rows from which newcomers start, by position; with a seed, those that they learn from there."""
-    knowledge = seated.knowledge
-    model, config = make_model(knowledge.config), knowledge.config
-    found: list[Arrays] = []
-    for position, (link, group) in enumerate(zip(seated.chain, knowledge.groups, strict=True)):
-        epochs = 0 if seed is None else relearning_epochs(len(group), config)
-        stage = Stage(group, knowledge.scale, epochs, config.seed if seed is None else seed, position)
-        found.append(model.train(checkpoints.get(link.fingerprint).parameters.shared, stage, effort).rows)
-    return found
+def _places(seated: State, checkpoints: CheckpointStore) -> Iterator[tuple[Knowledge, int, Arrays]]:
+    for position, link in enumerate(seated.chain):
+        yield seated.knowledge, position, checkpoints.get(link.fingerprint).parameters.shared
+
+
+def _newcomers(seated: Knowledge, position: int, shared: Arrays) -> Arrays:
+    """Return the rows from which newcomers start."""
+    return make_model(seated.config).newcomers(shared, seated.groups[position].users, seated.config.seed)
+
+
+def _trained(seated: Knowledge, position: int, shared: Arrays, seed: int, effort: Effort) -> Arrays:
+    """Return the rows that a stage on from the shared parameters gives."""
+    group = seated.groups[position]
+    stage = Stage(group, seated.scale, relearning_epochs(len(group), seated.config), seed, position)
+    return make_model(seated.config).train(shared, stage, effort).rows
+
+
+def _solved(seated: Knowledge, position: int, shared: Arrays, seed: int, effort: Effort) -> Arrays:
+    """Return the rows that are solved under the shared parameters."""
+    stage = Stage(seated.groups[position], seated.scale, seated.config.row_epochs, seed, position)
+    return make_model(seated.config).solve(shared, stage, effort)
 
 
 def relearning_epochs(interactions: int, config: Config) -> int:
@@ -105,8 +120,8 @@ def _with_own_rows(
 ) -> list[dict[str, NDArray[np.float32]]]:
     """Return the rows with those that the chain has learned in their places."""
     served = [{name: array.copy() for name, array in arrays.items()} for arrays in rows]
-    for link, group in zip(state.chain, state.knowledge.groups, strict=True):
-        learned = checkpoints.get(link.fingerprint).parameters.rows
+    for position, group in enumerate(state.knowledge.groups):
+        learned = checkpoints.get(state.rows_link(position).fingerprint).parameters.rows
         for arrays, sitting in zip(served, seated.knowledge.groups, strict=True):
             places = group.users.positions_of(sitting.users.array)
             for name, array in arrays.items():

@@ -9,7 +9,17 @@ from numpy.typing import NDArray
 
 from erasable.grouping import GroupingEffort
 from erasable.models import Effort
-from erasable.training import Checkpoint, CheckpointStore, Link, MemoryStore, State, regrouped, train_chain
+from erasable.training import (
+    Checkpoint,
+    CheckpointStore,
+    Earlier,
+    Link,
+    MemoryStore,
+    State,
+    regrouped,
+    steps_of,
+    train_chain,
+)
 
 _Array = NDArray[Any]
 NOT_TRAINED = Link("", "", 0, 0.0)
@@ -38,7 +48,7 @@ def replay(state: State, effort: Effort, kept: CheckpointStore, positions: Colle
     for link in trained:
         if link is not NOT_TRAINED:
             store.put(kept.get(link.fingerprint))
-    train_chain(knowledge, store, effort, trained)
+    train_chain(knowledge, store, effort, Earlier(trained))
     return store
 
 
@@ -56,17 +66,18 @@ def _stage_differences(
     state: State, checkpoints: CheckpointStore, replayed: CheckpointStore, positions: Collection[int]
 ) -> Iterator[tuple[str | None, int]]:
     """Yield the first difference of each stage, if any, and how many of its arrays were compared."""
-    if len(state.chain) != len(state.knowledge.groups):
-        yield f"there are {len(state.knowledge.groups)} groups and {len(state.chain)} checkpoints", 0
+    steps = steps_of(state.knowledge)
+    if len(state.chain) != len(steps):
+        yield f"there are {len(steps)} steps and {len(state.chain)} checkpoints", 0
     for position in sorted(positions):
-        number, name = position + 1, state.chain[position].fingerprint
+        name = state.chain[position].fingerprint
         if name not in checkpoints:
-            yield f"stage {number}: its checkpoint {name} is missing", 0
+            yield f"{steps[position].label}: its checkpoint {name} is missing", 0
         elif name not in replayed:
-            yield f"stage {number}: the data held do not give the checkpoint {name}", 0
+            yield f"{steps[position].label}: the data held do not give the checkpoint {name}", 0
         else:
             difference, arrays = _difference(checkpoints.get(name), replayed.get(name))
-            yield difference and f"stage {number}: {difference}", arrays
+            yield difference and f"{steps[position].label}: {difference}", arrays
 
 
 def _difference(expected: Checkpoint, replayed: Checkpoint) -> tuple[str | None, int]:

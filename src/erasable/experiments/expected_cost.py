@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.seeding import child_key, id_keys, mix
-from erasable.training import Knowledge, Link, State, stage_names
+from erasable.training import Knowledge, Link, State, link_names
 from erasable.unlearning import Erasure, Plan, Request, plan_change
 
 DRAWS = 200
@@ -88,7 +88,7 @@ def plans_by_group(knowledge: Knowledge) -> list[Plan | None]:
     The user is the one whose interactions are nearest in number to the group's mean, so that the mean over groups is
     the mean over all users to within a fraction of one user's rows.
     """
-    names = stage_names(knowledge)
+    names = link_names(knowledge)
     state = State(knowledge, tuple(Link(name, "", 0, 0.0) for name in names))
     return [
         plan_change(state, Erasure.of([Request(group.users[_typical(np.diff(group.user_starts))])]).apply(knowledge))

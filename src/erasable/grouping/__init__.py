@@ -1,8 +1,9 @@
 """The paper's Group module: who is trained together, and in which order."""
 
+from erasable.grouping.anchors import anchors_among
 from erasable.grouping.cohesion import Cohesion
 from erasable.grouping.given import read_positions
-from erasable.grouping.groups import Grouping, assign_groups, cohesion_between_rows
+from erasable.grouping.groups import Grouping, assign_groups, cohesion_between_rows, independent_labels
 from erasable.grouping.parallel import ALONE, GroupingEffort
 from erasable.grouping.settings import BY_VECTORS, MOST_GROUPS, GroupingSettings
 
@@ -14,7 +15,9 @@ __all__ = [
     "Grouping",
     "GroupingEffort",
     "GroupingSettings",
+    "anchors_among",
     "assign_groups",
     "cohesion_between_rows",
+    "independent_labels",
     "read_positions",
 ]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.models.dmf_kernel import CLAMP, FIRST, SHAPES, SMALLEST_NORM, WIDTH, dmf_shift
+from erasable.models.dmf_rows import FixedDmf, dmf_rows, fixed_dmf
 from erasable.models.embedding_model import ITEM_ROWS, USER_ROWS, EmbeddingModel, blocks
 from erasable.models.model import Scorer, Scores
 from erasable.models.parameters import Arrays
@@ -21,6 +22,9 @@ class Dmf(EmbeddingModel):
     width = WIDTH
     shapes = SHAPES
     shift = dmf_shift
+    row_kernel = dmf_rows
+    row_rate = 0.03
+    row_pull = 1.0
 
     def deviation(self, name: str) -> float:
         """Return 0.1 for rows and He et al.'s (2015) for layers: from the paper's N(0, 0.01²) nothing is learned."""
@@ -28,10 +32,13 @@ class Dmf(EmbeddingModel):
             return math.sqrt(2 / _FAN_IN[name]) if name in _FAN_IN else 0.0
         return _ROW_DEVIATION
 
+    def fixed(self, shared: Arrays) -> FixedDmf:
+        """Return the items' directions and the users' tower."""
+        return fixed_dmf(shared, _item_directions(shared))
+
     def scorer(self, shared: Arrays) -> Scorer:
         """Score by the cosine; the items' tower is computed once."""
-        rows = shared[ITEM_ROWS]
-        directions = np.concatenate([_direction(shared, "item", rows[part]) for part in blocks(len(rows), _BLOCK)])
+        directions = _item_directions(shared)
 
         def score(rows: Arrays, owned: NDArray[np.int32]) -> Scores:
             return directions @ _direction(shared, "user", rows[USER_ROWS][None, :])[0]
@@ -41,6 +48,11 @@ class Dmf(EmbeddingModel):
     def probability(self, scores: Scores) -> NDArray[np.float64]:
         """Return the cosines, clamped away from 0 and 1 as in training."""
         return np.clip(scores.astype(np.float64), CLAMP, 1 - CLAMP)
+
+
+def _item_directions(shared: Arrays) -> NDArray[np.float32]:
+    rows = shared[ITEM_ROWS]
+    return np.concatenate([_direction(shared, "item", rows[part]) for part in blocks(len(rows), _BLOCK)])
 
 
 def _direction(shared: Arrays, side: str, rows: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -2,11 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from erasable.data import Ids, Interactions
+from erasable.data import Ids, Interactions, RatingScale
 from erasable.models.batches import (
     UPDATE_LANES,
     Batch,
@@ -20,8 +20,9 @@ from erasable.models.batches import (
 )
 from erasable.models.blas import one_blas_thread
 from erasable.models.crew import Schedule, run_crew
-from erasable.models.model import Effort, Scorer, Stage
+from erasable.models.model import Change, Effort, Scorer, Stage
 from erasable.models.parameters import Arrays, Parameters
+from erasable.models.row_solver import Course, OwnData, solve_rows
 from erasable.models.sampling import shuffled
 from erasable.models.settings import ModelSettings
 from erasable.seeding import child_key, id_keys, normals
@@ -41,6 +42,12 @@ class EmbeddingModel(ABC):
     """The network's arrays in the order in which they lie in one flat vector."""
     shift: ClassVar[Callable[..., None]]
     """The compiled function that works off a run of batches."""
+    row_kernel: ClassVar[Callable[..., None]]
+    """The compiled function that solves the rows of a run of users."""
+    row_rate: ClassVar[float]
+    """The first step size when a row is solved."""
+    row_pull: ClassVar[float]
+    """How strongly a row is pulled towards 0 when it is solved, against the sum of the losses of one pass."""
 
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
@@ -53,10 +60,21 @@ class EmbeddingModel(ABC):
     def scorer(self, shared: Arrays) -> Scorer:
         """Return what scores items for a user under these shared parameters."""
 
+    @abstractmethod
+    def fixed(self, shared: Arrays) -> Any:  # noqa: ANN401 - a tuple of arrays that only the own kernel knows
+        """Return the shared parameters as the kernel that solves rows wants them."""
+
     def start(self, catalogue: Ids, seed: int) -> Arrays:
         """Return the shared parameters before any stage."""
         network = {name: self._starting_array(name, shape, seed) for name, shape in self.shapes.items()}
         return {ITEM_ROWS: self._starting_rows(ITEM_ROWS, catalogue, seed), **network}
+
+    def extended(self, shared: Arrays, catalogue: Ids, seed: int) -> Arrays:
+        """Return the shared parameters with the rows of items that the catalogue has appended."""
+        further = Ids(catalogue.array[len(shared[ITEM_ROWS]) :])
+        items = np.concatenate([shared[ITEM_ROWS], self._starting_rows(ITEM_ROWS, further, seed)])
+        items.setflags(write=False)
+        return {**shared, ITEM_ROWS: items}
 
     def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
         """Train on one stage from these shared parameters."""
@@ -69,6 +87,41 @@ class EmbeddingModel(ABC):
             self._run_epochs(tables, stage, effort)
         users, items, trained = (table.rows for table in tables)
         return Parameters({ITEM_ROWS: items, **self._network_arrays(trained[0])}, {USER_ROWS: users})
+
+    def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays | None:
+        """Return None: steps can't be taken back."""
+        return None
+
+    def newcomers(self, shared: Arrays, users: Ids, seed: int) -> Arrays:
+        """Return the rows from which training and solving start."""
+        rows = self._starting_rows(USER_ROWS, users, seed)
+        rows.setflags(write=False)
+        return {USER_ROWS: rows}
+
+    def solve(self, shared: Arrays, stage: Stage, effort: Effort) -> Arrays:
+        """Return the rows of a stage's users, each by steps on the own data alone; the position does not matter."""
+        data, settings = stage.interactions, self._settings
+        own = OwnData(
+            id_keys(stage.seed, "rows", data.users), data.user_starts, data.item_index, targets_of(data, stage.scale)
+        )
+        course = Course(stage.epochs, len(data.items), settings.negatives, self.row_rate, self.row_pull)
+        start = self._starting_rows(USER_ROWS, data.users, stage.seed)
+        with one_blas_thread():
+            rows = solve_rows(type(self).row_kernel, own, course, self.fixed(shared), start, effort)
+        rows.setflags(write=False)
+        return {USER_ROWS: rows}
+
+    def provisional(self, shared: Arrays, change: Change) -> Arrays:
+        """Return the shared parameters as they are: nothing of a change can be taken out at once."""
+        return shared
+
+    def samples_amended(self, interactions: Interactions, change: Change) -> int | None:
+        """Return None: there is no short way."""
+        return None
+
+    def samples_of_rows(self, interactions: Interactions, epochs: int) -> int:
+        """Return how many samples solving the rows of these interactions visits."""
+        return self.samples(interactions, epochs)
 
     def samples(self, interactions: Interactions, epochs: int) -> int:
         """Return how many samples training on these interactions visits."""
@@ -145,7 +198,12 @@ class EmbeddingModel(ABC):
 
 def _positives(stage: Stage) -> Positives:
     rows = stage.interactions
-    return Positives(rows.user_starts, rows.user_index, rows.item_index, rows.rating / np.float32(stage.scale.high))
+    return Positives(rows.user_starts, rows.user_index, rows.item_index, targets_of(rows, stage.scale))
+
+
+def targets_of(interactions: Interactions, scale: RatingScale) -> Floats:
+    """Return what the loss wants of each interaction: its share of the highest rating."""
+    return interactions.rating / np.float32(scale.high)
 
 
 def _key(stage: Stage, purpose: str, epoch: int) -> np.uint64:

@@ -32,6 +32,14 @@ class Effort:
     advance: Callable[[int], None] = lambda samples: None
 
 
+@dataclass(frozen=True)
+class Change:
+    """All rows of the users whose data change, as they were and as they become; either may hold nobody."""
+
+    taken: Interactions
+    given: Interactions
+
+
 class Scorer(Protocol):
     """Scores the whole catalogue for one user, from that user's personal rows and own items alone."""
 
@@ -40,16 +48,32 @@ class Scorer(Protocol):
 
 
 class Model(Protocol):
-    """A recommender whose state is shared parameters and personal rows.
+    """A recommender whose state is shared parameters, which many users shape, and personal rows, one user's each.
 
-    Every method is a pure function of its arguments: no clock, no global state, no file, nothing changed in place.
+    Every method is a pure function of its arguments: no clock, no global state, no file, nothing changed in place. All
+    interactions that a method is given are numbered by the items that the shared parameters know.
     """
 
     def start(self, catalogue: Ids, seed: int) -> Arrays:
         """Return the shared parameters before any stage; an item's row depends on the seed and its id alone."""
 
+    def extended(self, shared: Arrays, catalogue: Ids, seed: int) -> Arrays:
+        """Return the shared parameters with the catalogue's further items, which begin as they do at the start."""
+
     def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
         """Train on one stage from these shared parameters; without interactions they stay as they are."""
+
+    def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays | None:
+        """Return what training from the start on changed data gives, to the byte, or None if there is no short way."""
+
+    def newcomers(self, shared: Arrays, users: Ids, seed: int) -> Arrays:
+        """Return the personal rows of users of whom nothing is known; each depends on the seed and the id alone."""
+
+    def solve(self, shared: Arrays, stage: Stage, effort: Effort) -> Arrays:
+        """Return the personal rows of a stage's users, each from these shared parameters and the own data alone."""
+
+    def provisional(self, shared: Arrays, change: Change) -> Arrays:
+        """Return shared parameters to serve with until a change is trained: rid of it as far as that can be at once."""
 
     def scorer(self, shared: Arrays) -> Scorer:
         """Return what scores items for a user under these shared parameters."""
@@ -58,4 +82,10 @@ class Model(Protocol):
         """Return what the loss takes scores for: the share of the highest rating to expect, between 0 and 1."""
 
     def samples(self, interactions: Interactions, epochs: int) -> int:
-        """Return how many samples, positives and negatives, training on these interactions visits."""
+        """Return how many samples training visits; a closed form counts work that takes as long as visiting one."""
+
+    def samples_amended(self, interactions: Interactions, change: Change) -> int | None:
+        """Return the same for `amended`; None if there is no short way."""
+
+    def samples_of_rows(self, interactions: Interactions, epochs: int) -> int:
+        """Return the same for `solve`."""

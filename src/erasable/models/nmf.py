@@ -9,6 +9,7 @@ from scipy.special import expit
 from erasable.models.embedding_model import ITEM_ROWS, USER_ROWS, EmbeddingModel, blocks
 from erasable.models.model import Scorer, Scores
 from erasable.models.nmf_kernel import FIRST, ROW, SECOND, SHAPES, WIDTH, nmf_shift
+from erasable.models.nmf_rows import FixedNmf, fixed_nmf, nmf_rows
 from erasable.models.parameters import Arrays
 
 _BLOCK = 4096
@@ -28,10 +29,17 @@ class Nmf(EmbeddingModel):
     width = ROW
     shapes = SHAPES
     shift = nmf_shift
+    row_kernel = nmf_rows
+    row_rate = 0.0125
+    row_pull = 16.0
 
     def deviation(self, name: str) -> float:
         """Return the paper's N(0, 0.01²) for weights and rows; biases start at 0."""
         return 0.0 if "bias" in name else 0.01
+
+    def fixed(self, shared: Arrays) -> FixedNmf:
+        """Return the items' half of the first layer and the network."""
+        return fixed_nmf(shared)
 
     def scorer(self, shared: Arrays) -> Scorer:
         """Score before the sigmoid, which changes no order; the items' half of the first layer is computed once."""

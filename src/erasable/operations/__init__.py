@@ -2,10 +2,12 @@
 
 from erasable.operations.audit import Probe, audit, audit_erased
 from erasable.operations.erasure import Outside
-from erasable.operations.forget import Forgotten, forget, plan, plan_random, withdraw_pending
+from erasable.operations.forget import Forgotten, forget, withdraw_pending
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
 from erasable.operations.learn import Learned, learn
+from erasable.operations.more import LearnedMore, learn_more
+from erasable.operations.planning import plan, plan_random
 from erasable.operations.prepare import Inputs
 from erasable.operations.public_data import Fetched, get_public_set
 from erasable.operations.recommend import Recommendation, recommend
@@ -26,6 +28,7 @@ __all__ = [
     "Home",
     "Inputs",
     "Learned",
+    "LearnedMore",
     "MemoryHome",
     "Outside",
     "Probe",
@@ -43,6 +46,7 @@ __all__ = [
     "get_public_set",
     "groups",
     "learn",
+    "learn_more",
     "plan",
     "plan_random",
     "recommend",

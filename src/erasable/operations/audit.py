@@ -96,10 +96,11 @@ def _drawn(knowledge: Knowledge, count: int) -> list[str]:
 
 def _suspects(knowledge: Knowledge, people: Collection[str]) -> Suspects:
     parts = [group.of_users(people) for group in knowledge.groups]
-    rows = Interactions.merge(parts)
+    rows = Interactions.merge(parts).of_first_items(knowledge.items_known(knowledge.stages - 1))
     positions = np.zeros(len(rows.users), dtype=np.int64)
     for position, part in enumerate(parts):
-        positions[rows.users.positions_of(part.users.array)] = position
+        places = rows.users.positions_of(part.users.array)
+        positions[places[places >= 0]] = position
     return Suspects(rows, positions, child_key(knowledge.config.seed, _PURPOSE) >> 1)
 
 

@@ -4,17 +4,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from erasable.errors import NotReproducible, Refused, Unfinished
 from erasable.operations.erasure import Done, Outside, accept, certify, erase, prepare_outside, withdraw
 from erasable.operations.home import Home, Session
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import NOTHING_PENDING, Certificate, Pending, Receipt, read_pending
 from erasable.proof.suppression import add_requests
-from erasable.seeding import id_keys
-from erasable.training import Knowledge, State, differences
-from erasable.unlearning import Erasure, Plan, Request, known_requests, plan_change
+from erasable.training import differences
+from erasable.unlearning import Request, known_requests
 
 NOTHING_OUTSIDE = Outside()
 
@@ -37,22 +34,6 @@ class Forgotten:
     """How many others a filter that was applied anew no longer keeps (under the policy regroup)."""
     finished: int
     """How many people's requests an earlier process had begun and this one has finished."""
-
-
-def plan(home: Home, requests: Sequence[Request], work: Work = QUIET_WORK) -> Plan:
-    """Say what forgetting these requests together would touch and cost; nothing is changed."""
-    state = _loaded(home)
-    return _planned(state, known_requests(requests, state.knowledge), work)
-
-
-def plan_random(home: Home, count: int, work: Work = QUIET_WORK) -> Plan:
-    """Say what forgetting some users chosen at random would touch and cost; nothing is changed."""
-    state = _loaded(home)
-    users = [user for group in state.knowledge.groups for user in group.users]
-    if count > len(users):
-        raise Refused(f"there are only {len(users)} users: give --random a smaller number")
-    order = np.argsort(id_keys(state.knowledge.config.seed, "random plan", users), kind="stable")
-    return _planned(state, [Request(users[place]) for place in order[:count]], work)
 
 
 def forget(
@@ -85,7 +66,7 @@ def forget(
         done = _carried_out(session, pending, begun, rerun, work) if pending.accepted else None
         if done:
             certificates += _certified(session, done.pending, outside, work)
-        stages = len(session.state().chain)
+        stages = session.state().knowledge.stages
     people = [*finished.accepted, *(done.pending.accepted if done else ())]
     return Forgotten(
         certificates=tuple(home.certificate_place(f"{one.request_id}.json") for one in certificates),
@@ -139,26 +120,6 @@ def _certified(session: Session, pending: Pending, outside: Outside, work: Work)
             "stopped after the erasure and before its certificates: finish with erasable forget "
             f"{session.path} --resume"
         ) from None
-
-
-def _loaded(home: Home) -> State:
-    """Load everything, so that planning, which may decide groups anew, does not keep a writer waiting."""
-    with home.reading() as session:
-        state = session.state()
-        return replace(state, knowledge=replace(state.knowledge, groups=tuple(state.knowledge.groups)))
-
-
-def _planned(state: State, requests: Sequence[Request], work: Work) -> Plan:
-    began = time.perf_counter()
-    planned = plan_change(state, _after(state, requests, work))
-    if state.knowledge.config.policy != "regroup":
-        return planned
-    # Deciding groups anew takes as long when it is done as when it is planned.
-    return replace(planned, seconds_estimated=planned.seconds_estimated + time.perf_counter() - began)
-
-
-def _after(state: State, requests: Sequence[Request], work: Work) -> Knowledge:
-    return Erasure.of(requests).apply(state.knowledge, work.grouping)
 
 
 def _check_environment(session: Session, rerun: bool) -> None:

@@ -88,7 +88,7 @@ def show(home: Home, user: str) -> Holding:
     with home.reading() as session:
         state = session.state()
         position, row = state.knowledge.find(user)
-        rows = session.checkpoints.get(state.chain[position].fingerprint).parameters.rows
+        rows = session.checkpoints.get(state.rows_link(position).fingerprint).parameters.rows
         held = state.knowledge.data_of(user)
         test_items = set(state.knowledge.held_out.of_users([user]).item_index.tolist())
         times = [None] * len(held) if held.time is None else [None if math.isnan(t) else float(t) for t in held.time]
@@ -131,6 +131,8 @@ def status(home: Home) -> dict[str, Any]:
             "held_out": len(knowledge.held_out),
             "model": config.model,
             "strategy": config.strategy,
+            "rows": config.rows,
+            "anchors": config.anchors,
             "grouping": config.grouping,
             "policy": config.policy,
             "groups": len(knowledge.groups),

@@ -12,7 +12,7 @@ from erasable.operations.prepare import NO_INPUTS, Inputs, prepare
 from erasable.operations.recording import first_papers
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.store import Stamp, Workspace
-from erasable.training import Config, Knowledge, train_chain
+from erasable.training import Config, Knowledge, steps_of, train_chain
 
 _BYTES_PER_USER = 128
 
@@ -77,8 +77,7 @@ def _room_for(knowledge: Knowledge) -> int:
     return each_stage * len(knowledge.groups) + _BYTES_PER_USER * knowledge.users + 8 * knowledge.interactions
 
 
-def samples_of(knowledge: Knowledge, positions: Iterable[int] | None = None) -> int:
-    """Return how many samples training the whole chain visits, or the stages at some positions."""
-    model, epochs = make_model(knowledge.config), knowledge.config.stage_epochs
-    places = range(len(knowledge.groups)) if positions is None else positions
-    return sum(model.samples(knowledge.groups[place], epochs) for place in places)
+def samples_of(knowledge: Knowledge, places: Iterable[int] | None = None) -> int:
+    """Return how many samples making the whole chain visits, or the steps at some places."""
+    steps = steps_of(knowledge)
+    return sum(steps[place].samples for place in (range(len(steps)) if places is None else places))

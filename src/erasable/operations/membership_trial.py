@@ -18,9 +18,9 @@ from erasable.training import (
     Link,
     MemoryStore,
     State,
+    link_names,
+    links_to_run,
     regrouped,
-    stage_names,
-    stages_to_run,
     train_chain,
 )
 from erasable.unlearning import Erasure, Request
@@ -94,6 +94,5 @@ def _samples_of_forgetting(known: Knowledge, unknown: Knowledge) -> int:
     """Return how many samples going from one to the other visits; if groups are decided anew, all of them."""
     if known.config.policy == "regroup":
         return samples_of(unknown)
-    chain = [Link(name, "", 0, 0.0) for name in stage_names(known)]
-    rerun = stages_to_run(stage_names(unknown), chain)
-    return samples_of(replace(unknown, groups=tuple(unknown.groups[position] for position in rerun)))
+    chain = [Link(name, "", 0, 0.0) for name in link_names(known)]
+    return samples_of(unknown, links_to_run(link_names(unknown), chain))

@@ -57,6 +57,15 @@ class _Given:
 
 
 @dataclass(frozen=True)
+class Read:
+    """Interactions, the risk of each user if there is a column for it, and how many the suppression list kept out."""
+
+    interactions: Interactions
+    risk: Mapping[str, float] | None
+    suppressed: int
+
+
+@dataclass(frozen=True)
 class Prepared:
     """What learning starts from, and how many people and single interactions the suppression list kept out of it."""
 
@@ -69,7 +78,8 @@ def prepare(source: Any, config: Config, inputs: Inputs, work: Work) -> Prepared
     reporter, given = work.reporter, _given(config, inputs)
     config = _with_given(config, given, inputs)
     declared = RatingScale(*config.rating_scale) if config.rating_scale is not None else given.scale
-    interactions, suppressed = _read(source, inputs, declared, reporter)
+    read = read_source(source, inputs, declared, reporter)
+    interactions, risky = read.interactions, _risky(read.risk, config)
     with _naming(source):
         scale = declared or recognise_scale(interactions.rating)
         reporter.note(f"rating scale {scale}")
@@ -79,30 +89,39 @@ def prepare(source: Any, config: Config, inputs: Inputs, work: Work) -> Prepared
     _check_groups(numbered, config, given, inputs)
     kept_items = frozenset(kept.items) if config.min_interactions else None
     frame = Knowledge(config, catalogue, scale, (), numbered, kept_items)
-    return Prepared(arrange(numbered, frame, work.grouping, given.positions), suppressed)
+    return Prepared(arrange(numbered, frame, work.grouping, given.positions, risky), read.suppressed)
 
 
-def _read(
+def _risky(risk: Mapping[str, float] | None, config: Config) -> frozenset[str]:
+    """Return the users whose risk reaches the threshold; the column and the threshold need each other."""
+    if (risk is None) != (config.risk_threshold is None):
+        raise WrongUse("--risk-column and --risk-threshold need each other: give both, or neither")
+    threshold = config.risk_threshold or 0.0
+    return frozenset(user for user, value in (risk or {}).items() if value >= threshold)
+
+
+def read_source(
     source: Any,  # noqa: ANN401 - path or table
     inputs: Inputs,
     scale: RatingScale | None,
     reporter: Reporter,
-) -> tuple[Interactions, int]:
+    fewest_users: int = 2,
+) -> Read:
     """Read interactions, without those on the suppression list, and say how many people and interactions those are."""
     given = inputs.suppression
     # Opened first: a wrong key need not wait for a large file.
     erased = SuppressionList.open(given) if given else None
     with reporter.track("reading"):
-        read = read_interactions(source, inputs.columns, scale)
+        read = read_interactions(source, inputs.columns, scale, fewest_users)
     for note in read.notes:
         reporter.note(note)
     if given is None or erased is None:
-        return read.interactions, 0
+        return Read(read.interactions, read.risk, 0)
     with reporter.track("looking for erased people"), _naming(source):
         left, suppressed = _left(read.interactions, erased, given)
     if suppressed.total:
         reporter.note(f"left out what is on the suppression list ({suppressed})")
-    return left, suppressed.total
+    return Read(left, read.risk, suppressed.total)
 
 
 def _left(
@@ -166,10 +185,12 @@ def _given_groups(config: Config, source: Path) -> _Given:
     settings = {name: getattr(knowledge.config, name) for name in ("grouping", "order", "policy")}
     if settings["policy"] == "regroup":  # these groups are taken as they are
         settings["policy"] = "fixed"
-    return _Given(positions, len(knowledge.groups), None, knowledge.scale, core, settings)
+    return _Given(positions, knowledge.config.groups, None, knowledge.scale, core, settings)
 
 
 def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
+    if (given.groups or 1) > 1 and "model" not in config.model_fields_set:
+        config = Config.of({name: getattr(config, name) for name in config.model_fields_set} | {"model": "nmf"})
     if config.strategy == "retrain" and given.groups not in (None, 1):
         raise WrongUse("--strategy retrain trains everyone in one group: give --groups-from a source with one group")
     if given.positions is not None and config.policy == "regroup":

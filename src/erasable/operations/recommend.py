@@ -1,6 +1,6 @@
 """Recommend: the best items for some users, or popular ones for those who are unknown."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -9,8 +9,9 @@ import numpy as np
 from erasable.errors import UnknownUser, WrongUse
 from erasable.models.blas import one_blas_thread
 from erasable.models.ranking import top_items
-from erasable.operations.home import Home, Session
+from erasable.operations.home import Home
 from erasable.operations.work import QUIET_WORK, Work
+from erasable.proof import read_pending
 from erasable.training import Knowledge, Scoring
 
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -44,37 +45,64 @@ def recommend(
     popular_fallback: bool = False,
     work: Work = QUIET_WORK,
 ) -> list[UserRecommendations]:
+    """Return the k best items for each of these users (None: for all), in their order.
+
+    Whoever has asked to be erased is unknown from the moment that the request is accepted.
+    """
+    with home.reading() as session:
+        withheld = read_pending(session.papers().pending).users
+        scoring = Scoring(session.state(), session.checkpoints)
+        return best_items(Served(session.state().knowledge, scoring, withheld), users, k, popular_fallback, work)
+
+
+@dataclass(frozen=True)
+class Served:
+    """What recommendations come from, and who gets none because the own erasure is being carried out."""
+
+    knowledge: Knowledge
+    scoring: Scoring
+    withheld: frozenset[str]
+
+    def find(self, user: str) -> tuple[int, int] | None:
+        """Return the position and row of a user, None if nothing is held that may be used."""
+        try:
+            return None if user in self.withheld else self.knowledge.find(user)
+        except UnknownUser:
+            return None
+
+
+def best_items(
+    served: Served, users: Sequence[str] | None, k: int, popular_fallback: bool, work: Work
+) -> list[UserRecommendations]:
     """Return the k best items for each of these users (None: for all), in their order."""
     if k < 1:
         raise WrongUse(f"{k} items make no sense: give k of 1 or more")
-    with home.reading() as session:
-        knowledge = session.state().knowledge
-        wanted = _everyone(knowledge) if users is None else [_find(knowledge, user) for user in users]
-        unknown = [] if users is None else [u for u, place in zip(users, wanted, strict=True) if place is None]
-        if unknown and not popular_fallback:
-            raise UnknownUser(
-                f"nothing is held about the user {unknown[0]!r}: check the id, or give --fallback popular"
-            )
-        names = [user for group in knowledge.groups for user in group.users] if users is None else list(users)
-        popular = _popular(knowledge, k) if unknown else []
-        return _scored(session, names, wanted, k, popular, work)
+    if users is None:
+        everyone = [pair for pair in _everyone(served.knowledge) if pair[0] not in served.withheld]
+        names = [user for user, _ in everyone]
+        places: list[tuple[int, int] | None] = [place for _, place in everyone]
+    else:
+        names, places = list(users), [served.find(user) for user in users]
+    unknown = [user for user, place in zip(names, places, strict=True) if place is None]
+    if unknown and not popular_fallback:
+        raise UnknownUser(f"nothing is held about the user {unknown[0]!r}: check the id, or give --fallback popular")
+    return _scored(served, names, places, (k, _popular(served.knowledge, k) if unknown else []), work)
 
 
 def _scored(
-    session: Session,
+    served: Served,
     names: Sequence[str],
     places: Sequence[tuple[int, int] | None],
-    k: int,
-    popular: Sequence[tuple[str, float]],
+    wanted: tuple[int, Sequence[tuple[str, float]]],
     work: Work,
 ) -> list[UserRecommendations]:
-    scoring = Scoring(session.state(), session.checkpoints)
-    items = session.state().knowledge.catalogue.items
+    items = served.knowledge.catalogue.items
+    k, popular = wanted
 
     def best(place: tuple[int, int] | None) -> Sequence[tuple[str, float]]:
         if place is None:
             return popular
-        numbers, scores = scoring.top(*place, k)
+        numbers, scores = served.scoring.top(*place, k)
         return [(items[int(number)], float(score)) for number, score in zip(numbers, scores, strict=True)]
 
     def several(first: int) -> list[UserRecommendations]:
@@ -93,15 +121,9 @@ def _scored(
     return found
 
 
-def _everyone(knowledge: Knowledge) -> list[tuple[int, int] | None]:
-    return [(position, row) for position, group in enumerate(knowledge.groups) for row in range(len(group.users))]
-
-
-def _find(knowledge: Knowledge, user: str) -> tuple[int, int] | None:
-    try:
-        return knowledge.find(user)
-    except UnknownUser:
-        return None
+def _everyone(knowledge: Knowledge) -> Iterator[tuple[str, tuple[int, int]]]:
+    for position, group in enumerate(knowledge.groups):
+        yield from ((user, (position, row)) for row, user in enumerate(group.users))
 
 
 def _popular(knowledge: Knowledge, k: int) -> list[tuple[str, float]]:

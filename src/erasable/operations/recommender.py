@@ -9,13 +9,15 @@ import pyarrow as pa
 
 from erasable.errors import NotReproducible, Refused, WrongUse
 from erasable.evaluation import Protocol, Utility
-from erasable.operations.forget import Forgotten, forget, plan
+from erasable.operations.forget import Forgotten, forget
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
 from erasable.operations.learn import Learned, learn_into
+from erasable.operations.more import LearnedMore, learn_more
+from erasable.operations.planning import plan
 from erasable.operations.prepare import NO_INPUTS, Inputs
-from erasable.operations.recommend import recommend
 from erasable.operations.recording import version_facts
+from erasable.operations.serving import Serving
 from erasable.operations.verify import NO_CLAIM, Claim, Verification, verify
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import add_record
@@ -41,10 +43,11 @@ class Recommender:
     True
     """
 
-    def __init__(self, *, threads: int | None = None, **settings: Any) -> None:  # noqa: ANN401 - the fields of Config
-        self._config = Config.of(settings)
+    def __init__(self, *, threads: int | None = None, preset: str | None = None, **settings: Any) -> None:  # noqa: ANN401
+        self._config = Config.of(settings, preset)
         self._work = QUIET_WORK if threads is None else Work(threads)
         self._home: Home | None = None
+        self._serving: Serving | None = None
         self.learned: Learned | None = None
 
     def fit(self, table: Any, inputs: Inputs = NO_INPUTS) -> "Recommender":  # noqa: ANN401 - any table or path
@@ -52,12 +55,16 @@ class Recommender:
         home = MemoryHome()
         with home.writing() as session:
             self.learned = learn_into(session, table, self._config, inputs, self._work)
-        self._home = home
+        self._settle_in(home)
         return self
+
+    def learn_more(self, table: Any, inputs: Inputs = NO_INPUTS) -> LearnedMore:  # noqa: ANN401 - any table or path
+        """Learn more: new users, and new interactions of those who are known; settings and groups stay."""
+        return learn_more(self._learned_home(), table, inputs, self._work)
 
     def recommend(self, users: Iterable[UserId], k: int = 10, popular_fallback: bool = False) -> pa.Table:
         """Return a table of user_id, item_id, score and rank: the k best items for each user."""
-        found = recommend(self._learned_home(), _texts(users), k, popular_fallback, self._work)
+        found = self._learned_serving().recommend(_texts(users), k, popular_fallback)
         rows = [vars(recommendation) for one_user in found for recommendation in one_user]
         return pa.Table.from_pylist(rows, schema=RECOMMENDATIONS)
 
@@ -72,8 +79,13 @@ class Recommender:
         ignore_unknown: bool = False,
         rerun: bool = False,
     ) -> Forgotten:
-        """Forget users, or some items of one user; what comes back says what it cost and names the certificates."""
-        return forget(self._learned_home(), _requests(users, items), ignore_unknown, rerun, self._work)
+        """Forget users, or some items of one user; what comes back says what it cost and names the certificates.
+
+        Other threads get no recommendations for them from the moment of the call.
+        """
+        requests = _requests(users, items)
+        with self._learned_serving().withdrawing(requests):
+            return forget(self._learned_home(), requests, ignore_unknown, rerun, self._work)
 
     def verify(self, claim: Claim = NO_CLAIM) -> Verification:
         """Check every file, record and signature, train again from what is left, and compare every byte."""
@@ -112,7 +124,7 @@ class Recommender:
             papers = session.papers()
             record = add_record(papers.audit, "save", version_facts(state, session.stamp))
             workspace.commit(state, replace(papers, audit=record, certificates=session.issued()), session.stamp)
-        self._home = DiskHome(Path(folder))
+        self._settle_in(DiskHome(Path(folder)))
 
     @classmethod
     def load(cls, folder: str | Path, threads: int | None = None) -> "Recommender":
@@ -120,8 +132,16 @@ class Recommender:
         with Workspace.reading(folder) as workspace:
             config = workspace.state().knowledge.config
         recommender = cls(threads=threads, **config.model_dump())
-        recommender._home = DiskHome(Path(folder))
+        recommender._settle_in(DiskHome(Path(folder)))
         return recommender
+
+    def _settle_in(self, home: Home) -> None:
+        self._home, self._serving = home, Serving(home, self._work)
+
+    def _learned_serving(self) -> Serving:
+        if self._serving is None:
+            raise WrongUse("nothing was learned yet: call fit first")
+        return self._serving
 
     def _learned_home(self) -> Home:
         if self._home is None:

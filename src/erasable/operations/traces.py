@@ -80,7 +80,7 @@ def _personal_rows(checkpoints: CheckpointStore, state: State) -> PersonalRows:
 
     @cache
     def rows_at(position: int) -> Arrays:
-        return checkpoints.get(state.chain[position].fingerprint).parameters.rows
+        return checkpoints.get(state.rows_link(position).fingerprint).parameters.rows
 
     def find(user: str) -> tuple[NDArray[Any], ...]:
         position, row = state.knowledge.find(user)

@@ -36,11 +36,14 @@ class CertifiedData(Paper):
 
 
 class CertifiedStage(Paper):
-    """One stage of the chain, as salted digests."""
+    """One step of the chain, as salted digests: a stage, or the rows of a group."""
 
     position: int
+    """Its place in the chain."""
+    label: str
+    """What it is called: stage 1, or rows of group 1."""
     kept: bool
-    """Whether its checkpoint is the one from before the erasure; if not, it was trained again."""
+    """Whether its checkpoint is the one from before the erasure; if not, it was made again."""
     parent: str
     """The name of the checkpoint that it began from."""
     digest: str
@@ -91,7 +94,7 @@ class Certificate(Paper):
     """The record of one erasure, free of personal data."""
 
     kind: Literal["certificate of erasure"] = "certificate of erasure"
-    format: Literal[2] = 2
+    format: Literal[3] = 3
     request_id: str = Field(pattern="^[0-9a-f]{32}$")
     scope: Scope
     subject: str

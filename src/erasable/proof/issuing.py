@@ -22,7 +22,7 @@ from erasable.proof.clock import now
 from erasable.proof.pending import Accepted, Erased, Pending
 from erasable.proof.salting import commitment, data_digest, salted_digest
 from erasable.store import Stamp
-from erasable.training import ORIGIN, CheckpointStore, Knowledge, Link, State
+from erasable.training import ORIGIN, CheckpointStore, Knowledge, Link, State, steps_of
 
 _PEOPLE_HIDDEN = 10
 _SOFTWARE = ("erasable", "pyarrow", "safetensors", "cryptography", "rfc8785")
@@ -73,7 +73,9 @@ def certified_chain(
     state: State, checkpoints: CheckpointStore, salt: str, rerun: tuple[int, ...]
 ) -> list[CertifiedStage]:
     """Return the chain as a certificate has it: names, parents and results, salted."""
-    return [_stage(place, link, checkpoints, salt, rerun) for place, link in enumerate(state.chain)]
+    labels = [step.label for step in steps_of(state.knowledge)]
+    links = zip(labels, state.chain, strict=True)
+    return [_stage(place, *named, checkpoints, salt, rerun) for place, named in enumerate(links)]
 
 
 def certified_catalogue(knowledge: Knowledge, salt: str) -> CertifiedCatalogue:
@@ -126,8 +128,8 @@ def _common_facts(erased: Erased, outcome: Outcome) -> dict[str, Any]:
         "rating_scale": (knowledge.scale.low, knowledge.scale.high),
         "filter": _filter(knowledge),
         "data": CertifiedData(before=erased.data_before, after=data_digest(salt, knowledge)),
-        "stages_rerun": len(erased.rerun),
-        "stages_total": len(outcome.state.chain),
+        "stages_rerun": sum(place < knowledge.stages for place in erased.rerun),
+        "stages_total": knowledge.stages,
         "cost_ratio": _significant(erased.cost_ratio),
         "chain": certified_chain(outcome.state, outcome.checkpoints, salt, erased.rerun),
         "scan": outcome.scan,
@@ -138,9 +140,12 @@ def _common_facts(erased: Erased, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _stage(place: int, link: Link, checkpoints: CheckpointStore, salt: str, rerun: tuple[int, ...]) -> CertifiedStage:
+def _stage(
+    place: int, label: str, link: Link, checkpoints: CheckpointStore, salt: str, rerun: tuple[int, ...]
+) -> CertifiedStage:
     return CertifiedStage(
         position=place,
+        label=label,
         kept=place not in rerun,
         parent=ORIGIN if link.parent == ORIGIN else salted_digest(salt, link.parent),
         digest=salted_digest(salt, link.fingerprint),

@@ -64,7 +64,7 @@ def _opening(certificate: Certificate) -> str:
     whole = certificate.scope == "all data of one person"
     was, it = ("was", "it") if whole else ("were", "them")
     again = f"every part of the model that had learned from {it} was trained again without {it}"
-    model = again if certificate.stages_rerun else f"the model had not learned from {it}"
+    model = again if certificate.stages_rerun else f"no part of the model that people share had learned from {it}"
     return (
         f"<h1>{escape(_title(certificate))}</h1>\n"
         f'<p class="lead">On {moment(certificate.times.erased)}, <strong>{escape(certificate.scope)}</strong> '
@@ -89,14 +89,14 @@ def _work(certificate: Certificate) -> str:
     again = f"{certificate.stages_rerun:,} of {certificate.stages_total:,}"
     figures = {
         "Work, compared with retraining all at once": percentage(certificate.cost_ratio),
-        "Groups trained again": again,
+        "Stages trained again": again,
         "Time it took": duration(certificate.seconds),
     }
     return section(
         "What was done",
         paragraph(
-            "The recommender learns from people in groups, and keeps a checkpoint of each group: what it knew after it "
-            f"had learned from that group. {_what_happened(certificate)}"
+            "The recommender learns from people in stages, and keeps a checkpoint of each: what it knew after it had "
+            f"learned from a group of people{_about_rows(certificate)}. {_what_happened(certificate)}"
         ),
         ordered_list("groups", [_group(stage) for stage in certificate.chain]),
         facts(figures, "figures"),
@@ -104,19 +104,25 @@ def _work(certificate: Certificate) -> str:
 
 
 def _what_happened(certificate: Certificate) -> str:
-    if not certificate.stages_rerun:
+    if all(stage.kept for stage in certificate.chain):
         return "The erased data had a part in none of them, so all were kept as they were."
-    if certificate.stages_rerun == certificate.stages_total:
-        return "All of them were removed, and every group was trained again without the erased data."
+    if not any(stage.kept for stage in certificate.chain):
+        return "All of them were removed and made again without the erased data."
     return (
-        "Every checkpoint that the erased data had a part in was removed, and its group was trained again without the "
-        "data. The others are from before the erasure and were kept as they were."
+        "Every checkpoint that the erased data had a part in was removed and made again without the data. The others "
+        "are from before the erasure and were kept as they were."
     )
+
+
+def _about_rows(certificate: Certificate) -> str:
+    if len(certificate.chain) == certificate.stages_total:
+        return ""
+    return ", and of the rows of each group: one for each person, worked out from that person's own data alone"
 
 
 def _group(stage: CertifiedStage) -> str:
     style = "kept" if stage.kept else "again"
-    return f'<li class="{style}"><b>Group {stage.position + 1}</b> {fate(stage)}</li>'
+    return f'<li class="{style}"><b>{escape(stage.label.capitalize())}</b> {fate(stage)}</li>'
 
 
 def _search(scan: CertifiedScan | None) -> str:

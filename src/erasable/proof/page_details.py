@@ -41,8 +41,8 @@ def details(certificate: Certificate) -> str:
 
 
 def fate(stage: CertifiedStage) -> str:
-    """Return what became of a group's checkpoint."""
-    return "kept" if stage.kept else "trained again"
+    """Return what became of a checkpoint."""
+    return "kept" if stage.kept else "made again"
 
 
 def _basis(certificate: Certificate) -> str:
@@ -78,4 +78,4 @@ def _digests(certificate: Certificate) -> str:
 
 def _stage(stage: CertifiedStage) -> str:
     digests = {"Began from": code(stage.parent), "Checkpoint": code(stage.digest), "Arrays": code(stage.result)}
-    return f"<li><b>Group {stage.position + 1}</b>, {fate(stage)}{facts(digests)}</li>"
+    return f"<li><b>{escape(stage.label.capitalize())}</b>, {fate(stage)}{facts(digests)}</li>"

@@ -1,6 +1,6 @@
 """From interactions to knowledge: what is held out, and who is trained together; at learning and at regrouping."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,21 +14,38 @@ Positions = Mapping[str, int]
 
 
 def arrange(
-    interactions: Interactions, frame: Knowledge, effort: GroupingEffort, given: Positions | None = None
+    interactions: Interactions,
+    frame: Knowledge,
+    effort: GroupingEffort,
+    given: Positions | None = None,
+    risky: Collection[str] = (),
 ) -> Knowledge:
     """Put interactions, numbered by the catalogue, into a frame of settings: split off the holdout, divide into groups.
 
-    With positions given for every user, nothing is decided about groups.
+    With positions given for every user, nothing is decided about groups. Risky users come after all groups.
     """
     config = frame.config
     training, held_out = split_holdout(interactions, config.holdout, config.seed)
-    if given is None:
-        grouping = assign_groups(training, frame.scale, config, config.seed, effort)
-    else:
+    if given is not None:
         grouping = _given_grouping(training, given, config.groups)
+    elif any(user in training.users for user in risky):
+        grouping = _grouped_apart(training, risky, frame, effort)
+    else:
+        grouping = assign_groups(training, frame.scale, config, config.seed, effort)
     of_row = grouping.positions[training.user_index]
-    groups = tuple(training.select(of_row == position) for position in range(config.groups))
+    groups = tuple(training.select(of_row == position) for position in range(len(grouping.cohesion)))
     return replace(frame, groups=groups, held_out=held_out, cohesion=grouping.cohesion)
+
+
+def _grouped_apart(
+    training: Interactions, risky: Collection[str], frame: Knowledge, effort: GroupingEffort
+) -> Grouping:
+    """Group the others as if the risky were not there, and put the risky into one more group behind them."""
+    config, others = frame.config, training.without(users=risky)
+    grouping = assign_groups(others, frame.scale, config, config.seed, effort)
+    positions = np.full(len(training.users), config.groups, dtype=np.int64)
+    positions[training.users.positions_of(others.users.array)] = grouping.positions
+    return Grouping(positions, (*grouping.cohesion, None))
 
 
 def regrouped(knowledge: Knowledge, effort: GroupingEffort) -> Knowledge:
@@ -53,4 +70,4 @@ def _filtered(interactions: Interactions, minimum: int) -> tuple[Interactions, f
 
 def _given_grouping(training: Interactions, given: Positions, groups: int) -> Grouping:
     positions = np.array([given[user] for user in training.users], dtype=np.int64)
-    return Grouping(positions, (None,) * groups)
+    return Grouping(positions, (None,) * max(groups, 1 + int(np.max(positions, initial=-1))))

@@ -9,10 +9,24 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from erasable.data.settings import DataSettings
 from erasable.errors import WrongUse
 from erasable.grouping import GroupingSettings
-from erasable.models import ModelSettings
+from erasable.models import CLOSED_FORMS, ModelSettings
 
 Strategy = Literal["laser", "sisa", "retrain"]
 Aggregate = Literal["mean", "own"]
+PresetName = Literal["paper"]
+PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
+    "paper": {"model": "nmf", "strategy": "laser", "grouping": "cbkm", "groups": 8, "order": "easy", "rows": "stage"},
+}
+"""Settings that belong together: paper is LASER as it was published."""
+RowsFrom = Literal["stage", "solved"]
+USUAL_ANCHORS = {"als": 0.5}
+OF_CHAINS = {*GroupingSettings.model_fields, "batch", "negatives", "learning_rate", "row_epochs"} | {
+    "strategy",
+    "aggregate",
+    "epochs",
+    "epoch_budget",
+}
+"""Settings that only a model trained by steps has."""
 Policy = Literal["fixed", "independent", "regroup"]
 
 
@@ -33,6 +47,15 @@ class ChainSettings(BaseModel):
     epoch_budget: Literal["shared", "full"] = "shared"
     """Whether the groups share the epochs (the quotient, rounded up, for each) or each gets all of them."""
 
+    rows: RowsFrom | None = None
+    """Where personal rows come from: the stage that trained them, or solved from the own data after the last stage."""
+
+    anchors: float | None = Field(None, gt=0, le=1)
+    """The share of users, by hash, whose data shape shared parameters, others have a row only; all but half for als."""
+
+    risk_threshold: float | None = None
+    """From which risk on (--risk-column) users go into a group of their own: last, or with rows only if solved."""
+
     policy: Policy = "fixed"
     """How far back exactness goes: fixed (given groups and filter), regroup (decided anew each time) or independent."""
 
@@ -50,29 +73,70 @@ def wrong_setting(error: ValidationError, suffix: str = "") -> WrongUse:
 class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
     """Every setting that decides what is learned."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _imply_model(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take the model that has what is set: only models trained by steps have groups, batches and the like."""
+        return {"model": "nmf", **given} if OF_CHAINS & given.keys() else given
+
     @model_validator(mode="after")
     def _implied(self) -> Self:
+        self._imply_strategy()
+        self._imply_rows()
+        self._imply_policy()
+        return self
+
+    def _imply_strategy(self) -> None:
+        if self.model in CLOSED_FORMS:
+            if "strategy" in self.model_fields_set and self.strategy != "retrain":
+                raise ValueError(
+                    f"{self.model} is solved at once, so it has no groups to train in turn or apart: leave out "
+                    f"--strategy {self.strategy}, or choose --model nmf"
+                )
+            self._set("strategy", "retrain")
         if self.strategy == "sisa":
-            object.__setattr__(self, "aggregate", self.aggregate or "mean")
+            self._set("aggregate", self.aggregate or "mean")
         elif self.aggregate is not None:
             raise ValueError("only the strategy sisa has several models: leave out --aggregate")
         if self.strategy == "retrain":
-            object.__setattr__(self, "groups", 1)
+            self._set("groups", 1)
+
+    def _imply_rows(self) -> None:
+        if self.anchors is None:
+            self._set("anchors", USUAL_ANCHORS.get(self.model, 1.0))
+        needed = (self.anchors or 1) < 1 or self.model == "als"
+        if self.rows is None:
+            self._set("rows", "solved" if needed else "stage")
+        if self.rows == "stage" and needed:
+            raise ValueError("users who are no anchors, and those of als, have solved rows: leave out --rows stage")
+        if self.rows == "solved" and self.strategy == "sisa":
+            raise ValueError("sisa has several models and rows are solved for one: leave out --rows or --strategy")
+        if self.risk_threshold is not None and self.rows == "stage" and self.strategy == "retrain":
+            raise ValueError("all are trained at once, so nobody can go last: give --anchors, or --strategy laser")
+        if self.risk_threshold is not None and self.policy == "regroup":
+            raise ValueError("risk is not kept, so groups by it can't be decided anew: leave out --policy regroup")
+
+    def _imply_policy(self) -> None:
         if self.grouping == "independent" and self.policy == "fixed":
-            object.__setattr__(self, "policy", "independent")
+            self._set("policy", "independent")
         if self.grouping == "given" and self.policy == "regroup":
             raise ValueError("groups that are given can't be decided anew: leave out the policy regroup")
         if self.policy == "independent" and self.grouping != "independent":
             raise ValueError("the policy independent needs the grouping independent")
         if self.grouping == "independent" and self.order != "number":
             raise ValueError("groups that are independent have the order number")
-        return self
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Self:
-        """Build a configuration; a wrong value is refused in the words of its option."""
+    def of(cls, settings: Mapping[str, Any], preset: str | None = None) -> Self:
+        """Build a configuration, on top of a preset if one is named; a wrong value is refused in its option's words."""
+        if preset is not None and preset not in PRESETS:
+            raise WrongUse(f"there is no preset {preset!r}: choose one of {', '.join(PRESETS)}")
+        below: Mapping[str, Any] = next((values for name, values in PRESETS.items() if name == preset), {})
         try:
-            return cls(**settings)
+            return cls(**{**below, **settings})
         except ValidationError as error:
             raise wrong_setting(error) from None
 
@@ -83,4 +147,9 @@ class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
 
     def stage_facts(self) -> dict[str, object]:
         """Return what of the configuration a stage depends on, and nothing else."""
-        return {**self.model_dump(include=set(ModelSettings.model_fields)), "epochs": self.stage_epochs}
+        relevant = set(ModelSettings.model_fields) - {"row_epochs"}
+        return {**self.model_dump(include=relevant), "epochs": self.stage_epochs}
+
+    def row_facts(self) -> dict[str, object]:
+        """Return what of the configuration a solved row depends on beside the shared parameters."""
+        return self.model_dump(include=set(ModelSettings.model_fields))

@@ -1,17 +1,19 @@
 """Everything a recommender knows, as one frozen object; its parameters are kept apart, in a checkpoint store."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from erasable.data import Catalogue, Interactions, RatingScale, split_holdout
+import numpy as np
+
+from erasable.data import Catalogue, Ids, Interactions, RatingScale, split_holdout
 from erasable.errors import UnknownUser
-from erasable.grouping import Cohesion
+from erasable.grouping import Cohesion, anchors_among
 from erasable.training.settings import Config
 
 
 @dataclass(frozen=True)
 class Link:
-    """One stage of a chain that was trained: its checkpoint, the one before, and what it took."""
+    """One step of a chain that was made: its checkpoint, the one before, and what making it from scratch takes."""
 
     fingerprint: str
     parent: str
@@ -36,6 +38,40 @@ class Knowledge:
     """The items that the filter kept, if there was one."""
     cohesion: tuple[Cohesion | None, ...] = ()
     """The paper's ρ of each group, by position, where it is known; none at all if it was never computed."""
+
+    @property
+    def solves_rows(self) -> bool:
+        """Whether personal rows are solved after the last stage, instead of trained in the stages."""
+        return self.config.rows == "solved"
+
+    @property
+    def stages(self) -> int:
+        """How many groups shape shared parameters; where rows are solved, those that came later have rows only."""
+        return min(self.config.groups, len(self.groups)) if self.solves_rows else len(self.groups)
+
+    def learners(self, position: int) -> Interactions:
+        """Return the interactions that the stage at a position learns from, over the items that it knows."""
+        return self._of_anchors(self.groups[position]).of_first_items(self.items_known(position))
+
+    def lessons_of(self, users: Collection[str]) -> Interactions:
+        """Return the interactions of some users that shaped the shared parameters of the last stage."""
+        held = [self.groups[position].of_users(users) for position in range(self.stages)]
+        lessons = Interactions.merge([self._of_anchors(part) for part in held])
+        return lessons.of_first_items(self.items_known(self.stages - 1))
+
+    def items_known(self, position: int) -> int:
+        """Return how many items the shared parameters know after a stage: those of the last version that it needs."""
+        versions = self.catalogue.versions
+        first = position if self.config.strategy == "sisa" else 0
+        if len(versions) == 1:
+            return versions[0]
+        groups = (self._of_anchors(self.groups[place]) for place in range(first, position + 1))
+        largest = max((int(np.max(group.item_index, initial=-1)) for group in groups), default=-1)
+        return next(items for items in versions if items > largest)
+
+    def _of_anchors(self, rows: Interactions) -> Interactions:
+        anchors = anchors_among(rows.users, self.config.anchors or 1.0, self.config.seed)
+        return rows if anchors.all() else rows.select(anchors[rows.user_index])
 
     @property
     def users(self) -> int:
@@ -70,26 +106,58 @@ class Knowledge:
         return Interactions.merge([self.groups[position].of_users([user]), self.held_out.of_users([user])])
 
     def without(self, users: Collection[str], pairs: Collection[tuple[str, str]]) -> "Knowledge":
-        """Return the knowledge that never had these users and (user, item) pairs.
+        """Return the knowledge that never had these users and (user, item) pairs."""
+        hit = {*users, *(user for user, _ in pairs)}
+        positions = {user: self.find(user)[0] for user in hit}
+        held = [self.groups[position].of_users(hit) for position in set(positions.values())]
+        rows = Interactions.merge([*held, self.held_out.of_users(hit)])
+        return self.revised(positions, rows.without(users=users, pairs=pairs))
 
-        The groups they belong to are split into training and holdout again; for everyone else that gives the same,
-        since it depends on each user's own interactions alone. All cohesion is dropped: it was computed with what is
-        gone, in a space that everyone shaped, and a guess about what is gone could be tested against it.
+    def revised(self, positions: Mapping[str, int], rows: Interactions) -> "Knowledge":
+        """Return the knowledge in which some users have these rows and no others, each in the group at a position.
+
+        Their rows are split into training and holdout, which depends on each user's own interactions alone. All
+        cohesion is dropped: it was computed with what is gone, in a space that everyone shaped, and a guess about what
+        is gone could be tested against it.
         """
+        training, held_out = split_holdout(rows, self.config.holdout, self.config.seed)
         groups = list(self.groups)
-        held_out = [self.held_out]
-        for position in {self.find(user)[0] for user in {*users, *(user for user, _ in pairs)}}:
-            members = groups[position].users.texts()
-            everything = Interactions.merge([groups[position], held_out[0].of_users(members)])
-            remaining = everything.without(users=users, pairs=pairs)
-            groups[position], again = split_holdout(remaining, self.config.holdout, self.config.seed)
-            held_out = [held_out[0].without(users=members), *held_out[1:], again]
-        return replace(self, groups=tuple(groups), held_out=Interactions.merge(held_out), cohesion=())
+        nobody = self.held_out.select(np.zeros(len(self.held_out), dtype=bool))
+        groups += [nobody] * (max(positions.values(), default=-1) + 1 - len(groups))
+        for position in set(positions.values()):
+            members = [user for user, place in positions.items() if place == position]
+            left = groups[position].without(users=members)
+            coming = training.of_users(members)
+            groups[position] = Interactions.merge([left, coming]) if len(coming) else left
+        while len(groups) > self.config.groups and not len(groups[-1]):
+            groups.pop()  # a group that came later and that nobody is left in was never there
+        left = self.held_out.without(users=list(positions))
+        held_out = Interactions.merge([left, held_out]) if len(held_out) else left
+        return replace(self, groups=tuple(groups), held_out=held_out, cohesion=())
+
+    def over(self, catalogue: Catalogue) -> "Knowledge":
+        """Return the same knowledge over a later version of the catalogue."""
+        groups = tuple(_renamed(group, catalogue.items) for group in self.groups)
+        return replace(self, catalogue=catalogue, groups=groups, held_out=_renamed(self.held_out, catalogue.items))
+
+
+def _renamed(rows: Interactions, items: Ids) -> Interactions:
+    """Number rows by a list that begins with the one they are numbered by."""
+    return replace(rows, items=items)
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A recommender that has learned: what it knows, and the chain of stages that came out of it."""
+    """A recommender that has learned: what it knows, and the chain that came out of it, its stages first."""
 
     knowledge: Knowledge
     chain: tuple[Link, ...]
+
+    @property
+    def stages(self) -> tuple[Link, ...]:
+        """The links that shaped shared parameters."""
+        return self.chain[: self.knowledge.stages]
+
+    def rows_link(self, position: int) -> Link:
+        """Return the link that holds the personal rows of the group at a position."""
+        return self.chain[position + (self.knowledge.stages if self.knowledge.solves_rows else 0)]

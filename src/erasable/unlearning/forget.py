@@ -1,7 +1,7 @@
 """Forgetting: roll back to the last checkpoint that has not seen what is erased, and train on from there."""
 
 from erasable.models import Effort
-from erasable.training import CheckpointStore, Knowledge, State, train_chain
+from erasable.training import CheckpointStore, Earlier, Knowledge, State, train_chain
 
 
 def forget(state: State, after: Knowledge, store: CheckpointStore, effort: Effort) -> State:
@@ -9,4 +9,4 @@ def forget(state: State, after: Knowledge, store: CheckpointStore, effort: Effor
 
     The caller makes the new state current first, and only then destroys the old checkpoints.
     """
-    return train_chain(after, store, effort, trained=state.chain)
+    return train_chain(after, store, effort, Earlier.of(state))

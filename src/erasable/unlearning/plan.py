@@ -1,27 +1,36 @@
 """The plan: what forgetting would touch and cost, before it is done."""
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from erasable.models import make_model
-from erasable.training import Knowledge, State, stage_names, stages_to_run
+from erasable.training import Earlier, Knowledge, Link, State, steps_of, tasks_of
+
+
+class Apart(NamedTuple):
+    """What the same people cost if each is forgotten alone, one after the other."""
+
+    requests: int
+    cost_ratio: float
+    seconds_estimated: float
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which stages would be trained again and what that costs, against training everything at once from scratch."""
+    """Which steps would be made again and what that costs, against training everything at once from scratch."""
 
     rerun: tuple[int, ...]
+    """Their places in the chain: stages that would be trained again, and rows of groups that would be solved again."""
+    stages_rerun: int
     stages_total: int
     samples: int
     samples_chain: int
     samples_retrain: int
     seconds_estimated: float
-
-    @property
-    def stages_rerun(self) -> int:
-        """How many stages would be trained again."""
-        return len(self.rerun)
+    apart: Apart | None = None
+    """What several people cost one by one."""
 
     @property
     def chain_ratio(self) -> float:
@@ -35,21 +44,22 @@ class Plan:
 
 
 def plan_change(state: State, after: Knowledge) -> Plan:
-    """Say which stages going from a state to this knowledge trains again, and what that costs."""
-    to_run = stages_to_run(stage_names(after), state.chain)
-    model, config = make_model(after.config), after.config
-    samples = [model.samples(after.groups[position], config.stage_epochs) for position in to_run]
+    """Say which steps going from a state to this knowledge makes again, and what that costs."""
+    tasks = tasks_of(after, Earlier.of(state))
+    rates = _seconds_per_sample(state.stages), _seconds_per_sample(state.chain[len(state.stages) :])
+    model = make_model(after.config)
     return Plan(
-        rerun=to_run,
-        stages_total=len(after.groups),
-        samples=sum(samples),
-        samples_chain=sum(model.samples(group, config.stage_epochs) for group in after.groups),
-        samples_retrain=sum(model.samples(group, config.epochs) for group in after.groups),
-        seconds_estimated=sum(samples) * _seconds_per_sample(state),
+        rerun=tuple(task.place for task in tasks),
+        stages_rerun=sum(task.place < after.stages for task in tasks),
+        stages_total=after.stages,
+        samples=sum(task.visits for task in tasks),
+        samples_chain=sum(step.samples for step in steps_of(after)),
+        samples_retrain=sum(model.samples(group, after.config.epochs) for group in after.groups),
+        seconds_estimated=sum(task.visits * rates[task.place >= after.stages] for task in tasks),
     )
 
 
-def _seconds_per_sample(state: State) -> float:
-    """Return the median over the stages: the first one may have waited for its kernel to be compiled."""
-    rates = [link.seconds / link.samples for link in state.chain if link.samples]
+def _seconds_per_sample(links: Sequence[Link]) -> float:
+    """Return the median over some links: the first one may have waited for its kernel to be compiled."""
+    rates = [link.seconds / link.samples for link in links if link.samples]
     return statistics.median(rates) if rates else 0.0

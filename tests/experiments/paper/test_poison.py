@@ -8,7 +8,7 @@ from erasable.experiments.figures import save_figure
 from erasable.experiments.paper.poison import EXPERIMENT, measure_poison, never_polluted, push_success, some_users
 from erasable.experiments.settings import ExperimentSettings
 from erasable.experiments.workbench import Chain, arrange_into_groups
-from erasable.training import stage_names
+from erasable.training import link_names
 from erasable.unlearning import Erasure, Request
 from kit.rated_shop import rated_shop
 from kit.small_bench import small_bench
@@ -146,5 +146,5 @@ def test_what_was_never_polluted_is_put_together_from_scratch_and_has_the_same_n
     never = never_polluted(polluted, fakes, 1)
     assert never.users == 60
     assert never.held_out.digest() == bench.grouped(settings).held_out.digest()
-    assert stage_names(never) == stage_names(Erasure.of([Request(user) for user in fakes.ids]).apply(polluted))
+    assert link_names(never) == link_names(Erasure.of([Request(user) for user in fakes.ids]).apply(polluted))
     assert np.sum([len(group) for group in never.groups]) + len(never.held_out) == len(bench.interactions)

@@ -1,0 +1,114 @@
+"""Learning goes on: more data into a recommender that is there."""
+
+import pytest
+
+from erasable import Recommender
+from erasable.errors import DataRefused, Refused, WrongUse
+from erasable.operations import Inputs, MemoryHome, Work, forget, learn_more, recommend, verify
+from erasable.operations.erasure import accept
+from erasable.operations.learn import learn_into
+from erasable.operations.prepare import NO_INPUTS
+from erasable.proof import NOTHING_PENDING, records_of
+from erasable.training import Config
+from erasable.unlearning import Request
+
+MORE = {"ann": {"d": 2, "new": 5}, "zoe": {"a": 5, "new": 4}, "yan": {"b": 1, "c": 2}}
+
+
+@pytest.fixture
+def more(as_table):
+    return as_table(MORE)
+
+
+def learned(table, inputs=NO_INPUTS, **settings):
+    home = MemoryHome()
+    with home.writing() as session:
+        learn_into(session, table, Config(**settings), inputs, Work(1))
+    return home
+
+
+def test_it_says_what_is_known_now_and_what_is_new(home, more):
+    found = learn_more(home, more)
+    assert (found.users_added, found.items_added, found.interactions_added) == (2, 1, 6)
+    assert (found.users, found.items, found.groups) == (8, 7, 4)
+    assert found.stages_total == 4
+    assert found.cost_ratio > 0
+    assert recommend(home, ["zoe"], k=3)
+
+
+def test_what_is_there_afterwards_can_be_verified_and_forgotten(home, more):
+    learn_more(home, more)
+    assert verify(home).identical
+    forget(home, [Request("zoe")])
+    assert verify(home).identical
+
+
+def test_forgetting_all_who_came_leads_back(home, as_table, snapshot):
+    before = snapshot(home)
+    learn_more(home, as_table({"zoe": {"a": 5}, "yan": {"b": 1}}))
+    assert snapshot(home).names[:3] == before.names
+    forget(home, [Request("zoe"), Request("yan")])
+    after = snapshot(home)
+    assert (after.names, after.arrays, after.groups) == (before.names, before.arrays, before.groups)
+
+
+def test_one_known_person_with_one_more_interaction_will_do(home, as_table):
+    found = learn_more(home, as_table({"ann": {"d": 2}}))
+    assert (found.users_added, found.interactions_added) == (0, 1)
+    assert verify(home).identical
+
+
+def test_it_is_recorded(home, more):
+    learn_more(home, more)
+    with home.reading() as session:
+        assert [record["what"] for record in records_of(session.papers().audit)] == ["learn", "learn more"]
+        assert session.stamp.version == 2
+
+
+def test_with_solved_rows_nothing_is_trained_for_newcomers(table, as_table):
+    home = learned(table, groups=2, epochs=1, rows="solved")
+    found = learn_more(home, as_table({"zoe": {"a": 5}, "yan": {"b": 1}}))
+    assert found.stages_rerun == 0
+    assert verify(home).identical
+
+
+def test_an_item_that_no_stage_knows_is_recommended_to_nobody(table, as_table):
+    home = learned(table, groups=2, epochs=1, rows="solved")
+    learn_more(home, as_table({"zoe": {"a": 5, "new": 3}, "yan": {"new": 1}}))
+    found = recommend(home, None, k=10)
+    assert {one.item_id for user in found for one in user} <= set("abcdef")
+    assert all(len(user) for user in found if user.user_id != "eve")
+
+
+def test_ratings_must_lie_on_the_scale_that_is_there(home, as_table):
+    with pytest.raises(DataRefused, match="scale"):
+        learn_more(home, as_table({"zoe": {"a": 9}, "yan": {"b": 1}}))
+
+
+def test_a_declared_catalogue_must_be_declared_anew_for_new_items(table, more, tmp_path):
+    (tmp_path / "items").write_text("\n".join("abcdef"))
+    home = learned(table, Inputs(catalogue=tmp_path / "items"), groups=2, epochs=1)
+    with pytest.raises(DataRefused, match="catalogue"):
+        learn_more(home, more)
+    (tmp_path / "items").write_text("\n".join([*"abcdef", "new", "newer"]))
+    assert learn_more(home, more, Inputs(catalogue=tmp_path / "items")).items == 8
+
+
+def test_an_unfinished_erasure_comes_first(home, more, snapshot):
+    with home.writing() as session:
+        accept(session, NOTHING_PENDING.joined_with([Request("bob")]))
+    before = snapshot(home)
+    with pytest.raises(Refused, match="not finished"):
+        learn_more(home, more)
+    assert vars(snapshot(home)) == vars(before)
+
+
+def test_groups_can_not_be_given(home, more, tmp_path):
+    with pytest.raises(WrongUse, match="groups-from"):
+        learn_more(home, more, Inputs(groups_from=tmp_path))
+
+
+def test_the_library_has_it_too(table, more):
+    recommender = Recommender(groups=2, epochs=1).fit(table)
+    assert recommender.learn_more(more).users_added == 2
+    assert recommender.recommend(["zoe"], k=2).num_rows == 2

@@ -1,0 +1,107 @@
+"""Serving from memory: people are gone at once, and what is current is followed."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from erasable.errors import UnknownUser
+from erasable.operations import MemoryHome, Recommender, Work, forget, recommend
+from erasable.operations.erasure import accept
+from erasable.operations.learn import learn_into
+from erasable.operations.prepare import NO_INPUTS
+from erasable.operations.serving import Serving
+from erasable.proof import NOTHING_PENDING
+from erasable.training import Config
+from erasable.unlearning import Request
+
+
+@pytest.fixture
+def ease(table):
+    """A recommender whose model can be rid of someone at once."""
+    memory = MemoryHome()
+    with memory.writing() as session:
+        learn_into(session, table, Config(model="ease", regularisation=2.0), NO_INPUTS, Work(1))
+    return memory
+
+
+def scores(found):
+    return {one.item_id: one.score for user in found for one in user}
+
+
+def test_it_serves_what_the_operation_does(home):
+    assert Serving(home).recommend(["ann", "dan"]) == recommend(home, ["ann", "dan"])
+    assert Serving(home).recommend(None) == recommend(home, None)
+
+
+def test_who_is_withdrawn_is_unknown_at_once_and_others_are_not(home):
+    serving = Serving(home)
+    before = serving.recommend(["ann"])
+    with serving.withdrawing([Request("bob")]):
+        with pytest.raises(UnknownUser):
+            serving.recommend(["bob"])
+        assert [one.user_id for one in serving.recommend(None)] == [
+            user for user in (one.user_id for one in recommend(home, None)) if user != "bob"
+        ]
+        assert serving.recommend(["ann"]) == before
+
+
+def test_who_is_withdrawn_may_get_what_is_popular(home):
+    serving = Serving(home)
+    with serving.withdrawing([Request("bob")]):
+        assert len(serving.recommend(["bob"], k=2, popular_fallback=True)[0]) == 2
+
+
+def test_if_nothing_was_forgotten_the_person_is_served_again(home):
+    serving = Serving(home)
+    before = serving.recommend(["bob"])
+    with pytest.raises(KeyError), serving.withdrawing([Request("bob")]):
+        raise KeyError
+    assert serving.recommend(["bob"]) == before
+
+
+def test_what_another_has_forgotten_is_followed(home):
+    serving = Serving(home)
+    serving.recommend(["bob"])
+    forget(home, [Request("bob")])
+    with pytest.raises(UnknownUser):
+        serving.recommend(["bob"])
+    assert serving.recommend(None) == recommend(home, None)
+
+
+def test_who_has_asked_is_withheld_from_every_reader_until_it_is_done(home):
+    with home.writing() as session:
+        accept(session, NOTHING_PENDING.joined_with([Request("bob")]))
+    for serve in (lambda user: recommend(home, [user]), lambda user: Serving(home).recommend([user])):
+        assert serve("ann")
+        with pytest.raises(UnknownUser):
+            serve("bob")
+
+
+def test_ease_serves_without_what_someone_taught_before_that_is_settled(ease):
+    serving = Serving(ease)
+    before = scores(serving.recommend(["ann"]))
+    with serving.withdrawing([Request("eve")]):
+        provisional = scores(serving.recommend(["ann"]))
+    forget(ease, [Request("eve")])
+    settled = scores(recommend(ease, ["ann"]))
+    assert provisional != before
+    assert provisional.keys() == settled.keys()
+    assert np.allclose([provisional[item] for item in settled], list(settled.values()), atol=1e-4)
+
+
+def test_another_thread_gets_nothing_while_the_library_forgets(table, monkeypatch):
+    recommender = Recommender(groups=2, epochs=1).fit(table)
+    recommender.recommend(["ann"])
+    outcomes = []
+
+    def look(*arguments):
+        thread = threading.Thread(target=lambda: outcomes.append(recommender.recommend(["ann"], 2, True).num_rows))
+        thread.start()
+        thread.join()
+        with pytest.raises(UnknownUser):
+            recommender.recommend(["ann"])
+
+    monkeypatch.setattr("erasable.operations.recommender.forget", look)
+    recommender.forget(["ann"])
+    assert outcomes == [2]
