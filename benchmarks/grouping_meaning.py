@@ -40,7 +40,7 @@ from erasable.grouping.points import Labels, Points
 from erasable.grouping.user_space import user_space
 from erasable.models import Effort
 from erasable.training import Config, Knowledge, MemoryStore, arrange, train_chain
-from reporting import RESULTS, documented_parser, print_table, save
+from reporting import RESULTS, documented_parser, markdown_table, print_table, save
 
 FOLDER = "grouping_meaning"
 GROUPS, HOLDOUT = 8, 0.1
@@ -160,7 +160,7 @@ def main() -> None:
         print()
         print_table(*table)
     if options.markdown:
-        options.markdown.write_text("\n".join(_markdown(*table) for table in tables))
+        options.markdown.write_text("\n".join(markdown_table(*table) for table in tables))
     figures = {"sharing": {cell["data"]: cell["sharing"] for cell in sharing}, "groupings": lines, "chains": chains}
     result = {"seeds": options.seeds, "notes": NOTES, **figures, "planted": planted}
     result["present_code"] = {"groupings": _digest(GROUPING_CODE), "chains": _digest(CHAIN_CODE)}
@@ -296,11 +296,6 @@ def _mean_and_deviation(summary: dict[str, Any]) -> str:
 def _planted_table(planted: dict[str, list[float]]) -> Table:
     rows = [[grouping, *(f"{value:.3f}" for value in values)] for grouping, values in planted.items()]
     return ("agreement with planted groups", *(f"seed {number}" for number in range(len(rows[0]) - 1))), rows
-
-
-def _markdown(header: Sequence[str], rows: list[list[str]]) -> str:
-    rule = ["---", *("---:" for _ in header[1:])]
-    return "".join("| " + " | ".join(row) + " |\n" for row in (header, rule, *rows))
 
 
 def _options() -> argparse.Namespace:

@@ -61,6 +61,12 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print("  ".join([row[0].ljust(widths[0]), *others]).rstrip(), flush=True)
 
 
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return the same table as Markdown."""
+    rule = ["---", *("---:" for _ in header[1:])]
+    return "".join("| " + " | ".join(row) + " |\n" for row in (header, rule, *rows))
+
+
 def verdict(value: float, bar: float) -> str:
     """Say whether a figure reaches its bar."""
     return "reached" if value >= bar else "MISSED"

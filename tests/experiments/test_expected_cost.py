@@ -8,14 +8,17 @@ from erasable.data import Catalogue, RatingScale
 from erasable.experiments.expected_cost import (
     balanced_share,
     balanced_share_for,
+    drawn_plans,
     drawn_shares,
     expected_share,
     formula_share,
+    likely_plans,
     plans_by_group,
     retraining_costs,
 )
+from erasable.grouping import anchors_among
 from erasable.models import make_model
-from erasable.training import Config, Knowledge
+from erasable.training import Config, Knowledge, Link, State, tasks_of
 from kit.tables import table
 
 ITEMS = list("abcdefgh")
@@ -31,6 +34,13 @@ KNOWLEDGE = Knowledge(
     GROUPS,
     GROUPS[0].select(np.zeros(len(GROUPS[0]), bool)),
 )
+
+
+def learned(knowledge):
+    """A state as learning leaves it if each sample takes a second."""
+    tasks = tasks_of(knowledge)
+    chain = (Link(task.name, task.parent, task.step.samples, float(task.step.samples)) for task in tasks)
+    return State(knowledge, tuple(chain))
 
 
 def test_one_two_three_by_hand():
@@ -82,3 +92,36 @@ def test_draws_come_near_the_mean_over_all_pairs():
 def test_draws_depend_on_the_seed_only():
     other = replace(KNOWLEDGE, config=Config(groups=3, seed=1))
     assert drawn_shares(KNOWLEDGE, [12, 8, 6]) == drawn_shares(KNOWLEDGE, [12, 8, 6]) != drawn_shares(other, [12, 8, 6])
+
+
+def test_a_random_user_is_a_typical_one_of_a_group():
+    likely = likely_plans(learned(KNOWLEDGE))
+    assert [one.share for one in likely] == [2 / 5, 2 / 5, 1 / 5]
+    assert [one.plan.samples for one in likely] == [plan.samples for plan in plans_by_group(KNOWLEDGE)]
+    assert [one.plan.seconds_estimated for one in likely] == [22, 12, 0]
+
+
+def test_users_who_are_no_anchors_are_a_class_of_their_own_and_cost_no_stage():
+    config = Config(groups=1, epochs=3, negatives=1, row_epochs=1, anchors=0.5, holdout=0)
+    everyone = table({f"user {number}": ITEMS[: 1 + number % 8] for number in range(40)}, ITEMS)
+    nobody = everyone.select(np.zeros(len(everyone), bool))
+    anchors = anchors_among(everyone.users, 0.5, 0)
+    assert 0 < anchors.sum() < 40
+    shaping, others = likely_plans(learned(replace(KNOWLEDGE, config=config, groups=(everyone,), held_out=nobody)))
+    assert (shaping.share, others.share) == (anchors.mean(), 1 - anchors.mean())
+    assert (shaping.plan.stages_rerun, others.plan.stages_rerun) == (1, 0)
+    assert shaping.plan.cost_ratio > 0 == others.plan.cost_ratio
+    counts = np.diff(everyone.user_starts)
+    samples = make_model(config).samples(everyone, 3)
+    for alike, plan in ((counts[anchors], shaping.plan), (counts[~anchors], others.plan)):
+        forgotten = alike[np.argmin(abs(alike - alike.mean()))]
+        left = everyone.without(users=[everyone.users[int(np.flatnonzero(counts == forgotten)[0])]])
+        assert plan.samples_retrain == make_model(config).samples(left, 3) < samples
+
+
+def test_drawn_plans_forget_so_many_users_at_once():
+    state = learned(KNOWLEDGE)
+    assert all(plan.samples_retrain == 0 for plan in drawn_plans(state, 1.0, 2))
+    left = {plan.samples_retrain for plan in drawn_plans(state, 0.2, 40)}
+    assert left == {3 * (26 - samples) for samples in (4, 8, 2, 6)}
+    assert left == {plan.samples_retrain for plan in drawn_plans(state, 0.01, 40)}

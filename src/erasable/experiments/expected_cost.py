@@ -1,10 +1,12 @@
 """What forgetting is expected to cost, from the costs of the stages (the paper's Appendix B.2); nothing is trained."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from erasable.grouping import anchors_among
 from erasable.seeding import child_key, id_keys, mix
 from erasable.training import Knowledge, Link, State, link_names
 from erasable.unlearning import Erasure, Plan, Request, plan_change
@@ -73,11 +75,10 @@ def asking_together(users: int) -> dict[str, int]:
 
 def drawn_shares(knowledge: Knowledge, costs: Sequence[float]) -> dict[str, float]:
     """Return the mean share of the chain that is rerun for so many users at once, over random draws of them."""
-    users = [user for group in knowledge.groups for user in group.users]
+    users = _everyone(knowledge)
     positions = np.repeat(np.arange(len(knowledge.groups)), [len(group.users) for group in knowledge.groups])
     shares = np.array(retraining_costs(costs)) / np.sum(costs)
-    keys = id_keys(child_key(knowledge.config.seed, "asking together"), "user", users)
-    first = [_earliest(positions, keys, draw) for draw in range(DRAWS)]
+    first = [np.minimum.accumulate(positions[order]) for order in _random_orders(knowledge, users, DRAWS)]
     asking = asking_together(len(users))
     return {name: float(np.mean([shares[found[count - 1]] for found in first])) for name, count in asking.items()}
 
@@ -91,18 +92,57 @@ def plans_by_group(knowledge: Knowledge) -> list[Plan | None]:
     names = link_names(knowledge)
     state = State(knowledge, tuple(Link(name, "", 0, 0.0) for name in names))
     return [
-        plan_change(state, Erasure.of([Request(group.users[_typical(np.diff(group.user_starts))])]).apply(knowledge))
-        if len(group)
-        else None
+        _plan_without(state, [group.users[_typical(np.diff(group.user_starts))]]) if len(group) else None
         for group in knowledge.groups
     ]
+
+
+class LikelyPlan(NamedTuple):
+    """A plan, and the share of all users whose request comes to about the same."""
+
+    share: float
+    plan: Plan
+
+
+def likely_plans(state: State, among: Callable[[str], bool] = lambda user: True) -> list[LikelyPlan]:
+    """Return what forgetting one random user may come to; the shares of all sum to 1, those of some to their share.
+
+    Users of one group cost about the same if they are all anchors, or none of them: the plan is that of the one whose
+    interactions are nearest in number to their mean.
+    """
+    knowledge, found = state.knowledge, []
+    for group in knowledge.groups:
+        anchors = anchors_among(group.users, knowledge.config.anchors or 1.0, knowledge.config.seed)
+        asking = np.array([among(user) for user in group.users], dtype=bool)
+        counts = np.diff(group.user_starts)
+        for alike in (np.flatnonzero(anchors & asking), np.flatnonzero(~anchors & asking)):
+            if len(alike):
+                typical = group.users[int(alike[_typical(counts[alike])])]
+                found.append(LikelyPlan(len(alike) / knowledge.users, _plan_without(state, [typical])))
+    return found
+
+
+def drawn_plans(state: State, share: float, draws: int) -> list[Plan]:
+    """Return the plans of forgetting a share of all users at once, who are drawn at random so many times."""
+    users = _everyone(state.knowledge)
+    count = max(1, round(share * len(users)))
+    orders = _random_orders(state.knowledge, users, draws)
+    return [_plan_without(state, [users[place] for place in order[:count]]) for order in orders]
+
+
+def _plan_without(state: State, users: Sequence[str]) -> Plan:
+    return plan_change(state, Erasure.of([Request(user) for user in users]).apply(state.knowledge))
 
 
 def _typical(counts: NDArray[np.int64]) -> int:
     return int(np.argmin(np.abs(counts - counts.mean())))
 
 
-def _earliest(positions: NDArray[np.int64], keys: NDArray[np.uint64], draw: int) -> NDArray[np.int64]:
-    """Return the earliest group that the first n users of a random order are in, for each n."""
-    order = np.argsort(mix(keys, np.array(draw, np.uint64)), kind="stable")
-    return np.minimum.accumulate(positions[order])
+def _everyone(knowledge: Knowledge) -> list[str]:
+    return [user for group in knowledge.groups for user in group.users]
+
+
+def _random_orders(knowledge: Knowledge, users: Sequence[str], draws: int) -> list[NDArray[np.int64]]:
+    """Return the places of users in random orders, each by a hash of seed, id and number."""
+    keys = id_keys(child_key(knowledge.config.seed, "asking together"), "user", users)
+    return [np.argsort(mix(keys, np.array(draw, np.uint64)), kind="stable") for draw in range(draws)]

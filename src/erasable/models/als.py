@@ -7,6 +7,7 @@ What a user has counts as 1 and weighs 1 + 4 · rating / the highest rating; wha
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from math import ceil, log, sqrt
 
 import numpy as np
@@ -55,20 +56,18 @@ class Als:
         return {ITEM_ROWS: _frozen(np.concatenate([known, self._starting_rows(further, seed)]))}
 
     def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
-        """Alternate between the users' rows and the item factors, then solve the rows to the end."""
+        """Alternate between the users' rows and the item factors; the rows are left to `solve`."""
         rows = stage.interactions
         items: Floats = shared[ITEM_ROWS].copy()
         if len(rows) == 0:
-            return Parameters({ITEM_ROWS: items}, {USER_ROWS: self._nothing_known(0)})
+            return Parameters({ITEM_ROWS: items}, {})
         by_user, by_item = _links_of_users(stage), _links_of_items(stage)
         with _crew(effort.threads) as crew:
             for _ in range(stage.epochs):
                 users = self._solve(by_user, items, _TRAINING_STEPS, crew)
                 items = self._solve(by_item, users, _TRAINING_STEPS, crew)
                 effort.advance(self._samples_of_epoch(rows))
-            users = self._solve(by_user, items, _STEPS_TO_THE_END, crew)
-        effort.advance(self.samples_of_rows(rows, stage.epochs))
-        return Parameters({ITEM_ROWS: items}, {USER_ROWS: users})
+        return Parameters({ITEM_ROWS: items}, {})
 
     def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays | None:
         """Return None: every item's factors depend on every user through all epochs."""
@@ -106,8 +105,8 @@ class Als:
         return np.clip(scores.astype(np.float64), _SURE, 1 - _SURE)
 
     def samples(self, interactions: Interactions, epochs: int) -> int:
-        """Return the work of training, the rows at the end included, in passes over one interaction."""
-        return epochs * self._samples_of_epoch(interactions) + self.samples_of_rows(interactions, epochs)
+        """Return the work of training in passes over one interaction."""
+        return epochs * self._samples_of_epoch(interactions)
 
     def samples_amended(self, interactions: Interactions, change: Change) -> int | None:
         """Return None: there is no short way."""
@@ -184,7 +183,7 @@ def _shares(links: Links) -> list[tuple[int, int]]:
     passes = 1 + _TRAINING_STEPS
     work = links.starts * passes + _PASSES_OF_A_SOLVED_ROW * np.arange(len(links.starts))
     cuts = np.unique(np.searchsorted(work, np.linspace(0, work[-1], _TASKS + 1)))
-    return [(int(low), int(high)) for low, high in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [(int(low), int(high)) for low, high in pairwise(cuts)]
 
 
 def _frozen(array: Floats) -> Floats:

@@ -23,8 +23,8 @@ class Dmf(EmbeddingModel):
     shapes = SHAPES
     shift = dmf_shift
     row_kernel = dmf_rows
-    row_rate = 0.03
-    row_pull = 1.0
+    row_rate = 0.02
+    row_pull = 10.0
 
     def deviation(self, name: str) -> float:
         """Return 0.1 for rows and He et al.'s (2015) for layers: from the paper's N(0, 0.01²) nothing is learned."""
