@@ -7,10 +7,10 @@ from erasable.training import Config
 TEN_EPOCHS = {"groups": 8, "epochs": 10}
 
 
-def test_by_default_it_is_als_with_half_of_the_users_as_anchors():
+def test_by_default_it_is_als():
     config = Config()
     assert (config.model, config.strategy, config.groups, config.policy) == ("als", "retrain", 1, "fixed")
-    assert (config.anchors, config.rows, config.factors, config.regularisation) == (0.5, "solved", 64, 30)
+    assert (config.anchors, config.rows, config.factors, config.regularisation) == (1, "solved", 64, 20)
     assert (config.holdout, config.min_interactions, config.seed) == (0, 0, 0)
 
 

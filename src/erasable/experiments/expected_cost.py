@@ -112,7 +112,7 @@ def likely_plans(state: State, among: Callable[[str], bool] = lambda user: True)
     """
     knowledge, found = state.knowledge, []
     for group in knowledge.groups:
-        anchors = anchors_among(group.users, knowledge.config.anchors or 1.0, knowledge.config.seed)
+        anchors = anchors_among(group.users, knowledge.config.anchors, knowledge.config.seed)
         asking = np.array([among(user) for user in group.users], dtype=bool)
         counts = np.diff(group.user_starts)
         for alike in (np.flatnonzero(anchors & asking), np.flatnonzero(~anchors & asking)):

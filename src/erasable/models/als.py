@@ -9,6 +9,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 from math import ceil, log, sqrt
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +25,18 @@ from erasable.models.parameters import Arrays, Parameters
 from erasable.models.settings import ModelSettings
 from erasable.seeding import id_keys, normals
 
-_WEIGHT = 4.0  # of the highest rating: with regularisation 30 the best measured on MovieLens 1M
+_WEIGHT = 4.0  # of the highest rating: chosen by measuring, with the usual regularisation (docs/decisions)
 _DEVIATION = 0.01
 _TRAINING_STEPS = 3  # of conjugate gradients; more were measured to change no quality
 _STEPS_TO_THE_END = ceil(log(2e7) / log((sqrt(1 + _WEIGHT) + 1) / (sqrt(1 + _WEIGHT) - 1)))  # an error below 1e-7
 _BLOCK = 2048
 _TASKS = 32
 # Work is counted in passes over one interaction: what else takes time was measured in them.
-_PASSES_TO_THE_END = 8
+_PASSES_TO_THE_END = 10
 _PASSES_OF_A_SOLVED_ROW = 150
-_PASSES_OF_A_GIVEN_ROW = 20
+_PASSES_OF_A_GIVEN_ROW = 30
 _PASSES_OF_A_SIDE = 50_000
+_Array = TypeVar("_Array", bound=NDArray[Any])
 _SURE = 1e-6  # a probability is never nearer to 0 or 1
 
 
@@ -42,6 +44,7 @@ class Als:
     """Item factors that training alternates with its users' rows; see `Model` for the methods."""
 
     def __init__(self, settings: ModelSettings) -> None:
+        self._settings = settings
         self._factors = settings.factors
         self._regularisation = settings.regularisation or 0.0
 
@@ -175,7 +178,8 @@ def _links_of_items(stage: Stage) -> Links:
     of_users = _links_of_users(stage)
     shape = (len(stage.interactions.users), len(stage.interactions.items))
     turned = sparse.csr_array((of_users.weights, of_users.others, of_users.starts), shape=shape).tocsc()
-    return Links(turned.indptr.astype(np.int64), turned.indices.astype(np.int32), turned.data)
+    # Read-only like the users' links, so that the kernel is compiled once.
+    return Links(_frozen(turned.indptr.astype(np.int64)), _frozen(turned.indices.astype(np.int32)), turned.data)
 
 
 def _shares(links: Links) -> list[tuple[int, int]]:
@@ -183,9 +187,9 @@ def _shares(links: Links) -> list[tuple[int, int]]:
     passes = 1 + _TRAINING_STEPS
     work = links.starts * passes + _PASSES_OF_A_SOLVED_ROW * np.arange(len(links.starts))
     cuts = np.unique(np.searchsorted(work, np.linspace(0, work[-1], _TASKS + 1)))
-    return [(int(low), int(high)) for low, high in pairwise(cuts)]
+    return list(pairwise(cuts.tolist()))
 
 
-def _frozen(array: Floats) -> Floats:
+def _frozen(array: _Array) -> _Array:
     array.setflags(write=False)
     return array

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 ModelName = Literal["nmf", "dmf", "ease", "als"]
 CLOSED_FORMS: tuple[ModelName, ...] = ("ease", "als")
-USUAL_REGULARISATION = {"ease": 500.0, "als": 30.0}
+USUAL_REGULARISATION = {"ease": 500.0, "als": 20.0}
 USUAL_RATES = {"nmf": 0.001, "dmf": 0.005}  # the paper's 0.001 leaves dmf far behind (docs/decisions)
 
 
@@ -34,7 +34,7 @@ class ModelSettings(BaseModel):
     """How many numbers stand for a user and for an item in als."""
 
     regularisation: float | None = Field(None, gt=0)
-    """What keeps the weights of ease and als small; 500 for ease and 30 for als if not given."""
+    """What keeps the weights of ease and als small; 500 for ease and 20 for als if not given."""
 
     @model_validator(mode="after")
     def _usual_values(self) -> Self:

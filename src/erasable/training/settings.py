@@ -19,7 +19,6 @@ PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
 }
 """Settings that belong together: paper is LASER as it was published."""
 RowsFrom = Literal["stage", "solved"]
-USUAL_ANCHORS = {"als": 0.5}
 OF_CHAINS = {*GroupingSettings.model_fields, "batch", "negatives", "learning_rate", "row_epochs"} | {
     "strategy",
     "aggregate",
@@ -50,8 +49,8 @@ class ChainSettings(BaseModel):
     rows: RowsFrom | None = None
     """Where personal rows come from: the stage that trained them, or solved from the own data after the last stage."""
 
-    anchors: float | None = Field(None, gt=0, le=1)
-    """The share of users, by hash, whose data shape shared parameters, others have a row only; all but half for als."""
+    anchors: float = Field(1.0, gt=0, le=1)
+    """The share of users, by a hash of seed and id, whose data shape shared parameters; the others have a row only."""
 
     risk_threshold: float | None = None
     """From which risk on (--risk-column) users go into a group of their own: last, or with rows only if solved."""
@@ -102,9 +101,7 @@ class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
             self._set("groups", 1)
 
     def _imply_rows(self) -> None:
-        if self.anchors is None:
-            self._set("anchors", USUAL_ANCHORS.get(self.model, 1.0))
-        needed = (self.anchors or 1) < 1 or self.model == "als"
+        needed = self.anchors < 1 or self.model == "als"
         if self.rows is None:
             self._set("rows", "solved" if needed else "stage")
         if self.rows == "stage" and needed:

@@ -70,7 +70,7 @@ class Knowledge:
         return next(items for items in versions if items > largest)
 
     def _of_anchors(self, rows: Interactions) -> Interactions:
-        anchors = anchors_among(rows.users, self.config.anchors or 1.0, self.config.seed)
+        anchors = anchors_among(rows.users, self.config.anchors, self.config.seed)
         return rows if anchors.all() else rows.select(anchors[rows.user_index])
 
     @property
