@@ -37,7 +37,7 @@ NOTES = {
     "ndcg@10": "whole catalogue, holdout 0.1; mean over seeds",
     "cost_one": "expected samples visited to forget one random user, over those of retraining that model",
     "cost_five_percent": "the same for 5 % of all users at once, mean of 5 draws",
-    "seconds_one": "expected seconds of training, at the rates of learning, by the processor's time on so many threads; "
+    "seconds_one": "expected seconds of training, at the rates of learning, by the processor's time on all threads; "
     "reading, writing and checking come on top",
     "learning_seconds": "sum over all steps of the chain; grouping comes on top",
     "implicit": "from results/als.json: one seed, median seconds of fitting everyone",

@@ -39,7 +39,7 @@ def test_a_user_who_is_not_there_is_unknown(known):
 
 def test_the_data_of_a_user_is_all_of_it(known, rows, tables):
     for user in "abcde":
-        assert tables.as_rows(known.data_of(user)) == tables.as_rows(rows.of_users([user]))
+        assert tables.as_rows(known.data_of([user])) == tables.as_rows(rows.of_users([user]))
 
 
 def test_without_a_user_nothing_else_changes(known, chains, rows, tables):

@@ -38,10 +38,10 @@ def test_no_requests_erase_nothing(known):
 
 def test_applying_leaves_what_was_not_asked_for(known, tables):
     left = Erasure.of([Request("b"), Request("a", ("p", "s"))]).apply(known)
-    assert tables.as_rows(left.data_of("a")) == {("a", item, 1.0) for item in "qrtu"}
-    assert tables.as_rows(left.data_of("c")) == {("c", "r", 1.0)}
+    assert tables.as_rows(left.data_of(["a"])) == {("a", item, 1.0) for item in "qrtu"}
+    assert tables.as_rows(left.data_of(["c"])) == {("c", "r", 1.0)}
     with pytest.raises(UnknownUser):
-        left.data_of("b")
+        left.data_of(["b"])
 
 
 def test_requests_about_what_is_held_are_known_held_out_or_not(known):

@@ -89,7 +89,7 @@ def show(home: Home, user: str) -> Holding:
         state = session.state()
         position, row = state.knowledge.find(user)
         rows = session.checkpoints.get(state.rows_link(position).fingerprint).parameters.rows
-        held = state.knowledge.data_of(user)
+        held = state.knowledge.data_of([user])
         test_items = set(state.knowledge.held_out.of_users([user]).item_index.tolist())
         times = [None] * len(held) if held.time is None else [None if math.isnan(t) else float(t) for t in held.time]
         interactions = tuple(

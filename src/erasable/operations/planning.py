@@ -10,20 +10,23 @@ from dataclasses import replace
 
 import numpy as np
 
+from erasable import fingerprint
 from erasable.errors import Refused
 from erasable.evaluation import measure
 from erasable.operations.home import Home, Session
 from erasable.operations.traces import target_of, traces_of
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import NOTHING_PENDING, data_digest
+from erasable.proof import NOTHING_PENDING, certificate_page, data_digest, newest_certificate
 from erasable.proof.residue import scan_folder
 from erasable.seeding import id_keys
+from erasable.store.checkpoints import encode_checkpoint
 from erasable.store.tables import encode_interactions
 from erasable.training import Knowledge, State
 from erasable.unlearning import Apart, Erasure, Plan, Request, known_requests, plan_change
 
 _USERS_MEASURED = 100
 _MEASUREMENTS = 2  # before and after
+_SECONDS_OF_A_CERTIFICATE = 0.01  # where none was issued yet
 
 
 def plan(home: Home, requests: Sequence[Request], work: Work = QUIET_WORK) -> Plan:
@@ -55,15 +58,16 @@ def _planned(home: Home, state: State, requests: Sequence[Request], began: float
     after = Erasure.of(requests).apply(state.knowledge, work.grouping)
     planned = plan_change(state, after)
     with home.reading() as session, work.reporter.track("rehearsing"):
-        _rehearse(session, state, requests, after)
-        around = time.perf_counter() - began + _seconds_of_measuring(session, state, after, work)
+        _rehearse(session, state, requests, after, planned)
+        around = time.perf_counter() - began
+        around += _seconds_of_measuring(session, state, after, work) + _seconds_of_certifying(session, len(requests))
     together = replace(planned, seconds_estimated=planned.seconds_estimated + around)
     apart = _apart(state, requests, around, work) if len(requests) > 1 else None
     return replace(together, apart=apart)
 
 
-def _rehearse(session: Session, state: State, requests: Sequence[Request], after: Knowledge) -> None:
-    """Do what forgetting does beside training, measuring and writing."""
+def _rehearse(session: Session, state: State, requests: Sequence[Request], after: Knowledge, planned: Plan) -> None:
+    """Do what forgetting does beside training, measuring, certifying and writing."""
     traces = traces_of(NOTHING_PENDING.joined_with(requests), session, state)
     data_digest(session.stamp.salt, state.knowledge)
     data_digest(session.stamp.salt, after)
@@ -72,6 +76,11 @@ def _rehearse(session: Session, state: State, requests: Sequence[Request], after
             encode_interactions(group)
     if session.path is not None:
         scan_folder(session.path, [target_of(trace) for trace in traces])
+    for place in planned.rerun:
+        if place < len(state.chain):
+            checkpoint = session.checkpoints.get(state.chain[place].fingerprint)
+            fingerprint.of_arrays(checkpoint.arrays())
+            fingerprint.of_bytes(encode_checkpoint(checkpoint))
 
 
 def _seconds_of_measuring(session: Session, state: State, after: Knowledge, work: Work) -> float:
@@ -83,6 +92,18 @@ def _seconds_of_measuring(session: Session, state: State, after: Knowledge, work
     began = time.perf_counter()
     measure(state, session.checkpoints, some, work.threads)
     return _MEASUREMENTS * (time.perf_counter() - began) * len(users) / len(some.users)
+
+
+def _seconds_of_certifying(session: Session, people: int) -> float:
+    """Return how long certificates take, from the last one that was issued."""
+    last = newest_certificate(session.issued())
+    if last is None or not session.papers().key:
+        return _SECONDS_OF_A_CERTIFICATE * people
+    began = time.perf_counter()
+    certificate_page(last.signed(session.papers().key))
+    last.encoded()
+    last.digest()
+    return people * (time.perf_counter() - began)
 
 
 def _apart(state: State, requests: Sequence[Request], around: float, work: Work) -> Apart:

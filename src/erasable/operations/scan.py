@@ -37,5 +37,5 @@ def _target(workspace: Workspace, user: str, rows: Interactions | None) -> Targe
     except UnknownUser:
         return Target(user, rows=rows)
     personal = workspace.checkpoints.get(state.rows_link(position).fingerprint).parameters.rows
-    held = state.knowledge.data_of(user) if rows is None else rows
+    held = state.knowledge.data_of([user]) if rows is None else rows
     return Target(user, rows=held, personal=tuple(array[row].copy() for array in personal.values()))

@@ -14,7 +14,7 @@ from erasable.models import Arrays
 from erasable.operations.home import Session
 from erasable.proof import Accepted, Pending, Trace
 from erasable.proof.residue import Target
-from erasable.training import CheckpointStore, Knowledge, State
+from erasable.training import CheckpointStore, State
 
 PersonalRows = Callable[[str], tuple[NDArray[Any], ...]]
 
@@ -22,11 +22,12 @@ PersonalRows = Callable[[str], tuple[NDArray[Any], ...]]
 def traces_of(pending: Pending, session: Session, state: State) -> tuple[Trace, ...]:
     """Return what is held now of what will be erased."""
     rows_of = _personal_rows(session.checkpoints, state)
+    held = state.knowledge.data_of({accepted.user for accepted in pending.accepted})
     return tuple(
         Trace(
             user=accepted.user,
             items=accepted.items,
-            rows=_rows(_asked_for(accepted, state.knowledge)),
+            rows=_rows(_asked_for(accepted, held.of_users([accepted.user]))),
             personal=_written(rows_of(accepted.user)),
             texts=(),
         )
@@ -60,11 +61,10 @@ def target_of(trace: Trace) -> Target:
     return Target(trace.user, trace.items, rows, tuple(personal), trace.texts)
 
 
-def _asked_for(accepted: Accepted, knowledge: Knowledge) -> Interactions:
-    held = knowledge.data_of(accepted.user)
+def _asked_for(accepted: Accepted, held: Interactions) -> Interactions:
     if accepted.items is None:
         return held
-    others = knowledge.items_of(accepted.user) - {*accepted.items}
+    others = {held.items[number] for number in held.item_index.tolist()} - {*accepted.items}
     return held.without(pairs=[(accepted.user, item) for item in others])
 
 

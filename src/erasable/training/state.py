@@ -100,18 +100,17 @@ class Knowledge:
             numbers.append(self.held_out.items_at(place))
         return frozenset(self.catalogue.items[number] for part in numbers for number in part.tolist())
 
-    def data_of(self, user: str) -> Interactions:
-        """Return all interactions of a user, held out or not."""
-        position, _ = self.find(user)
-        return Interactions.merge([self.groups[position].of_users([user]), self.held_out.of_users([user])])
+    def data_of(self, users: Collection[str]) -> Interactions:
+        """Return all interactions of some users, held out or not."""
+        positions = {self.find(user)[0] for user in users}
+        parts = [self.held_out, *(self.groups[position] for position in sorted(positions))]
+        return Interactions.merge([part.of_users(users) for part in parts])
 
     def without(self, users: Collection[str], pairs: Collection[tuple[str, str]]) -> "Knowledge":
         """Return the knowledge that never had these users and (user, item) pairs."""
         hit = {*users, *(user for user, _ in pairs)}
         positions = {user: self.find(user)[0] for user in hit}
-        held = [self.groups[position].of_users(hit) for position in set(positions.values())]
-        rows = Interactions.merge([*held, self.held_out.of_users(hit)])
-        return self.revised(positions, rows.without(users=users, pairs=pairs))
+        return self.revised(positions, self.data_of(hit).without(users=users, pairs=pairs))
 
     def revised(self, positions: Mapping[str, int], rows: Interactions) -> "Knowledge":
         """Return the knowledge in which some users have these rows and no others, each in the group at a position.
