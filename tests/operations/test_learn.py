@@ -2,7 +2,7 @@
 
 import pytest
 
-from erasable.errors import DataRefused, NotYet, Refused, WorkspaceError
+from erasable.errors import DataRefused, Refused, WorkspaceError
 from erasable.operations import DiskHome, Work, learn
 from erasable.operations.learn import samples_of
 from erasable.training import Config
@@ -47,7 +47,11 @@ def test_a_group_may_be_empty(as_table, tmp_path):
 
 @pytest.mark.parametrize(
     ("settings", "error"),
-    [({"model": "ease"}, NotYet), ({"groups": 7}, Refused), ({"rating_scale": (2, 3)}, DataRefused)],
+    [
+        ({"model": "ease", "regularisation": 1e-60}, Refused),
+        ({"groups": 7}, Refused),
+        ({"rating_scale": (2, 3)}, DataRefused),
+    ],
 )
 def test_what_is_refused_leaves_no_folder(table, tmp_path, settings, error):
     with pytest.raises(error):
@@ -73,3 +77,10 @@ def test_samples_are_positives_and_negatives_in_every_epoch_of_every_stage(as_ta
     with DiskHome(tmp_path / "shop").reading() as session:
         # Three interactions with three negatives each; the two groups share five epochs, rounded up.
         assert samples_of(session.state().knowledge) == 3 * 4 * 3
+
+
+@pytest.mark.parametrize(("regularisation", "said"), [(20.0, True), (0.5, False)])
+def test_factors_that_vanish_are_told(table, tmp_path, reporter, regularisation, said):
+    config = Config(model="als", regularisation=regularisation)
+    learn(table, tmp_path / "shop", config, work=Work(1, reporter))
+    assert any("give a smaller --regularisation" in note for note in reporter.notes) == said

@@ -43,6 +43,8 @@ _SURE = 1e-6  # a probability is never nearer to 0 or 1
 class Als:
     """Item factors that training alternates with its users' rows; see `Model` for the methods."""
 
+    trains_rows = False
+
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
         self._factors = settings.factors

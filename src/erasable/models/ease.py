@@ -43,6 +43,8 @@ _BYTES_NEW = _BYTES_STORED + 8  # a new pair of them, and the work in float64
 class Ease:
     """Scores an item by the weights of what the user has; see `Model` for the methods."""
 
+    trains_rows = True  # there are none
+
     def __init__(self, settings: ModelSettings) -> None:
         self._settings = settings
         self._regularisation = settings.regularisation or 0.0

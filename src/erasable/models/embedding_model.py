@@ -36,6 +36,7 @@ _SAMPLES_PER_CALL = 1_000_000  # compiled code returns this often, so that Ctrl-
 class EmbeddingModel(ABC):
     """A user row and an item row go through a network to a score; see `Model` for the methods."""
 
+    trains_rows = True
     width: ClassVar[int]
     """The width of a row."""
     shapes: ClassVar[Mapping[str, tuple[int, ...]]]

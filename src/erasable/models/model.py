@@ -54,6 +54,10 @@ class Model(Protocol):
     interactions that a method is given are numbered by the items that the shared parameters know.
     """
 
+    @property
+    def trains_rows(self) -> bool:
+        """Whether training gives the rows of its users; if not, they have to be solved."""
+
     def start(self, catalogue: Ids, seed: int) -> Arrays:
         """Return the shared parameters before any stage; an item's row depends on the seed and its id alone."""
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from erasable.models import make_model
+import numpy as np
+
+from erasable.models import Arrays, make_model
 from erasable.operations.home import Session
 from erasable.operations.prepare import NO_INPUTS, Inputs, prepare
 from erasable.operations.recording import first_papers
@@ -15,6 +17,7 @@ from erasable.store import Stamp, Workspace
 from erasable.training import Config, Knowledge, steps_of, train_chain
 
 _BYTES_PER_USER = 128
+_NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,10 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
     session.refuse_if_full(_room_for(knowledge))
     with work.training("learning", samples_of(knowledge)) as effort:
         state = train_chain(knowledge, session.checkpoints, effort)
+    if _vanished(session.checkpoints.get(state.stages[-1].fingerprint).parameters.shared):
+        work.reporter.note(
+            "next to nothing was learned from so little data: give a smaller --regularisation, like 1"
+        )
     with work.reporter.track("saving"):
         stamp = Stamp.after(0)
         session.commit(state, first_papers(state, stamp), stamp)
@@ -75,6 +82,11 @@ def _room_for(knowledge: Knowledge) -> int:
     shared = make_model(knowledge.config).start(knowledge.catalogue.items, knowledge.config.seed)
     each_stage = sum(array.nbytes for array in shared.values())
     return each_stage * len(knowledge.groups) + _BYTES_PER_USER * knowledge.users + 8 * knowledge.interactions
+
+
+def _vanished(shared: Arrays) -> bool:
+    """Whether regularisation has made everything that people share vanish."""
+    return all(np.max(np.abs(array), initial=0) < _NOTHING for array in shared.values())
 
 
 def samples_of(knowledge: Knowledge, places: Iterable[int] | None = None) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from erasable.data import Interactions
 from erasable.models import make_model
 from erasable.training import Earlier, Knowledge, Link, State, steps_of, tasks_of
 
@@ -47,16 +48,23 @@ def plan_change(state: State, after: Knowledge) -> Plan:
     """Say which steps going from a state to this knowledge makes again, and what that costs."""
     tasks = tasks_of(after, Earlier.of(state))
     rates = _seconds_per_sample(state.stages), _seconds_per_sample(state.chain[len(state.stages) :])
-    model = make_model(after.config)
     return Plan(
         rerun=tuple(task.place for task in tasks),
         stages_rerun=sum(task.place < after.stages for task in tasks),
         stages_total=after.stages,
         samples=sum(task.visits for task in tasks),
         samples_chain=sum(step.samples for step in steps_of(after)),
-        samples_retrain=sum(model.samples(group, after.config.epochs) for group in after.groups),
+        samples_retrain=_samples_of_retraining(after),
         seconds_estimated=sum(task.visits * rates[task.place >= after.stages] for task in tasks),
     )
+
+
+def _samples_of_retraining(after: Knowledge) -> int:
+    """Return how many samples training everyone at once visits, and solving their rows if it does not give them."""
+    model, config = make_model(after.config), after.config
+    everyone = after.groups[0] if len(after.groups) == 1 else Interactions.merge(after.groups)
+    samples = model.samples(everyone, config.epochs)
+    return samples if model.trains_rows else samples + model.samples_of_rows(everyone, config.row_epochs)
 
 
 def _seconds_per_sample(links: Sequence[Link]) -> float:
