@@ -1,0 +1,65 @@
+"""Plans: what forgetting would touch, and how long the whole of it would take."""
+
+import time
+
+import pytest
+
+from erasable.operations import MemoryHome, Work, forget, plan
+from erasable.operations.learn import learn_into
+from erasable.operations.prepare import NO_INPUTS
+from erasable.training import Config
+from erasable.unlearning import Request
+
+
+def learned(table, **settings):
+    home = MemoryHome()
+    with home.writing() as session:
+        learn_into(session, table, Config(**settings), NO_INPUTS, Work(1))
+    return home
+
+
+def test_the_estimate_is_longer_than_the_plan_itself_took(home):
+    began = time.perf_counter()
+    estimated = plan(home, [Request("ann")]).seconds_estimated
+    assert 0 < estimated
+    assert estimated > 0.2 * (time.perf_counter() - began)
+
+
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"groups": 3, "epochs": 3},
+        {"groups": 2, "epochs": 3, "rows": "solved", "holdout": 0.3},
+        {"groups": 1, "epochs": 2, "anchors": 0.5, "model": "dmf"},
+        {"model": "als", "regularisation": 1.0},
+        {"model": "ease", "regularisation": 2.0},
+    ],
+    ids=str,
+)
+def test_what_is_planned_is_what_forgetting_does(table, settings):
+    home = learned(table, **settings)
+    for user in ("bob", "eve"):
+        planned = plan(home, [Request(user)])
+        done = forget(home, [Request(user)])
+        same = ("stages_rerun", "stages_total", "chain_ratio", "cost_ratio")
+        assert [getattr(planned, name) for name in same] == [getattr(done, name) for name in same]
+
+
+def test_people_of_one_kind_are_planned_once_and_counted(home):
+    users = ["ann", "bob", "cat", "dan"]
+    alone = [plan(home, [Request(user)]).cost_ratio for user in users]
+    apart = plan(home, [Request(user) for user in users]).apart
+    assert apart.requests == 4
+    assert apart.cost_ratio == pytest.approx(sum(alone), rel=0.3)
+
+
+def test_a_model_retrained_whole_costs_what_retraining_costs(table):
+    home = learned(table, model="als", regularisation=1.0)
+    assert plan(home, [Request("bob")]).cost_ratio == pytest.approx(1.0)
+
+
+def test_ease_saves_what_subtracting_saves(table):
+    home = learned(table, model="ease", regularisation=2.0)
+    assert 0 < plan(home, [Request("bob")]).cost_ratio < 1
