@@ -1,10 +1,11 @@
 """Exactness over many random cases: forget, or learn without; the same bytes. And the same numbers as in NumPy.
 
-    scripts/bench exactness [--cases 1000] [--reference 50] [--first 0] [--processes 2]
+    scripts/bench exactness [--cases 1500] [--reference 50] [--first 0] [--processes 2]
     scripts/bench exactness --only N          one case, told at length, its folder kept
 
 A case (data, settings, threads, sequence of requests) is drawn from its number alone, see tests/kit/random_cases.py,
-and goes through the acceptance test by the command's own entry point.
+and goes through the acceptance test by the command's own entry point. The first 1,000 are chains of stages, those from
+1,000 on are of the other ways (solved rows, anchors, als, ease), half of which learn a part of the data later.
 
 The first cases, three for each one wanted, are also trained by the NumPy trainer of the tests. It must agree where it
 is steady, which means that it gives nearly the same when it is shaken by 32-bit roundings, and it must be steady in as
@@ -38,10 +39,10 @@ TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path.append(str(TESTS))  # the random cases and the NumPy trainer belong to the tests' kit
 
 from kit.case_runs import AGREEMENT, SHAKING, STEADY, Outcome, run_case  # noqa: E402
-from kit.random_cases import GROUPINGS, Case, case_of  # noqa: E402
+from kit.random_cases import CHAINS, GROUPINGS, Case, case_of  # noqa: E402
 
 LOOKED_AT_FOR_EACH = 3
-CELL = ("strategy", "policy", "grouping", "model")
+CELL = ("strategy", "policy", "grouping", "model", "way")
 MEASURE = "largest absolute difference between any two numbers of all checkpoints, over the whole chain"
 Task = tuple[int, bool]
 Record = dict[str, Any]
@@ -62,7 +63,7 @@ def main() -> None:
 
 def _records(options: argparse.Namespace) -> list[Record]:
     """Run what is not there yet, and return a record of each case, by number."""
-    last = options.first + LOOKED_AT_FOR_EACH * options.reference
+    last = min(options.first + LOOKED_AT_FOR_EACH * options.reference, CHAINS)
     tasks = [(number, number < last) for number in range(options.first, options.first + options.cases)]
     path = options.work / f"exactness-{_code_digest()}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -154,7 +155,7 @@ def _summary(records: Sequence[Record], wanted: int) -> Record:
 
 
 def _cells(records: Sequence[Record]) -> list[Record]:
-    """Count cases by strategy, policy, grouping and model."""
+    """Count cases by strategy, policy, grouping, model and way."""
     cases = Counter(_cell(record) for record in records)
     passed = Counter(_cell(record) for record in records if not record["failure"])
     return [
@@ -192,6 +193,7 @@ def _report(records: Sequence[Record], result: Record) -> None:
     kinds = sorted({_cell(record)[:2] for record in records})
     rows = [[" ".join(kind), *(_passed(records, (*kind, name)) for name in groupings)] for kind in kinds]
     print_table(("passed of cases", *groupings), rows)
+    print(", ".join(f"{way} {count}" for way, count in sorted(result["by_way"].items())))
     print(", ".join(f"{kind} {count}" for kind, count in sorted(result["requests_by_kind"].items())))
     _report_reference(result["reference"])
     print(f"{result['passed']} of {result['cases']} cases passed: {'reached' if result['passed_all'] else 'MISSED'}")
@@ -218,7 +220,7 @@ def _tell_one(number: int, work: Path) -> bool:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     print(case, flush=True)
-    outcome = run_case(case, folder, reference=True)
+    outcome = run_case(case, folder, reference=number < CHAINS)
     for call in outcome.calls:
         print("forget:", "; ".join(f"{asked.kind} {asked.requests}" for asked in call))
     print(f"difference to the reference {outcome.difference}, of the reference shaken {outcome.shaken}")
@@ -235,7 +237,7 @@ def _code_digest() -> str:
 
 def _options() -> argparse.Namespace:
     parser = documented_parser(__doc__)
-    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--cases", type=int, default=1500)
     parser.add_argument("--reference", type=int, default=50, help="in how many cases the NumPy trainer must agree")
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--processes", type=int, default=2)

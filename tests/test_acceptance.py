@@ -140,15 +140,21 @@ def texts_in(folder: Path) -> set[str]:
 
 @pytest.fixture
 def compare(erasable, tmp_path):
-    """Learn A, forget, learn B without what was erased, and compare."""
+    """Learn A, at once or some rows later, forget, learn B without what was erased, and compare."""
 
-    def call(erasure: Erasure, options_of_both: Sequence[str], *options_of_b: object) -> None:
+    def call(
+        erasure: Erasure, options_of_both: Sequence[str], *options_of_b: object, later: Sequence[Row] = ()
+    ) -> None:
         a, b = tmp_path / "a", tmp_path / "b"
-        erasable("learn", write(tmp_path / "all.csv", ROWS), "--into", a, *options_of_both)
+        at_first = [row for row in ROWS if row not in later]
+        erasable("learn", write(tmp_path / "all.csv", at_first), "--into", a, *options_of_both)
+        if later:
+            erasable("learn", write(tmp_path / "later.csv", later), "--into", a, "--more")
         before = checkpoints(a)
         certificates = [path for call in erasure.calls for path in erasable("forget", a, *call)["certificates"]]
         erasable(
-            "learn", write(tmp_path / "left.csv", erasure.left(ROWS)), "--into", b, *options_of_both, *options_of_b
+            *("learn", write(tmp_path / "left.csv", erasure.left([*at_first, *later])), "--into", b),
+            *(*options_of_both, *options_of_b),
         )
         assert checkpoints(a) == checkpoints(b)
         assert checkpoints(a) != before
@@ -238,6 +244,76 @@ def test_retrain_with_the_catalogue_of_the_first(compare, tmp_path, erasure, mod
 def test_retrain_with_the_one_group_and_the_filter_of_the_first(compare, tmp_path, name):
     options = (*COMMON, "--strategy", "retrain", "--min-interactions", "3")
     compare(ERASURES[name], options, "--catalogue", tmp_path / "a", "--groups-from", tmp_path / "a")
+
+
+OTHER_WAYS = {
+    "solved rows": (*COMMON, "--rows", "solved"),
+    "solved rows of dmf": (*COMMON, "--model", "dmf", "--rows", "solved", "--holdout", "0.2"),
+    "anchors": (*COMMON, "--anchors", "0.5"),
+    "hardly an anchor": (*COMMON, "--anchors", "0.0001"),
+    "anchors all at once": (*COMMON, "--strategy", "retrain", "--anchors", "0.5", "--holdout", "0.2"),
+    "anchored als": ("--model", "als", "--factors", "6", "--regularisation", "0.5", "--anchors", "0.5"),
+    "als without settings": (),
+    "als of everyone": ("--model", "als", "--factors", "6", "--anchors", "1", "--holdout", "0.2"),
+    "ease": ("--model", "ease", "--regularisation", "3"),
+    "ease in rows of nothing": ("--model", "ease", "--rows", "solved", "--holdout", "0.2"),
+    "anchored ease": ("--model", "ease", "--anchors", "0.5"),
+}
+
+
+@pytest.mark.parametrize("options", OTHER_WAYS.values(), ids=OTHER_WAYS)
+@pytest.mark.parametrize("erasure", ERASURES.values(), ids=ERASURES)
+def test_every_other_way_with_the_groups_and_the_catalogue_of_the_first(compare, tmp_path, erasure, options):
+    compare(erasure, options, "--catalogue", tmp_path / "a", "--groups-from", tmp_path / "a")
+
+
+ON_THEIR_OWN = {
+    "anchors": (*COMMON, "--grouping", "independent", "--anchors", "0.5"),
+    "solved rows": (*COMMON, "--grouping", "independent", "--rows", "solved", "--holdout", "0.2"),
+    "als": ("--model", "als", "--factors", "6"),
+    "ease": ("--model", "ease"),
+    "anchored ease": ("--model", "ease", "--anchors", "0.5", "--holdout", "0.2"),
+}
+
+
+@pytest.mark.parametrize("options", ON_THEIR_OWN.values(), ids=ON_THEIR_OWN)
+@pytest.mark.parametrize("name", ["the only one with a rating and an item", "several users", "in several calls"])
+def test_what_is_declared_is_enough_where_nothing_is_decided_over_all(compare, tmp_path, name, options):
+    (tmp_path / "items.txt").write_text("\n".join(sorted({item for _, item, _ in ROWS})))
+    compare(ERASURES[name], (*options, "--catalogue", str(tmp_path / "items.txt"), *DECLARED_SCALE))
+
+
+# New people, new interactions of those who are known, and an item that was not there before.
+LATER = [
+    *(row for row in ROWS if row[0] in ("u20", "u21", LONELY) or row == next(r for r in ROWS if r[0] == "u03")),
+    *(("u21", "a-new-item", 3), ("u05", "a-new-item", 1)),
+]
+LEARNED_LATER = {
+    "chain": COMMON,
+    "chain of dmf": (*COMMON, "--model", "dmf", "--holdout", "0.2"),
+    "models apart": (*COMMON, "--strategy", "sisa"),
+    "all at once": (*COMMON, "--strategy", "retrain"),
+    **OTHER_WAYS,
+}
+
+
+@pytest.mark.parametrize("options", LEARNED_LATER.values(), ids=LEARNED_LATER)
+@pytest.mark.parametrize(
+    "name", ["one user", "the only one with a rating and an item", "several users", "some items", "in several calls"]
+)
+def test_what_was_learned_later_is_forgotten_as_if_all_had_come_at_once(compare, tmp_path, name, options):
+    given = ("--catalogue", tmp_path / "a", "--groups-from", tmp_path / "a")
+    compare(ERASURES[name], options, *given, later=LATER)
+
+
+def test_forgetting_all_who_came_later_with_a_new_item_leads_back(erasable, tmp_path):
+    shop = tmp_path / "shop"
+    erasable("learn", write(tmp_path / "all.csv", ROWS), "--into", shop, *COMMON, "--anchors", "0.5")
+    before = checkpoints(shop)
+    erasable("learn", write(tmp_path / "more.csv", [("zoe", "a-new-item", 3)]), "--into", shop, "--more")
+    assert checkpoints(shop) != before
+    erasable("forget", shop, "--user", "zoe")
+    assert checkpoints(shop) == before
 
 
 def test_the_comparison_can_fail(erasable, tmp_path):

@@ -12,13 +12,30 @@ import pytest
 from erasable.unlearning import Request
 from kit import case_runs
 from kit.case_runs import AGREEMENT, CaseFailed, run_case, words_of
-from kit.random_cases import GROUPINGS, KINDS, MODELS, STRATEGIES, Ask, Moment, case_of, requests_of, without
+from kit.random_cases import (
+    CHAINS,
+    GROUPINGS,
+    KINDS,
+    MODELS,
+    STRATEGIES,
+    WAYS,
+    Ask,
+    Moment,
+    case_of,
+    requests_of,
+    without,
+)
 from kit.random_tables import ID_KINDS, SCALES, by_user, core, draw_ids
 
 # The first case of each strategy with each grouping and policy.
 NUMBERS = (
     *(0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 12, 13, 14, 16, 18, 19, 22, 23, 24, 25, 26, 27, 31, 33, 36, 39, 40, 44, 45, 47),
     *(65, 71, 73, 78, 98, 105, 115, 151, 155, 168, 190, 382),
+)
+# The first case of each other way with each policy, with and without data that come later.
+OTHER_NUMBERS = (
+    *(1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1011, 1015, 1018, 1019, 1021, 1022, 1026, 1031, 1040, 1044),
+    *(1047, 1090, 1102, 1108, 1118, 1290),
 )
 # NMF side by side and in sequence, DMF in sequence; four to six stages each.
 WITH_REFERENCE = (60, 82, 91)
@@ -30,7 +47,7 @@ def thousand():
     return [case_of(number) for number in range(1000)]
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", [*NUMBERS, *OTHER_NUMBERS])
 def test_forgetting_gives_the_bytes_of_learning_without(tmp_path, number):
     case = case_of(number)
     outcome = run_case(case, tmp_path)
@@ -51,6 +68,41 @@ def test_the_cases_run_here_are_of_every_strategy_with_every_grouping_and_policy
     pairs = {(name, policy) for name in GROUPINGS for policy in ("fixed", "regroup")}
     pairs = pairs - {("independent", "fixed")} | {("independent", "independent")}
     assert found == Counter((strategy, *pair) for strategy in set(STRATEGIES) for pair in pairs)
+
+
+def test_the_cases_of_other_ways_run_here_are_of_every_way_and_policy_at_once_and_later():
+    found = Counter((c.choices.way, c.choices.policy, c.later is not None) for c in map(case_of, OTHER_NUMBERS))
+    assert found == Counter((way, policy, later) for way in WAYS for policy in POLICIES for later in (False, True))
+
+
+def test_cases_of_other_ways_cover_all_there_is_to_choose():
+    cases = [case_of(number) for number in range(CHAINS, CHAINS + 300)]
+    choices = [case.choices for case in cases]
+    assert {(c.way, c.model) for c in choices} == {
+        *(("als", "als"), ("ease", "ease")),
+        *((way, model) for way in ("solved", "anchors") for model in MODELS),
+    }
+    assert {(c.way, c.strategy) for c in choices if c.way in ("solved", "anchors")} == {
+        (way, strategy) for way in ("solved", "anchors") for strategy in ("laser", "retrain")
+    }
+    assert {(c.way, c.anchors) for c in choices if c.way in ("als", "ease")} == {
+        *(("als", anchors) for anchors in (None, 1.0, 0.0001, 0.3, 0.6)),
+        *(("ease", anchors) for anchors in (None, 0.0001, 0.3, 0.6)),
+    }
+    assert {case.later.after for case in cases if case.later} == set(range(5))
+
+
+def test_what_comes_later_is_a_part_of_the_table():
+    for case in filter(lambda case: case.later, map(case_of, OTHER_NUMBERS)):
+        assert case.first_pairs
+        assert case.later.pairs
+        assert case.first_pairs | case.later.pairs == case.table.pairs
+        assert not case.first_pairs & case.later.pairs
+
+
+def test_the_first_thousand_are_chains_which_the_reference_can_train(thousand):
+    assert len(thousand) == CHAINS
+    assert {(case.choices.way, case.later) for case in thousand} == {("chain", None)}
 
 
 def test_a_thousand_cases_cover_all_there_is_to_choose(thousand):
@@ -181,7 +233,9 @@ def test_requests_in_the_words_of_the_command(tmp_path):
 # It can fail.
 
 
-@pytest.mark.parametrize("number", [3, 5, 8], ids=["fixed", "regroup", "independent"])
+@pytest.mark.parametrize(
+    "number", [3, 5, 8, 1000, 1018], ids=["fixed", "regroup", "independent", "other way", "other way, later"]
+)
 def test_a_second_one_learned_with_another_seed_is_told(tmp_path, number):
     outcome = run_case(case_of(number), tmp_path, options_of_b=["--seed", "1001"])
     assert "have other names in B" in outcome.failure

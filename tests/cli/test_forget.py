@@ -274,8 +274,12 @@ class TestTwoCommandsAtOnce:
     def test_readers_go_on_and_see_the_version_before(self, run, big_shop, while_forgetting):
         found = run("status", big_shop, "--json").json
         assert (found["users"], found["version"], found["erasures"]) == (3000, 1, 0)
-        assert len(run("recommend", big_shop, "--user", "first", "--json").json["recommendations"]) == 1
+        assert len(run("recommend", big_shop, "--user", "u0001", "--json").json["recommendations"]) == 1
         assert run("plan", big_shop, "--user", "first").code == 0
+
+    def test_who_is_being_forgotten_is_not_served_any_more(self, run, big_shop, while_forgetting):
+        result = run("recommend", big_shop, "--user", "first")
+        assert (result.code, result.out) == (1, "")
 
     def test_the_first_goes_on_and_ends_well(self, run, big_shop, while_forgetting):
         assert run("forget", big_shop, "--user", "u0001").code == 1

@@ -11,6 +11,8 @@ def test_json_after_learning(run, shop):
         "held_out": 0,
         "model": "nmf",
         "strategy": "laser",
+        "rows": "stage",
+        "anchors": 1.0,
         "grouping": "random",
         "policy": "fixed",
         "groups": 3,
@@ -69,4 +71,4 @@ def test_words_say_one_thing_a_line_and_begin_at_once(run, learned):
     assert "rating scale  1–5" in lines
     assert "pending       0" in lines
     assert [line.split()[:2] for line in lines[-2:]] == [["records", "1"], ["public", "key"]]
-    assert len(lines) == 15
+    assert len(lines) == 17

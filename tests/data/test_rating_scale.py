@@ -32,7 +32,7 @@ def test_anything_else_is_refused_with_the_remedy(ratings):
         recognise_scale(ratings)
 
 
-@pytest.mark.parametrize(("low", "high"), [(5, 1), (-1, 0), (0, np.inf), (np.nan, 1)])
+@pytest.mark.parametrize(("low", "high"), [(5, 1), (-1, 0), (0, np.inf), (np.nan, 1), (0, 1e20)])
 def test_a_scale_that_makes_no_sense_is_refused(low, high):
     with pytest.raises(WrongUse, match="--rating-scale"):
         RatingScale(low, high)

@@ -1,7 +1,8 @@
 """The acceptance test of exactness on one random case, through the command's own entry point; no pytest here.
 
 Learn A and forget; learn B from the file without what was erased, with A's catalogue and, where A's groups or filter
-stay as they were, `--groups-from` A. The checkpoints must be the same by name and byte, and `verify` must say so of A.
+stay as they were, `--groups-from` A. Where a part of the table comes later, A learns it with `--more`. The checkpoints
+must be the same by name and byte, and `verify` must say so of A.
 """
 
 import io
@@ -23,7 +24,7 @@ from erasable.cli.main import main
 from erasable.models import ModelSettings, Stage, make_model
 from erasable.store import Workspace
 from erasable.unlearning import Request
-from kit.random_cases import Asked, Case, Moment, requests_of, without
+from kit.random_cases import CHAINS, Asked, Case, Moment, requests_of, without
 from kit.random_tables import Pair, Row, write_lines, write_rows
 from kit.reference import REFERENCES, Arrays, ReferenceDmf, ReferenceNmf, Samples, train_reference
 
@@ -86,7 +87,7 @@ def _run(case: Case, folder: Path, options_of_b: Sequence[str], facts: dict[str,
     learn_b(case, folder, left, options_of_b)
     after = checkpoints(folder / "a")
     facts |= {"checkpoints": len(after), "new_checkpoints": len(after.keys() - before.keys())}
-    _check_same(after, checkpoints(folder / "b"), 1 if case.choices.strategy == "retrain" else case.choices.groups)
+    _check_same(after, checkpoints(folder / "b"), _steps(case, folder / "a"))
     verified = command("verify", folder / "a", "--threads", case.threads[1])
     if verified["identical"] is not True:
         raise CaseFailed(f"verify says {verified}")
@@ -107,8 +108,10 @@ def command(*words: object) -> dict[str, Any]:
 
 
 def learn_a(case: Case, folder: Path) -> None:
-    """Learn from the whole file."""
-    file = write_rows(folder / "all.csv", case.table.columns, case.table.rows)
+    """Learn from the whole file, or from what does not come later."""
+    first = case.first_pairs
+    rows = [row for row in case.table.rows if row.pair in first]
+    file = write_rows(folder / "all.csv", case.table.columns, rows)
     items = case.table.items
     catalogue = ["--catalogue", write_lines(folder / "items.txt", items)] if "catalogue" in case.declared else []
     words = [*case.choices.words(), *_scale(case), *catalogue]
@@ -122,15 +125,16 @@ def learn_b(case: Case, folder: Path, left: frozenset[Pair], options: Sequence[s
     file = write_rows(folder / "left.csv", case.table.columns, [rows[place] for place in order])
     again = write_lines(folder / "items-again.txt", reversed(case.table.items))
     catalogue = again if case.choices.policy == "independent" else folder / "a"
-    given = ["--groups-from", folder / "a"] if case.choices.groups_are_given else []
+    given = ["--groups-from", folder / "a"] if case.groups_are_given else []
     words = [*case.choices.words(), *_scale(case), "--catalogue", catalogue, *given, *options]
     command("learn", file, "--into", folder / "b", *words, "--threads", case.threads[1])
 
 
 def forget_all(case: Case, folder: Path) -> tuple[tuple[tuple[Asked, ...], ...], frozenset[Pair]]:
     """Make the calls of a case, each about who is there then; return them with the pairs of the file that are left."""
-    left, partly_gone, calls = case.table.pairs, set[str](), []
+    left, partly_gone, calls = case.first_pairs, set[str](), []
     for number, call in enumerate(case.calls):
+        left |= learn_later(case, folder, number)
         asked = requests_of(case, call, Moment(left, _members(folder / "a"), partly_gone))
         requests = [request for one in asked for request in one.requests]
         if requests:
@@ -141,7 +145,17 @@ def forget_all(case: Case, folder: Path) -> tuple[tuple[tuple[Asked, ...], ...],
         partly_gone |= {request.user for request in requests}
     if not calls:
         raise CaseFailed("nothing could be asked for: the case should have been drawn again")
-    return tuple(calls), left
+    return tuple(calls), left | learn_later(case, folder, len(case.calls))
+
+
+def learn_later(case: Case, folder: Path, calls: int) -> frozenset[Pair]:
+    """Learn what comes after so many calls, and return its pairs."""
+    if case.later is None or case.later.after != calls:
+        return frozenset()
+    rows = [row for row in case.table.rows if row.pair in case.later.pairs]
+    file = write_rows(folder / "more.csv", case.table.columns, rows)
+    command("learn", file, "--into", folder / "a", "--more", "--threads", case.threads[0])
+    return case.later.pairs
 
 
 def words_of(requests: Sequence[Request], file: Path) -> list[object]:
@@ -221,6 +235,14 @@ def _check_same(one: dict[str, bytes], other: dict[str, bytes], count: int) -> N
     if one != other:
         differing = sum(one[name] != other[name] for name in one)
         raise CaseFailed(f"{differing} of {count} checkpoints have other bytes in B")
+
+
+def _steps(case: Case, folder: Path) -> int:
+    """Return how many checkpoints there must be: where rows are not solved, one for each group."""
+    if case.number < CHAINS:
+        return 1 if case.choices.strategy == "retrain" else case.choices.groups
+    with Workspace.reading(folder) as workspace:
+        return len({link.fingerprint for link in workspace.state().chain})
 
 
 def _members(folder: Path) -> list[set[str]]:

@@ -3,10 +3,13 @@
 Cases that can't be are drawn again, from the same generator: those in which the filter leaves fewer users than there
 are groups, or so few that nothing may be erased. A request that would leave nobody, one user in the file or, where
 groups are decided anew, fewer users than groups is not made: B could not be learned. Another one is made in its place.
+
+Cases from number `CHAINS` on are of the other ways to learn: solved rows, anchors, closed forms; in half of them a part
+of the table is learned later.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import islice
 from typing import TypeVar
@@ -23,6 +26,9 @@ GROUPINGS = ("random", "bkm", "cbkm", "cbkm-near", "clpa", "cgmm", "independent"
 POLICIES = ("fixed", "fixed", "regroup")
 ORDERS = ("number", "easy", "hard", "count")
 BATCHES = (1, 7, 64, 300, 2048)
+CHAINS = 1000
+"""How many cases are chains of nmf and dmf with rows from their stages, which the reference can train."""
+WAYS = ("solved", "anchors", "als", "ease")
 KINDS = ("user", "odd user", "items", "last item", "group", "again")
 
 
@@ -44,6 +50,10 @@ class Choices:
     holdout: float
     min_interactions: int
     seed: int
+    rows: str | None = None
+    anchors: float | None = None
+    factors: int | None = None
+    regularisation: float | None = None
 
     def words(self) -> list[str]:
         """Return the options; the policy independent is not given but implied."""
@@ -55,16 +65,24 @@ class Choices:
         ]
 
     @property
+    def way(self) -> str:
+        """How it is learned: as a chain of stages with their rows, or one of the other ways."""
+        if self.model in ("als", "ease"):
+            return self.model
+        return "anchors" if self.anchors else self.rows or "chain"
+
+    @property
     def fewest_users(self) -> int:
         """How many users a table must have to be learned from."""
         return 1 if self.strategy == "retrain" or self.grouping == "independent" else self.groups
 
-    @property
-    def groups_are_given(self) -> bool:
-        """Whether B takes what A decided: groups, or the filter where that is not decided anew."""
-        if self.policy == "regroup":
-            return False
-        return self.min_interactions > 0 or (self.policy == "fixed" and self.strategy != "retrain")
+
+@dataclass(frozen=True)
+class Later:
+    """What is learned later: the pairs of the file that come, and after how many calls."""
+
+    pairs: frozenset[Pair]
+    after: int
 
 
 @dataclass(frozen=True)
@@ -86,6 +104,21 @@ class Case:
     threads: tuple[int, int]
     calls: tuple[tuple[Ask, ...], ...]
     order_of_b: int
+    later: Later | None = None
+
+    @property
+    def first_pairs(self) -> frozenset[Pair]:
+        """The pairs that A learns from at first."""
+        return self.table.pairs - (self.later.pairs if self.later else frozenset())
+
+    @property
+    def groups_are_given(self) -> bool:
+        """Whether B takes what A decided: groups, or the filter where that is not decided anew."""
+        choices = self.choices
+        if choices.policy == "regroup":
+            return False
+        several = choices.strategy != "retrain" or self.later is not None  # who comes later may have a row only
+        return choices.min_interactions > 0 or (choices.policy == "fixed" and several)
 
     def held(self, pairs: Collection[Pair]) -> frozenset[Pair]:
         """Return what is held of these pairs, all others having been erased."""
@@ -112,6 +145,7 @@ class Case:
             f"case {self.number}: {len(self.table.rows)} rows of {users} users and {items} items, scale "
             f"{'–'.join(self.table.scale)}, declared {' and '.join(self.declared) or 'nothing'}; "
             f"{' '.join(self.choices.words())}; threads {self.threads[0]} and {self.threads[1]}; asked: {calls}"
+            f"{f'; {len(self.later.pairs)} pairs come after call {self.later.after}' if self.later else ''}"
         )
 
 
@@ -120,6 +154,8 @@ def case_of(number: int) -> Case:
     generator = np.random.default_rng([20240611, number])
     while True:
         case = _draw_case(generator, number)
+        if number >= CHAINS:
+            case = _draw_other_way(generator, case)
         if _can_be(case):
             return case
 
@@ -162,6 +198,40 @@ def _draw_choices(generator: Generator) -> Choices:
     )
 
 
+def _draw_other_way(generator: Generator, case: Case) -> Case:
+    """Turn a case into one of the other ways, and let a part of the table come later."""
+    choices = replace(case.choices, **_draw_way(generator, case.choices), aggregate=None)
+    if generator.random() < 0.5:
+        return replace(case, choices=choices)
+    chosen = generator.random(len(case.table.pairs)) < _one_of(generator, (0.1, 0.4))
+    pairs = frozenset(pair for pair, comes in zip(sorted(case.table.pairs), chosen, strict=True) if comes)
+    return replace(
+        case,
+        choices=replace(choices, min_interactions=0),
+        declared=tuple(sorted({*case.declared, "scale"})),
+        later=Later(pairs, int(generator.integers(len(case.calls) + 1))),
+    )
+
+
+def _draw_way(generator: Generator, choices: Choices) -> dict[str, object]:
+    strategy = "retrain" if choices.strategy == "retrain" else "laser"
+    some = _one_of(generator, (0.0001, 0.3, 0.6))
+    regularisation = _one_of(generator, (None, 0.1, 2.0, 1000.0))
+    match _one_of(generator, WAYS):
+        case "solved":
+            return {"strategy": strategy, "rows": "solved"}
+        case "anchors":
+            return {"strategy": strategy, "anchors": some}
+        case "als":
+            factors, anchors = _one_of(generator, (1, 4, 64)), _one_of(generator, (None, 1.0, some))
+            closed = {"strategy": "retrain", "regularisation": regularisation}
+            return {"model": "als", "factors": factors, "anchors": anchors, **closed}
+        case _:
+            rows, anchors = _one_of(generator, ((None, None), ("solved", None), (None, some)))
+            closed = {"strategy": "retrain", "regularisation": regularisation}
+            return {"model": "ease", "rows": rows, "anchors": anchors, **closed}
+
+
 def _draw_call(generator: Generator) -> tuple[Ask, ...]:
     count = int(generator.integers(1, 4))
     return tuple(Ask(_one_of(generator, KINDS), int(generator.integers(2**32))) for _ in range(count))
@@ -172,10 +242,11 @@ def _one_of(generator: Generator, choices: Sequence[T]) -> T:
 
 
 def _can_be(case: Case) -> bool:
-    held = case.held(case.table.pairs)
-    if len(by_user(held)) < case.choices.fewest_users:
+    first = case.first_pairs
+    held = case.held(first)
+    if len(by_user(held)) < case.choices.fewest_users or (case.later and not case.later.pairs):
         return False
-    return any(case.may_be_left(case.table.pairs - {pair}) for pair in held)
+    return any(case.may_be_left(first - {pair}) for pair in held)
 
 
 @dataclass(frozen=True)

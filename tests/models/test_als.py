@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from erasable.data import Ids, Interactions, RatingScale
+from erasable.errors import Refused
 from erasable.models import Effort, ModelSettings
 from erasable.models.als import Als
 from erasable.models.model import Change
@@ -265,3 +266,10 @@ def test_more_users_and_more_epochs_are_more_work(rows):
     fewer = rows.without(["u0000"])
     assert 0 < model.samples_of_rows(fewer, 1) < model.samples_of_rows(rows, 1) < model.samples(rows, 1)
     assert model.samples(fewer, 1) < model.samples(rows, 1) < model.samples(rows, 2)
+
+
+def test_a_regularisation_too_small_for_32_bits_is_refused(tables):
+    rows = tables.table({"u": "ab", "v": "b"})
+    model = als(factors=8, regularisation=1e-80)  # with more factors than items nothing else bounds the root
+    with pytest.raises(Refused, match="too small"):
+        model.train(model.start(rows.items, 0), stage_of(tables, rows), Effort())

@@ -73,12 +73,12 @@ def test_progress_adds_up_to_the_samples(name, tables):
 def test_samples_are_positives_and_negatives_in_every_epoch(tables):
     rows = tables.table({"all": "abcd", "one": "a", "two": "bc"})
     # "all" has every item and gets no negatives: 4 samples; the others have 3 positives with negatives each.
-    counts = {n: make_model(ModelSettings(negatives=n)).samples(rows, epochs=5) for n in (0, 1, 4)}
+    counts = {n: make_model(ModelSettings(model="nmf", negatives=n)).samples(rows, epochs=5) for n in (0, 1, 4)}
     assert counts == {0: 5 * 7, 1: 5 * (4 + 3 * 2), 4: 5 * (4 + 3 * 5)}
 
 
 def test_no_interactions_are_no_samples(tables):
-    assert make_model(ModelSettings()).samples(tables.table({}, catalogue="ab"), epochs=5) == 0
+    assert make_model(ModelSettings(model="nmf")).samples(tables.table({}, catalogue="ab"), epochs=5) == 0
 
 
 @both

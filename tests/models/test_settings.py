@@ -10,9 +10,16 @@ def test_the_usual_learning_rate_goes_with_the_model_unless_one_is_given():
     assert ModelSettings(model="dmf", learning_rate=0.1).learning_rate == 0.1
 
 
-def test_the_defaults_are_those_of_the_design():
+def test_the_defaults():
     settings = ModelSettings()
-    assert (settings.model, settings.batch, settings.negatives) == ("nmf", 2048, 4)
+    assert (settings.model, settings.factors, settings.regularisation) == ("als", 64, 20)
+    assert (settings.batch, settings.negatives, settings.row_epochs) == (2048, 4, 3)
+
+
+@pytest.mark.parametrize(("model", "usual"), [("ease", 500), ("als", 20)])
+def test_each_closed_form_has_its_usual_regularisation(model, usual):
+    assert ModelSettings(model=model).regularisation == usual
+    assert ModelSettings(model=model, regularisation=3).regularisation == 3
 
 
 @pytest.mark.parametrize(
@@ -23,6 +30,8 @@ def test_the_defaults_are_those_of_the_design():
         {"negatives": -1},
         {"learning_rate": 0},
         {"learning_rate": 2},
+        {"regularisation": 0},
+        {"regularisation": 1e13},
         {"batches": 5},
     ],
     ids=str,

@@ -1,15 +1,10 @@
 import pytest
 
-from erasable.errors import NotYet
 from erasable.models import Dmf, ModelSettings, Nmf, make_model
+from erasable.models.als import Als
+from erasable.models.ease import Ease
 
 
-@pytest.mark.parametrize(("name", "kind"), [("nmf", Nmf), ("dmf", Dmf)])
+@pytest.mark.parametrize(("name", "kind"), [("nmf", Nmf), ("dmf", Dmf), ("ease", Ease), ("als", Als)])
 def test_a_model_is_made_by_name(name, kind):
     assert isinstance(make_model(ModelSettings(model=name)), kind)
-
-
-@pytest.mark.parametrize("name", ["ease", "als"])
-def test_a_model_that_is_not_there_yet_is_refused_with_those_that_are(name):
-    with pytest.raises(NotYet, match=f"{name} is not there yet: choose one of nmf, dmf"):
-        make_model(ModelSettings(model=name))

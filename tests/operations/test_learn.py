@@ -84,3 +84,13 @@ def test_factors_that_vanish_are_told(table, tmp_path, reporter, regularisation,
     config = Config(model="als", regularisation=regularisation)
     learn(table, tmp_path / "shop", config, work=Work(1, reporter))
     assert any("give a smaller --regularisation" in note for note in reporter.notes) == said
+
+
+def test_settings_that_a_model_does_not_have_are_told(table, tmp_path, reporter):
+    learn(table, tmp_path / "shop", Config(model="ease", batch=7, groups=2), work=Work(1, reporter))
+    assert "ease is solved at once: --batch, --groups is not used" in reporter.notes
+
+
+def test_nobody_who_shapes_anything_is_told(table, tmp_path, reporter):
+    learn(table, tmp_path / "shop", Config(model="als", anchors=1e-9), work=Work(1, reporter))
+    assert any("give a larger --anchors" in note for note in reporter.notes)

@@ -1,14 +1,17 @@
 """Learning goes on: more data into a recommender that is there."""
 
+import pyarrow as pa
 import pytest
 
 from erasable import Recommender
+from erasable.data import ColumnNames
 from erasable.errors import DataRefused, Refused, WrongUse
-from erasable.operations import Inputs, MemoryHome, Work, forget, learn_more, recommend, verify
+from erasable.operations import Inputs, MemoryHome, Work, forget, learn, learn_more, recommend, verify
 from erasable.operations.erasure import accept
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
 from erasable.proof import NOTHING_PENDING, records_of
+from erasable.proof.suppression import Suppression, add_requests
 from erasable.training import Config
 from erasable.unlearning import Request
 
@@ -108,7 +111,60 @@ def test_groups_can_not_be_given(home, more, tmp_path):
         learn_more(home, more, Inputs(groups_from=tmp_path))
 
 
+def with_risk(ratings, risky):
+    rows = [(user, item, rating, float(user in risky)) for user, has in ratings.items() for item, rating in has.items()]
+    return pa.table(dict(zip(("user_id", "item_id", "rating", "risk"), zip(*rows, strict=True), strict=True)))
+
+
+def test_who_comes_with_a_risk_goes_where_learning_from_scratch_would_put_them(ratings, snapshot):
+    settings = {"groups": 2, "epochs": 1, "grouping": "independent", "risk_threshold": 0.5, "rating_scale": (1, 5)}
+    coming = {"zoe": {"a": 5}, "yan": {"b": 1}, "xie": {"c": 2}}
+    inputs, risky = Inputs(ColumnNames(risk="risk")), {"bob", "zoe", "xie"}
+    home = learned(with_risk(ratings, risky), inputs, **settings)
+    learn_more(home, with_risk(coming, risky), inputs)
+    scratch = snapshot(learned(with_risk({**ratings, **coming}, risky), inputs, **settings))
+    assert (snapshot(home).names, snapshot(home).arrays) == (scratch.names, scratch.arrays)
+    with home.reading() as session:
+        assert set(session.state().knowledge.groups[-1].users) == risky
+
+
+def test_of_those_who_come_all_but_one_may_be_suppressed(table, as_table, tmp_path):
+    home = learned(table, groups=2, epochs=1)
+    (tmp_path / "key").mkdir()
+    suppression = Suppression(tmp_path / "erased.json", tmp_path / "key" / "erased.key", drop=True)
+    add_requests(suppression, [Request("zoe")])
+    found = learn_more(home, as_table({"zoe": {"a": 5}, "yan": {"b": 1}}), Inputs(suppression=suppression))
+    assert (found.users_added, found.suppressed) == (1, 1)
+
+
 def test_the_library_has_it_too(table, more):
     recommender = Recommender(groups=2, epochs=1).fit(table)
     assert recommender.learn_more(more).users_added == 2
     assert recommender.recommend(["zoe"], k=2).num_rows == 2
+
+
+def test_a_table_without_ratings_is_refused_where_there_are_some(home):
+    with pytest.raises(DataRefused, match="name one with --rating-column"):
+        learn_more(home, pa.table({"user_id": ["ann"], "item_id": ["d"]}))
+
+
+def test_the_catalogue_of_a_workspace_will_do(table, as_table, tmp_path):
+    learn(as_table({"x": {"new": 1, "a": 5}, "y": {"b": 1}}), tmp_path / "other", Config(groups=1, epochs=1))
+    home = learned(table, groups=2, epochs=1)
+    assert learn_more(home, as_table({"zoe": {"a": 5}}), Inputs(catalogue=tmp_path / "other")).items_added == 1
+
+
+def test_items_that_no_stage_knows_are_counted(table, as_table):
+    home = learned(table, groups=2, epochs=1, rows="solved")
+    assert learn_more(home, as_table({"zoe": {"a": 5, "new": 3}})).items_unknown == 1
+    home = learned(table, groups=2, epochs=1)
+    assert learn_more(home, as_table({"zoe": {"a": 5, "new": 3}})).items_unknown == 0
+
+
+def test_risk_means_nothing_where_it_was_not_declared(table, tmp_path):
+    with pytest.raises(WrongUse, match="leave out --risk-column"):
+        learn_more(
+            learned(table, groups=2, epochs=1),
+            pa.table({"user_id": ["zoe"], "item_id": ["d"], "rating": [1], "churn": [0.5]}),
+            Inputs(ColumnNames(risk="churn")),
+        )

@@ -12,7 +12,6 @@ from erasable import Recommender
 from erasable.errors import (
     DataRefused,
     NotReproducible,
-    NotYet,
     UnknownInteraction,
     UnknownUser,
     WorkspaceError,
@@ -240,11 +239,6 @@ class TestWrongUse:
     def test_no_threads_are_refused(self):
         with pytest.raises(WrongUse, match="threads"):
             Recommender(threads=0)
-
-    @pytest.mark.parametrize("settings", [{"model": "als"}, {"model": "ease"}])
-    def test_what_is_not_there_yet_is_refused(self, settings):
-        with pytest.raises(NotYet):
-            Recommender(**{**SETTINGS, **settings}).fit(numbers())
 
     def test_nothing_can_be_asked_before_fit(self):
         recommender = Recommender()

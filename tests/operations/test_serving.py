@@ -1,18 +1,19 @@
 """Serving from memory: people are gone at once, and what is current is followed."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from erasable.errors import UnknownUser
-from erasable.operations import MemoryHome, Recommender, Work, forget, recommend
+from erasable.errors import Refused, UnknownUser
+from erasable.operations import MemoryHome, Recommender, Work, forget, learn_more, recommend
 from erasable.operations.erasure import accept
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
 from erasable.operations.serving import Serving
 from erasable.proof import NOTHING_PENDING
-from erasable.training import Config
+from erasable.training import Config, Link, State
 from erasable.unlearning import Request
 
 
@@ -105,3 +106,53 @@ def test_another_thread_gets_nothing_while_the_library_forgets(table, monkeypatc
     monkeypatch.setattr("erasable.operations.recommender.forget", look)
     recommender.forget(["ann"])
     assert outcomes == [2]
+
+
+class TestSeveralAtOnce:
+    def test_whose_second_request_is_refused_stays_withdrawn(self, home):
+        serving = Serving(home)
+        with serving.withdrawing([Request("bob")]):
+            with pytest.raises(KeyError), serving.withdrawing([Request("bob")]):
+                raise KeyError
+            with pytest.raises(UnknownUser):
+                serving.recommend(["bob"])
+        assert serving.recommend(["bob"])
+
+    def test_what_someone_taught_is_taken_once(self, ease, as_table):
+        serving = Serving(ease)
+        serving.recommend(["ann"])
+        learn_more(ease, as_table({"zoe": {"a": 5, "d": 1}}))
+        with serving.withdrawing([Request("eve")]), serving.withdrawing([Request("eve"), Request("zoe")]):
+            provisional = scores(serving.recommend(["ann"]))
+        forget(ease, [Request("eve"), Request("zoe")])
+        settled = scores(recommend(ease, ["ann"]))
+        assert np.allclose([provisional[item] for item in settled], list(settled.values()), atol=1e-4)
+
+    def test_too_little_memory_for_a_correction_stops_neither_serving_nor_forgetting(self, ease, monkeypatch):
+        def refuse(*arguments):
+            raise Refused("no memory")
+
+        serving = Serving(ease)
+        before = serving.recommend(["ann"])
+        monkeypatch.setattr("erasable.training.Scoring.rid_of", refuse)
+        with serving.withdrawing([Request("bob")]):
+            assert serving.recommend(["ann"]) == before
+            with pytest.raises(UnknownUser):
+                serving.recommend(["bob"])
+        assert serving.recommend(["bob"])
+
+    def test_popular_items_are_counted_without_them(self, home):
+        serving = Serving(home)
+        popular = scores(serving.recommend(["nobody"], popular_fallback=True))
+        with serving.withdrawing([Request("eve")]):
+            left = scores(serving.recommend(["nobody"], popular_fallback=True))
+        assert sum(left.values()) < sum(popular.values())
+
+
+def test_only_what_scores_is_kept_in_memory(home):
+    with home.reading() as session:
+        state = session.state()
+    assert state.scoring_links == state.chain  # rows come from every stage
+    solved = replace(state.knowledge, config=Config(groups=3, epochs=3, rows="solved"))
+    links = tuple(Link(str(number), "", 0, 0.0) for number in range(6))
+    assert [link.fingerprint for link in State(solved, links).scoring_links] == ["2", "3", "4", "5"]

@@ -71,7 +71,6 @@ FACTS = {
     "chain": [
         {
             "position": place,
-            "label": f"stage {place + 1}",
             "kept": place < KEPT,
             "parent": f"c{place}" * 32 if place else "origin",
             "digest": f"d{place}" * 32,
@@ -172,7 +171,7 @@ def leaves(value, path: str = "") -> Iterator[tuple[str, object]]:
 
 WRITTEN = {
     "kind": "Certificate of erasure",
-    "format": "Certificate format 3",
+    "format": "Certificate format 2",
     "version": "Workspace version 17",
     "threads": "Threads 2",
     "seconds": "1 min 51 s",
@@ -208,7 +207,7 @@ def as_written(path: str, value: object) -> str:
     """Say how a value must stand on the page; most stand as they are."""
     if path in WRITTEN:
         return WRITTEN[path]
-    stage = re.fullmatch(r"chain\.(\d)\.(position|label|kept)", path)
+    stage = re.fullmatch(r"chain\.(\d)\.(position|kept)", path)
     if stage:
         place = int(stage[1])
         return f"Stage {place + 1}, {'kept' if place < KEPT else 'made again'}"
@@ -263,7 +262,7 @@ class TestWhatItSays:
         assert ("no part of the model that people share had learned from it" in page.text) == (rerun == 0)
 
     def test_rows_that_were_solved_are_told_from_stages(self):
-        rows = {**FACTS["chain"][0], "position": 8, "label": "rows of group 1", "kept": False}
+        rows = {**FACTS["chain"][0], "position": 8, "kept": False}
         page = Page(a_certificate(chain=[*FACTS["chain"], rows]))
         assert "one for each person, worked out from that person's own data alone" in page.text
         assert "Rows of group 1 made again" in page.text
@@ -441,7 +440,7 @@ def with_text_everywhere(text: str) -> Certificate:
         software={text: text},
         catalogue=FACTS["catalogue"] | {"digest": text},
         data={"before": text, "after": text},
-        chain=[{"position": 0, "label": text, "kept": True, "parent": text, "digest": text, "result": text}],
+        chain=[{"position": 0, "kept": True, "parent": text, "digest": text, "result": text}],
         scan={"files": 1, "megabytes": 0.1, "kinds": {text: 1}, "searched": [text]},
         utility={"protocol": text, "users": 1, "before": None, "after": {text: 0.5}},
         audit={"number": 1, "hash": text},

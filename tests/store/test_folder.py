@@ -1,6 +1,11 @@
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
+
 import pytest
 
 from erasable.errors import WorkspaceDamaged, WorkspaceError
+from erasable.store import files
 from erasable.store.folder import CheckedFolder
 
 
@@ -50,3 +55,18 @@ def test_a_folder_in_the_place_of_a_file_is_told(folder):
     (folder.root / "config.json").mkdir()
     with pytest.raises(WorkspaceError, match="can't be read"):
         folder.read("config.json")
+
+
+def test_two_threads_may_write_the_first_files_of_a_folder_at_once(folder, monkeypatch):
+    """As models do that are trained side by side; both would make the folder if neither waited for the other."""
+    meeting, make_folder = Barrier(2), files.make_folder
+
+    def meet_and_make(path):
+        with suppress(BrokenBarrierError):
+            meeting.wait(timeout=0.3)
+        make_folder(path)
+
+    monkeypatch.setattr(files, "make_folder", meet_and_make)
+    with ThreadPoolExecutor(2) as pool:
+        written = list(pool.map(lambda name: folder.write(f"checkpoints/{name}", b"one"), ("a", "b")))
+    assert [folder.read(name) for name in written] == [b"one", b"one"]

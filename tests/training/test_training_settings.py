@@ -24,6 +24,11 @@ def test_who_sets_what_only_a_chain_has_gets_one(named):
     assert (config.rows, config.anchors, config.regularisation) == ("stage", 1, 1)
 
 
+@pytest.mark.parametrize("named", [{"factors": 8}, {"regularisation": 3.0}, {"factors": 8, "epochs": 5}], ids=str)
+def test_who_sets_what_only_closed_forms_have_gets_one(named):
+    assert Config(**named).model == "als"
+
+
 @pytest.mark.parametrize("settings", [{}, {"groups": 3}, {"model": "ease"}, {"model": "als", "anchors": 1.0}], ids=str)
 def test_settings_written_out_are_the_same_settings(settings):
     config = Config(**settings)

@@ -10,32 +10,12 @@ from erasable.data import Catalogue, Interactions, RatingScale
 from erasable.errors import Refused
 from erasable.grouping import ALONE
 from erasable.models import Effort
-from erasable.training import Config, Earlier, Knowledge, MemoryStore, arrange, grown, train_chain
+from erasable.training import Earlier, Knowledge, MemoryStore, arrange, grown, train_chain
 from erasable.unlearning import Request, known_requests
+from kit.ways import WAYS, config_of
 
 as_drawn = (Phase.explicit, Phase.reuse, Phase.generate)
 SCALE = RatingScale(1, 5)
-WAYS = {
-    "chain": {"model": "nmf", "groups": 3},
-    "chain of dmf": {"model": "dmf", "groups": 2},
-    "independent groups": {"model": "nmf", "groups": 3, "grouping": "independent"},
-    "regrouped": {"model": "nmf", "groups": 3, "policy": "regroup"},
-    "models apart": {"model": "nmf", "groups": 3, "strategy": "sisa"},
-    "all at once": {"model": "nmf", "strategy": "retrain"},
-    "solved rows": {"model": "nmf", "groups": 3, "rows": "solved"},
-    "solved rows of dmf": {"model": "dmf", "groups": 2, "rows": "solved"},
-    "anchors": {"model": "nmf", "groups": 2, "anchors": 0.5},
-    "anchors in one stage": {"model": "dmf", "groups": 1, "anchors": 0.3},
-    "independent anchors": {"model": "nmf", "groups": 2, "anchors": 0.5, "grouping": "independent"},
-    "als": {"model": "als", "factors": 4},
-    "anchored als": {"model": "als", "factors": 4, "anchors": 0.5},
-    "ease": {"model": "ease", "regularisation": 2.0},
-    "anchored ease": {"model": "ease", "regularisation": 2.0, "anchors": 0.5},
-}
-
-
-def config_of(way, **settings):
-    return Config(**{"epochs": 2, "batch": 40, "seed": 1, **WAYS[way], **settings})
 
 
 def frame(rows, config, catalogue):

@@ -11,23 +11,37 @@ from erasable.grouping.groups import independent_labels
 from erasable.seeding import id_keys, normals
 from erasable.training import Config
 from erasable.unlearning import Request, known_requests
+from kit.ways import WAYS, config_of
 
 # Tables are made from a seed: a smaller example would say no more, and takes minutes to look for.
 as_drawn = (Phase.explicit, Phase.reuse, Phase.generate)
 SCALES = {False: RatingScale(1, 1), True: RatingScale(1, 5)}
 
-configs = st.builds(
-    Config,
-    model=st.sampled_from(["nmf", "dmf"]),
-    strategy=st.sampled_from(["laser", "laser", "sisa"]),
-    groups=st.integers(1, 5),
-    epochs=st.integers(1, 4),
-    epoch_budget=st.sampled_from(["shared", "full"]),
-    batch=st.sampled_from([3, 40, 2048]),
-    negatives=st.sampled_from([0, 1, 4]),
-    holdout=st.sampled_from([0.0, 0.3]),
-    seed=st.integers(0, 5),
-)
+
+def configs_of(**choices):
+    """Draw settings of one kind; each choice is a list to draw from."""
+    common = {"epochs": [1, 2, 3, 4], "holdout": [0.0, 0.3], "seed": list(range(6))}
+    return st.builds(Config, **{name: st.sampled_from(values) for name, values in {**common, **choices}.items()})
+
+
+STEPS = {
+    "model": ["nmf", "dmf"],
+    "groups": [1, 2, 3, 4, 5],
+    "epoch_budget": ["shared", "full"],
+    "batch": [3, 40, 2048],
+    "negatives": [0, 1, 4],
+}
+CLOSED = {"regularisation": [0.1, 2.0, 50.0]}
+CHAINS = configs_of(**STEPS, strategy=["laser", "laser", "sisa"])
+KINDS_OF_CONFIGS = {
+    "all at once": configs_of(**STEPS, strategy=["retrain"], rows=["stage", "solved"]),
+    "solved rows": configs_of(**STEPS, rows=["solved"]),
+    "anchors": configs_of(**STEPS, anchors=[0.0001, 0.3, 0.7], strategy=["laser", "laser", "retrain"]),
+    "als": configs_of(**CLOSED, model=["als"], factors=[1, 3, 8], anchors=[0.3, 0.7, 1.0]),
+    "ease": configs_of(**CLOSED, model=["ease"], rows=["stage", "solved"]),
+    "anchored ease": configs_of(**CLOSED, model=["ease"], anchors=[0.0001, 0.3, 0.7]),
+}
+configs = st.one_of(CHAINS, CHAINS, *KINDS_OF_CONFIGS.values())
 
 
 @st.composite
@@ -71,7 +85,7 @@ def forget_and_clean_up(chains, learned, requests):
 
 
 @given(world=worlds(), config=configs, data=st.data())
-@settings(deadline=None, max_examples=40, phases=as_drawn)
+@settings(deadline=None, max_examples=80, phases=as_drawn)
 def test_after_any_sequence_of_requests_the_state_is_the_one_learned_without_them(tables, chains, world, config, data):
     rows = tables.random_table(*world)
     config = config.model_copy(update={"groups": min(config.groups, len(rows.users))})
@@ -87,7 +101,7 @@ def test_after_any_sequence_of_requests_the_state_is_the_one_learned_without_the
 
 
 @given(world=worlds(), config=configs, data=st.data())
-@settings(deadline=None, max_examples=30, phases=as_drawn)
+@settings(deadline=None, max_examples=50, phases=as_drawn)
 def test_with_independent_groups_not_even_the_groups_have_to_be_given(tables, chains, world, config, data):
     config = Config(**{**config.model_dump(), "grouping": "independent", "policy": "independent"})
     rows, scale = tables.random_table(*world), SCALES[world[-1]]
@@ -104,7 +118,7 @@ ORDERS = st.sampled_from(["easy", "hard", "count", "number"])
 @given(
     world=worlds(), config=configs, grouping=GROUPINGS, order=ORDERS, minimum=st.sampled_from([0, 2, 4]), data=st.data()
 )
-@settings(deadline=None, max_examples=30, phases=as_drawn)
+@settings(deadline=None, max_examples=50, phases=as_drawn)
 def test_regrouped_it_is_what_learning_without_them_gives_groups_filter_and_all(
     tables, chains, world, config, grouping, order, minimum, data
 ):
@@ -130,11 +144,14 @@ def test_regrouped_it_is_what_learning_without_them_gives_groups_filter_and_all(
         assert_same(learned, scratch)
 
 
-@pytest.mark.parametrize("model", ["nmf", "dmf"])
+GIVEN = [way for way in WAYS if way != "regrouped"]  # which has no groups to be given
+
+
+@pytest.mark.parametrize("way", GIVEN)
 @pytest.mark.parametrize("holdout", [0.0, 0.3])
-def test_all_interactions_of_a_user_one_by_one_are_the_whole_user(tables, chains, model, holdout):
+def test_all_interactions_of_a_user_one_by_one_are_the_whole_user(tables, chains, way, holdout):
     rows = tables.random_table(3, users=12, items=10)
-    config = Config(model=model, groups=3, epochs=3, holdout=holdout)
+    config = config_of(way, holdout=holdout)
     positions = chains.positions_of(rows, config)
     user = "u0000"  # who has every item
     learned = chains.learn(rows, config, positions)
@@ -147,10 +164,10 @@ def test_all_interactions_of_a_user_one_by_one_are_the_whole_user(tables, chains
     assert_same(forget_and_clean_up(chains, whole, [Request(user)]), learned)
 
 
-@pytest.mark.parametrize("model", ["nmf", "dmf"])
-def test_an_interaction_that_is_only_held_out_leaves_the_chain_and_the_holdout_loses_it(tables, chains, model):
+@pytest.mark.parametrize("way", GIVEN)
+def test_an_interaction_that_is_only_held_out_leaves_the_chain_and_the_holdout_loses_it(tables, chains, way):
     rows = tables.random_table(4, users=12, items=10)
-    config = Config(model=model, groups=3, epochs=3, holdout=0.3)
+    config = config_of(way, holdout=0.3)
     positions = chains.positions_of(rows, config)
     learned = chains.learn(rows, config, positions)
     user, item, _ = sorted(tables.as_rows(learned.state.knowledge.held_out))[0]
@@ -160,10 +177,10 @@ def test_an_interaction_that_is_only_held_out_leaves_the_chain_and_the_holdout_l
     assert_same(after, chains.learn(rows.without(pairs=[(user, item)]), config, positions))
 
 
-@pytest.mark.parametrize("model", ["nmf", "dmf"])
-def test_the_order_of_requests_does_not_matter(tables, chains, model):
+@pytest.mark.parametrize("way", GIVEN)
+def test_the_order_of_requests_does_not_matter(tables, chains, way):
     rows = tables.random_table(5, users=14, items=10)
-    config = Config(model=model, groups=4, epochs=4, holdout=0.3)
+    config = config_of(way, holdout=0.3)
     first, second = Request("u0003"), Request("u0009", (rows.items[int(tables.items_of(rows, 9)[0])],))
     ends = []
     for steps in ([[first], [second]], [[second], [first]], [[first, second]], [[second, first]]):
@@ -174,10 +191,10 @@ def test_the_order_of_requests_does_not_matter(tables, chains, model):
     assert all(end == ends[0] for end in ends)
 
 
-@pytest.mark.parametrize("model", ["nmf", "dmf"])
-def test_everyone_can_be_forgotten_one_after_the_other(tables, chains, model):
+@pytest.mark.parametrize("way", GIVEN)
+def test_everyone_can_be_forgotten_one_after_the_other(tables, chains, way):
     rows = tables.random_table(6, users=8, items=9)
-    config = Config(model=model, groups=3, epochs=3, holdout=0.3)
+    config = config_of(way, holdout=0.3)
     positions = chains.positions_of(rows, config)
     learned = chains.learn(rows, config, positions)
     for user in rows.users.texts():

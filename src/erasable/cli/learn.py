@@ -106,6 +106,9 @@ def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
     )
     if learned.suppressed:
         print_line(_left_out(learned.suppressed))
+    if learned.items_unknown:
+        unknown = counted(learned.items_unknown, "item is", "items are")
+        print_line(f"{unknown} known to no stage yet and recommended to nobody: learn again from all data some day")
     print_line(
         f"{into} now knows {counted(learned.users, 'user')}, {counted(learned.items, 'item')} and "
         f"{counted(learned.interactions, 'interaction')}"

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from erasable.errors import DataRefused, WrongUse
 
+_HIGHEST = 1e12  # papers in canonical JSON, which hold the scale, can't tell whole numbers from 2^53 on
 _REMEDY = "give the scale with --rating-scale LOW HIGH"
 
 
@@ -26,8 +27,8 @@ class RatingScale:
         # A stage's name covers the scale, and JSON tells 5 from 5.0.
         object.__setattr__(self, "low", float(self.low))
         object.__setattr__(self, "high", float(self.high))
-        if not (isfinite(self.low) and isfinite(self.high)):
-            raise WrongUse("--rating-scale needs two finite numbers, such as 1 5")
+        if not (isfinite(self.low) and isfinite(self.high)) or self.high > _HIGHEST:
+            raise WrongUse(f"--rating-scale needs two finite numbers up to {_HIGHEST:g}, such as 1 5")
         if not 0 <= self.low <= self.high or self.high == 0:
             raise WrongUse(
                 "--rating-scale needs LOW HIGH from 0 up, HIGH above 0 and not below LOW, such as 1 5: shift ratings "

@@ -29,6 +29,8 @@ class ReadResult:
     interactions: Interactions
     notes: tuple[str, ...]
     risk: Mapping[str, float] | None = None
+    rated: bool = True
+    """Whether there is a column of ratings; without one every rating is 1."""
 
 
 def read_interactions(
@@ -50,7 +52,7 @@ def read_interactions(
         raise DataRefused(f"{name} holds no interaction, only a header: give one interaction a line")
     if len(interactions.users) < fewest_users:
         raise DataRefused(f"{name} holds one user only: give the interactions of two users at least")
-    return ReadResult(interactions, _notes(values, dropped), _largest_risks(values))
+    return ReadResult(interactions, _notes(values, dropped), _largest_risks(values), values.rating is not None)
 
 
 def _read(source: Any, columns: ColumnNames) -> ColumnValues:  # noqa: ANN401 - told apart here

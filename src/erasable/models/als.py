@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from erasable.data import Ids, Interactions
+from erasable.errors import Refused
 from erasable.models.als_kernel import Links, solve_rows
 from erasable.models.batches import Floats
 from erasable.models.blas import one_blas_thread
@@ -167,7 +168,10 @@ def _root(given: Floats, regularisation: float, crew: Executor) -> Floats:
     for found in crew.map(square, blocks(len(given), _BLOCK)):
         total += found
     values, vectors = np.linalg.eigh(total)
-    return np.ascontiguousarray(vectors / np.sqrt(np.maximum(values, 0) + regularisation), dtype=np.float32)
+    root = vectors / np.sqrt(np.maximum(values, 0) + regularisation)
+    if np.abs(root).max() > np.finfo(np.float32).max:
+        raise Refused(f"regularisation {regularisation:g} is too small to solve rows with: give a larger one")
+    return np.ascontiguousarray(root, dtype=np.float32)
 
 
 def _links_of_users(stage: Stage) -> Links:

@@ -23,7 +23,7 @@ def refuse_beyond_memory(items: int, needed: int) -> None:
     if needed > available:
         raise Refused(
             f"ease on {items:,} items needs {needed / GIB:,.1f} GiB of memory and {available / GIB:,.1f} GiB are "
-            "available: give --model als, or drop rare items with --min-interactions"
+            "available: give --model als, drop rare items with --min-interactions, or free memory"
         )
 
 

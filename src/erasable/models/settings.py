@@ -33,7 +33,7 @@ class ModelSettings(BaseModel):
     factors: int = Field(64, ge=1, le=1024)
     """How many numbers stand for a user and for an item in als."""
 
-    regularisation: float | None = Field(None, gt=0)
+    regularisation: float | None = Field(None, gt=0, le=1e12)
     """What keeps the weights of ease and als small; 500 for ease and 20 for als if not given."""
 
     @model_validator(mode="after")

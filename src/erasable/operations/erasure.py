@@ -152,7 +152,8 @@ def _certified_scan(scan: Scan) -> CertifiedScan:
 
 def _room_for(session: Session, planned: Plan, pending: Pending) -> int:
     """Return about how many bytes an erasure writes before it can destroy what it replaces."""
-    share = planned.stages_rerun / planned.stages_total if planned.stages_total else 0.0
+    steps = len(session.state().chain)
+    share = min(1.0, (len(planned.rerun) + 1) / (steps + 1))  # the data of a group are written again as well
     return int(session.size * share) + _BYTES_PER_CERTIFICATE * len(pending.accepted)
 
 

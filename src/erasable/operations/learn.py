@@ -8,15 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from erasable.models import Arrays, make_model
+from erasable.data import Ids
+from erasable.models import CLOSED_FORMS, Arrays, make_model
 from erasable.operations.home import Session
 from erasable.operations.prepare import NO_INPUTS, Inputs, prepare
 from erasable.operations.recording import first_papers
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.store import Stamp, Workspace
 from erasable.training import Config, Knowledge, steps_of, train_chain
+from erasable.training.settings import OF_CHAINS
 
-_BYTES_PER_USER = 128
+_BYTES_PER_USER = 32
+_BYTES_PER_INTERACTION = 8
 _NOTHING = 1e-6
 
 
@@ -51,17 +54,16 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
     """Learn into a home that is open for writing."""
     began = time.perf_counter()
     make_model(config)  # refuses a model that is not there before any work
-    if config.strategy == "retrain" and "groups" in config.model_fields_set:
-        work.reporter.note("retrain trains everyone in one group: the number of groups given is not used")
+    _note_what_is_not_used(config, work)
     prepared = prepare(source, config, inputs, work)
     knowledge = prepared.knowledge
+    if not any(len(knowledge.learners(position)) for position in range(knowledge.stages)):
+        work.reporter.note("nobody shapes what people share: give a larger --anchors, or a higher --risk-threshold")
     session.refuse_if_full(_room_for(knowledge))
     with work.training("learning", samples_of(knowledge)) as effort:
         state = train_chain(knowledge, session.checkpoints, effort)
     if _vanished(session.checkpoints.get(state.stages[-1].fingerprint).parameters.shared):
-        work.reporter.note(
-            "next to nothing was learned from so little data: give a smaller --regularisation, like 1"
-        )
+        work.reporter.note("next to nothing was learned from so little data: give a smaller --regularisation, like 1")
     with work.reporter.track("saving"):
         stamp = Stamp.after(0)
         session.commit(state, first_papers(state, stamp), stamp)
@@ -77,11 +79,24 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
     )
 
 
+def _note_what_is_not_used(config: Config, work: Work) -> None:
+    if config.model in CLOSED_FORMS:
+        unused = sorted((config.model_fields_set & OF_CHAINS) - {"strategy", "epochs", "policy"})
+        if unused:
+            options = ", ".join("--" + name.replace("_", "-") for name in unused)
+            work.reporter.note(f"{config.model} is solved at once: {options} is not used")
+    elif config.strategy == "retrain" and "groups" in config.model_fields_set:
+        work.reporter.note("retrain trains everyone in one group: the number of groups given is not used")
+
+
 def _room_for(knowledge: Knowledge) -> int:
     """Return about how many bytes a workspace takes: shared parameters for each stage, rows, interactions."""
-    shared = make_model(knowledge.config).start(knowledge.catalogue.items, knowledge.config.seed)
-    each_stage = sum(array.nbytes for array in shared.values())
-    return each_stage * len(knowledge.groups) + _BYTES_PER_USER * knowledge.users + 8 * knowledge.interactions
+    model, seed = make_model(knowledge.config), knowledge.config.seed
+    shared = model.start(knowledge.catalogue.items, seed)
+    row = model.newcomers(shared, Ids.of(["someone"]), seed)
+    each_stage, each_user = (sum(array.nbytes for array in arrays.values()) for arrays in (shared, row))
+    users = (_BYTES_PER_USER + each_user) * knowledge.users
+    return each_stage * knowledge.stages + users + _BYTES_PER_INTERACTION * knowledge.interactions
 
 
 def _vanished(shared: Arrays) -> bool:

@@ -4,10 +4,10 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from erasable.data import Catalogue, Interactions, read_catalogue
-from erasable.errors import NotReproducible, Refused, WrongUse
+from erasable.data import Catalogue, Interactions
+from erasable.errors import DataRefused, NotReproducible, Refused, WrongUse
 from erasable.operations.home import Home, Session
-from erasable.operations.prepare import NO_INPUTS, Inputs, read_source
+from erasable.operations.prepare import NO_INPUTS, Inputs, Read, declared_catalogue, read_source, risky_users
 from erasable.operations.recording import version_facts
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import add_record
@@ -27,6 +27,8 @@ class LearnedMore:
     seconds: float
     users_added: int
     items_added: int
+    items_unknown: int
+    """How many items no stage has learned from yet, so that they are recommended to nobody."""
     interactions_added: int
     suppressed: int
     stages_rerun: int
@@ -48,7 +50,8 @@ def learn_more(
         _refuse_unready(session)
         before = session.state().knowledge
         read = read_source(source, inputs, before.scale, work.reporter, fewest_users=1)
-        after = _grown(before, read.interactions, inputs, work)
+        _refuse_unlike(read, before)
+        after = _grown(before, read, inputs, work)
         planned = _learned(session, after, work)
     return LearnedMore(
         users=after.users,
@@ -58,6 +61,7 @@ def learn_more(
         seconds=time.perf_counter() - began,
         users_added=after.users - before.users,
         items_added=len(after.catalogue.items) - len(before.catalogue.items),
+        items_unknown=len(after.catalogue.items) - after.items_known(after.stages - 1),
         interactions_added=after.interactions - before.interactions,
         suppressed=read.suppressed,
         stages_rerun=planned.stages_rerun,
@@ -77,15 +81,24 @@ def _refuse_unready(session: Session) -> None:
         )
 
 
-def _grown(before: Knowledge, coming: Interactions, inputs: Inputs, work: Work) -> Knowledge:
-    catalogue = _catalogue(before.catalogue, coming, inputs)
-    return grown(before.over(catalogue), coming.with_items(catalogue.items), work.grouping)
+def _refuse_unlike(read: Read, before: Knowledge) -> None:
+    """Refuse a table that says less than the first one did."""
+    if not read.rated and before.scale.low < before.scale.high:
+        raise DataRefused(f"there is no rating, and ratings go from {before.scale} here: name one with --rating-column")
+    if read.risk is not None and before.config.risk_threshold is None:
+        raise WrongUse("this was learned without --risk-threshold: leave out --risk-column")
+
+
+def _grown(before: Knowledge, read: Read, inputs: Inputs, work: Work) -> Knowledge:
+    catalogue = _catalogue(before.catalogue, read.interactions, inputs)
+    risky = risky_users(read.risk, before.config) if read.risk is not None else ()
+    return grown(before.over(catalogue), read.interactions.with_items(catalogue.items), work.grouping, risky)
 
 
 def _catalogue(catalogue: Catalogue, coming: Interactions, inputs: Inputs) -> Catalogue:
     """Return the catalogue with new items: those of a new list if it is declared, else those that come."""
     if inputs.catalogue is not None:
-        return catalogue.grown(read_catalogue(inputs.catalogue).items)
+        return catalogue.grown(declared_catalogue(inputs.catalogue)[0].items)
     return catalogue if catalogue.declared else catalogue.grown(coming.items)
 
 

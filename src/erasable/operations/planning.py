@@ -5,8 +5,8 @@ and now, all but writing: reading, working out what is left, encoding it, search
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,86 +31,112 @@ _SECONDS_OF_A_CERTIFICATE = 0.01  # where none was issued yet
 
 def plan(home: Home, requests: Sequence[Request], work: Work = QUIET_WORK) -> Plan:
     """Say what forgetting these requests together would touch and cost, and what it would cost one by one."""
-    began = time.perf_counter()
-    state = _loaded(home)
-    return _planned(home, state, known_requests(requests, state.knowledge), began, work)
+    return _planned(home, lambda knowledge: known_requests(requests, knowledge), work)
 
 
 def plan_random(home: Home, count: int, work: Work = QUIET_WORK) -> Plan:
     """Say the same of some users chosen at random."""
-    began = time.perf_counter()
-    state = _loaded(home)
-    users = [user for group in state.knowledge.groups for user in group.users]
-    if count > len(users):
-        raise Refused(f"there are only {len(users)} users: give --random a smaller number")
-    order = np.argsort(id_keys(state.knowledge.config.seed, "random plan", users), kind="stable")
-    return _planned(home, state, [Request(users[place]) for place in order[:count]], began, work)
+
+    def choose(knowledge: Knowledge) -> list[Request]:
+        users = [user for group in knowledge.groups for user in group.users]
+        if count > len(users):
+            raise Refused(f"there are only {len(users)} users: give --random a smaller number")
+        order = np.argsort(id_keys(knowledge.config.seed, "random plan", users), kind="stable")
+        return [Request(users[place]) for place in order[:count]]
+
+    return _planned(home, choose, work)
 
 
-def _loaded(home: Home) -> State:
-    """Load everything, so that planning, which may decide groups anew, does not keep a writer waiting."""
-    with home.reading() as session:
-        state = session.state()
-        return replace(state, knowledge=replace(state.knowledge, groups=tuple(state.knowledge.groups)))
+def _planned(home: Home, choose: Callable[[Knowledge], Sequence[Request]], work: Work) -> Plan:
+    """Plan what is there; if another version has become current meanwhile, plan that one.
+
+    Everything is loaded first, so that planning, which may decide groups anew, does not keep a writer waiting.
+    """
+    while True:
+        began = time.perf_counter()
+        with home.reading() as session:
+            stamp, loaded = session.stamp, session.state()
+            state = replace(loaded, knowledge=replace(loaded.knowledge, groups=tuple(loaded.knowledge.groups)))
+        requests = choose(state.knowledge)
+        after = Erasure.of(requests).apply(state.knowledge, work.grouping)
+        planned = plan_change(state, after)
+        preparing = time.perf_counter() - began
+        with home.reading() as session, work.reporter.track("rehearsing"):
+            if session.stamp == stamp:
+                return _with_seconds(planned, _Rehearsal(session, state, after, work), requests, preparing)
 
 
-def _planned(home: Home, state: State, requests: Sequence[Request], began: float, work: Work) -> Plan:
-    after = Erasure.of(requests).apply(state.knowledge, work.grouping)
-    planned = plan_change(state, after)
-    with home.reading() as session, work.reporter.track("rehearsing"):
-        _rehearse(session, state, requests, after, planned)
-        around = time.perf_counter() - began
-        around += _seconds_of_measuring(session, state, after, work) + _seconds_of_certifying(session, len(requests))
+def _with_seconds(planned: Plan, rehearsal: "_Rehearsal", requests: Sequence[Request], preparing: float) -> Plan:
+    measuring = rehearsal.measuring()
+    around = preparing + rehearsal.of(requests, planned) + measuring
     together = replace(planned, seconds_estimated=planned.seconds_estimated + around)
-    apart = _apart(state, requests, around, work) if len(requests) > 1 else None
-    return replace(together, apart=apart)
+    if len(requests) < 2:
+        return together
+    alone = preparing + rehearsal.of(requests[:1], planned) + measuring
+    return replace(together, apart=_apart(rehearsal.state, requests, alone, rehearsal.work))
 
 
-def _rehearse(session: Session, state: State, requests: Sequence[Request], after: Knowledge, planned: Plan) -> None:
-    """Do what forgetting does beside training, measuring, certifying and writing."""
-    traces = traces_of(NOTHING_PENDING.joined_with(requests), session, state)
-    data_digest(session.stamp.salt, state.knowledge)
-    data_digest(session.stamp.salt, after)
-    for before, group in zip(state.knowledge.groups, after.groups, strict=False):
-        if before is not group:
-            encode_interactions(group)
-    if session.path is not None:
-        scan_folder(session.path, [target_of(trace) for trace in traces])
-    for place in planned.rerun:
-        if place < len(state.chain):
-            checkpoint = session.checkpoints.get(state.chain[place].fingerprint)
-            fingerprint.of_arrays(checkpoint.arrays())
-            fingerprint.of_bytes(encode_checkpoint(checkpoint))
+@dataclass(frozen=True)
+class _Rehearsal:
+    """Does what forgetting does beside training and writing, and says how long it took."""
 
+    session: Session
+    state: State
+    after: Knowledge
+    work: Work
 
-def _seconds_of_measuring(session: Session, state: State, after: Knowledge, work: Work) -> float:
-    """Return how long utility takes before and after, from a part of the users."""
-    users = after.held_out.users
-    if not len(users):
-        return 0.0
-    some = after.held_out.of_users(users.texts()[:: max(1, len(users) // _USERS_MEASURED)])
-    began = time.perf_counter()
-    measure(state, session.checkpoints, some, work.threads)
-    return _MEASUREMENTS * (time.perf_counter() - began) * len(users) / len(some.users)
+    def of(self, requests: Sequence[Request], planned: Plan) -> float:
+        """Return the seconds of everything that depends on who asks."""
+        began = time.perf_counter()
+        self._work_out(requests)
+        for place in planned.rerun:
+            if place < len(self.state.chain):
+                checkpoint = self.session.checkpoints.get(self.state.chain[place].fingerprint)
+                fingerprint.of_arrays(checkpoint.arrays())
+                fingerprint.of_bytes(encode_checkpoint(checkpoint))
+        return time.perf_counter() - began + self._certifying(len(requests))
 
+    def _work_out(self, requests: Sequence[Request]) -> None:
+        """Encode what is left, and search the files."""
+        session, before = self.session, self.state.knowledge
+        traces = traces_of(NOTHING_PENDING.joined_with(requests), session, self.state)
+        data_digest(session.stamp.salt, before)
+        data_digest(session.stamp.salt, self.after)
+        for old, new in zip(before.groups, self.after.groups, strict=False):
+            if old is not new:
+                encode_interactions(new)
+        if session.path is not None:
+            scan_folder(session.path, [target_of(trace) for trace in traces])
 
-def _seconds_of_certifying(session: Session, people: int) -> float:
-    """Return how long certificates take, from the last one that was issued."""
-    last = newest_certificate(session.issued())
-    if last is None or not session.papers().key:
-        return _SECONDS_OF_A_CERTIFICATE * people
-    began = time.perf_counter()
-    certificate_page(last.signed(session.papers().key))
-    last.encoded()
-    last.digest()
-    return people * (time.perf_counter() - began)
+    def measuring(self) -> float:
+        """Return the seconds of measuring utility before and after, from a part of the users."""
+        users = self.after.held_out.users
+        if not len(users):
+            return 0.0
+        some = self.after.held_out.of_users(users.texts()[:: max(1, len(users) // _USERS_MEASURED)])
+        began = time.perf_counter()
+        measure(self.state, self.session.checkpoints, some, self.work.threads)
+        return _MEASUREMENTS * (time.perf_counter() - began) * len(users) / len(some.users)
+
+    def _certifying(self, people: int) -> float:
+        """Return the seconds of certificates, from the last one that was issued."""
+        last, key = newest_certificate(self.session.issued()), self.session.papers().key
+        if last is None or not key:
+            return _SECONDS_OF_A_CERTIFICATE * people
+        began = time.perf_counter()
+        certificate_page(last.signed(key))
+        last.encoded()
+        last.digest()
+        return people * (time.perf_counter() - began)
 
 
 def _apart(state: State, requests: Sequence[Request], around: float, work: Work) -> Apart:
     """Plan one person of each kind, since those of one group who shape the same cost about the same."""
     kinds: dict[tuple[int, bool], list[Request]] = {}
+    shaping = set(state.knowledge.lessons_of([request.user for request in requests]).users)
     for request in requests:
-        kinds.setdefault(_kind(state.knowledge, request.user), []).append(request)
+        kind = state.knowledge.find(request.user)[0], request.user in shaping
+        kinds.setdefault(kind, []).append(request)
     plans = [
         (plan_change(state, Erasure.of(alike[:1]).apply(state.knowledge, work.grouping)), len(alike))
         for alike in kinds.values()
@@ -120,8 +146,3 @@ def _apart(state: State, requests: Sequence[Request], around: float, work: Work)
         cost_ratio=sum(planned.cost_ratio * people for planned, people in plans),
         seconds_estimated=sum((planned.seconds_estimated + around) * people for planned, people in plans),
     )
-
-
-def _kind(knowledge: Knowledge, user: str) -> tuple[int, bool]:
-    """Return the position of a user's group, and whether the user shapes anything shared."""
-    return knowledge.find(user)[0], bool(len(knowledge.lessons_of([user])))

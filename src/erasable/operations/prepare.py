@@ -63,6 +63,8 @@ class Read:
     interactions: Interactions
     risk: Mapping[str, float] | None
     suppressed: int
+    rated: bool
+    """Whether there is a column of ratings."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def prepare(source: Any, config: Config, inputs: Inputs, work: Work) -> Prepared
     config = _with_given(config, given, inputs)
     declared = RatingScale(*config.rating_scale) if config.rating_scale is not None else given.scale
     read = read_source(source, inputs, declared, reporter)
-    interactions, risky = read.interactions, _risky(read.risk, config)
+    interactions, risky = read.interactions, risky_users(read.risk, config)
     with _naming(source):
         scale = declared or recognise_scale(interactions.rating)
         reporter.note(f"rating scale {scale}")
@@ -92,7 +94,7 @@ def prepare(source: Any, config: Config, inputs: Inputs, work: Work) -> Prepared
     return Prepared(arrange(numbered, frame, work.grouping, given.positions, risky), read.suppressed)
 
 
-def _risky(risk: Mapping[str, float] | None, config: Config) -> frozenset[str]:
+def risky_users(risk: Mapping[str, float] | None, config: Config) -> frozenset[str]:
     """Return the users whose risk reaches the threshold; the column and the threshold need each other."""
     if (risk is None) != (config.risk_threshold is None):
         raise WrongUse("--risk-column and --risk-threshold need each other: give both, or neither")
@@ -116,16 +118,16 @@ def read_source(
     for note in read.notes:
         reporter.note(note)
     if given is None or erased is None:
-        return Read(read.interactions, read.risk, 0)
+        return Read(read.interactions, read.risk, 0, read.rated)
     with reporter.track("looking for erased people"), _naming(source):
-        left, suppressed = _left(read.interactions, erased, given)
+        left, suppressed = _left(read.interactions, erased, given, fewest_users)
     if suppressed.total:
         reporter.note(f"left out what is on the suppression list ({suppressed})")
-    return Read(left, read.risk, suppressed.total)
+    return Read(left, read.risk, suppressed.total, read.rated)
 
 
 def _left(
-    interactions: Interactions, erased: SuppressionList, given: Suppression
+    interactions: Interactions, erased: SuppressionList, given: Suppression, fewest_users: int
 ) -> tuple[Interactions, SuppressedCount]:
     """Leave out what is on the suppression list, or refuse it."""
     rows, found = erased.interactions_among(interactions)
@@ -136,16 +138,16 @@ def _left(
             f"holds what was erased and must not be learned again ({found}; by the suppression list "
             f"{given.list}): remove those rows, or give --drop-suppressed to leave them out"
         )
-    return _without(interactions, rows), found
+    return _without(interactions, rows, fewest_users), found
 
 
-def _without(interactions: Interactions, rows: NDArray[np.bool_]) -> Interactions:
+def _without(interactions: Interactions, rows: NDArray[np.bool_], fewest_users: int) -> Interactions:
     """Drop rows as if they had never been there, with the items that nobody else has."""
     left = interactions.select(~rows)
-    if len(left.users) < 2:
+    if len(left.users) < fewest_users:
         raise DataRefused(
-            f"without what is on the suppression list, users left: {len(left.users)}: give the interactions of two "
-            "users at least"
+            f"without what is on the suppression list, users left: {len(left.users)}: give the interactions of "
+            f"{'two users' if fewest_users > 1 else 'one user'} at least"
         )
     return left.with_items(left.items.take(np.unique(left.item_index)))
 
@@ -164,11 +166,17 @@ def _given(config: Config, inputs: Inputs) -> _Given:
     groups = _given_groups(config, inputs.groups_from) if inputs.groups_from else _Given()
     if inputs.catalogue is None:
         return groups
-    if inputs.catalogue.is_dir():
-        with Workspace.reading(inputs.catalogue) as workspace:
-            knowledge = workspace.state().knowledge
-        return replace(groups, catalogue=knowledge.catalogue, scale=groups.scale or knowledge.scale)
-    return replace(groups, catalogue=read_catalogue(inputs.catalogue))
+    catalogue, scale = declared_catalogue(inputs.catalogue)
+    return replace(groups, catalogue=catalogue, scale=groups.scale or scale)
+
+
+def declared_catalogue(source: Path) -> tuple[Catalogue, RatingScale | None]:
+    """Read the catalogue of a file, or that of a workspace with its rating scale."""
+    if not source.is_dir():
+        return read_catalogue(source), None
+    with Workspace.reading(source) as workspace:
+        knowledge = workspace.state().knowledge
+    return knowledge.catalogue, knowledge.scale
 
 
 def _given_groups(config: Config, source: Path) -> _Given:

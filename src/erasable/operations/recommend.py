@@ -86,7 +86,7 @@ def best_items(
     unknown = [user for user, place in zip(names, places, strict=True) if place is None]
     if unknown and not popular_fallback:
         raise UnknownUser(f"nothing is held about the user {unknown[0]!r}: check the id, or give --fallback popular")
-    return _scored(served, names, places, (k, _popular(served.knowledge, k) if unknown else []), work)
+    return _scored(served, names, places, (k, _popular(served, k) if unknown else []), work)
 
 
 def _scored(
@@ -126,11 +126,13 @@ def _everyone(knowledge: Knowledge) -> Iterator[tuple[str, tuple[int, int]]]:
         yield from ((user, (position, row)) for row, user in enumerate(group.users))
 
 
-def _popular(knowledge: Knowledge, k: int) -> list[tuple[str, float]]:
-    """Return the items with most interactions; counted anew each time, so forgetting takes from the counts."""
+def _popular(served: Served, k: int) -> list[tuple[str, float]]:
+    """Return the items with most interactions; counted anew each time, without those of people who are withheld."""
+    knowledge = served.knowledge
     counts = np.zeros(len(knowledge.catalogue.items), dtype=np.float32)
     for group in knowledge.groups:
         counts += np.bincount(group.item_index, minlength=len(counts))
+        counts -= np.bincount(group.of_users(served.withheld).item_index, minlength=len(counts))
     return [
         (knowledge.catalogue.items[int(number)], float(counts[number])) for number in top_items(counts, k, _NOTHING)
     ]

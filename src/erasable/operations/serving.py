@@ -1,10 +1,12 @@
 """Serving: recommendations from memory, rid of someone at once, while the erasure itself is still being carried out."""
 
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from erasable.errors import Refused
 from erasable.models import Change
 from erasable.operations.home import Home, Session
 from erasable.operations.recommend import Served, UserRecommendations, best_items
@@ -17,27 +19,29 @@ from erasable.unlearning import Request
 
 @dataclass(frozen=True)
 class _Loaded:
-    """One version of a recommender, in memory."""
+    """One version of a recommender, in memory, and whose lessons it is rid of already."""
 
     stamp: Stamp
     served: Served
+    rid: frozenset[str] = frozenset()
 
     @staticmethod
     def of(session: Session) -> "_Loaded":
+        """Load what is needed to score."""
         state, checkpoints = session.state(), MemoryStore()
         knowledge = replace(state.knowledge, groups=tuple(state.knowledge.groups))
-        for link in state.chain:
+        for link in state.scoring_links:
             checkpoints.put(session.checkpoints.get(link.fingerprint))
         scoring = Scoring(State(knowledge, state.chain), checkpoints)
         return _Loaded(session.stamp, Served(knowledge, scoring, frozenset()))
 
-    def rid_of(self, users: Collection[str]) -> "_Loaded":
+    def rid_of(self, users: frozenset[str]) -> "_Loaded":
         """Return the same without what some users taught, as far as that can be told at once."""
-        taken = self.served.knowledge.lessons_of(users)
+        taken = self.served.knowledge.lessons_of(users - self.rid)
         if not len(taken):
-            return self
+            return replace(self, rid=self.rid | users)
         scoring = self.served.scoring.rid_of(Change(taken, taken.of_users([])))
-        return replace(self, served=replace(self.served, scoring=scoring))
+        return _Loaded(self.stamp, replace(self.served, scoring=scoring), self.rid | users)
 
 
 class Serving:
@@ -48,7 +52,7 @@ class Serving:
         self._work = work
         self._lock = threading.Lock()
         self._loaded: _Loaded | None = None
-        self._withdrawn: frozenset[str] = frozenset()
+        self._withdrawn: Counter[str] = Counter()
 
     def recommend(
         self, users: Sequence[str] | None, k: int = 10, popular_fallback: bool = False
@@ -60,12 +64,12 @@ class Serving:
     def withdrawing(self, requests: Sequence[Request]) -> Iterator[None]:
         """Serve without these people from now on, and without what they taught where a model can tell that at once.
 
-        Inside the block they are forgotten for good; when it ends, what is current then is served as it is.
+        Inside the block they are forgotten for good; when it ends, what is current then is served as it is. What they
+        taught is worked out when someone is next served: nothing of that can keep an erasure from being carried out.
         """
-        asked = frozenset(request.user for request in requests)
-        self._withdrawn |= asked  # nobody is served while the rest is worked out
+        asked = Counter({request.user: 1 for request in requests})
         with self._lock:
-            self._loaded = self._current().rid_of(asked) if self._loaded else None
+            self._withdrawn += asked
         try:
             yield
         finally:
@@ -74,15 +78,15 @@ class Serving:
                 self._loaded = None
 
     def _served(self) -> Served:
-        with self._lock:
-            loaded = self._current()
-        with self._home.reading() as session:
-            pending = read_pending(session.papers().pending).users
-        return replace(loaded.served, withheld=pending | self._withdrawn)
-
-    def _current(self) -> _Loaded:
-        """Return what is in memory, loaded anew if another version has become current."""
-        with self._home.reading() as session:
-            if self._loaded is None or self._loaded.stamp != session.stamp:
-                self._loaded = _Loaded.of(session).rid_of(self._withdrawn)
-            return self._loaded
+        """Return what is current, loaded anew if another version is, rid of everyone who is being erased now."""
+        with self._lock, self._home.reading() as session:
+            # All in one session: whoever is neither withdrawn nor pending here is not being erased in this version.
+            withheld = frozenset(self._withdrawn) | read_pending(session.papers().pending).users
+            loaded = self._loaded
+            if loaded is None or loaded.stamp != session.stamp:
+                loaded = _Loaded.of(session)
+            try:
+                self._loaded = loaded.rid_of(withheld)
+            except Refused:  # too little memory: what they taught is served until they are forgotten
+                self._loaded = replace(loaded, rid=loaded.rid | withheld)
+            return replace(self._loaded.served, withheld=withheld)

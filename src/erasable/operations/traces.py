@@ -1,7 +1,7 @@
 """Traces: what is held of a person now, to look for once they are erased."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,8 @@ from erasable.proof import Accepted, Pending, Trace
 from erasable.proof.residue import Target
 from erasable.training import CheckpointStore, State
 
+WrittenRow = tuple[str, str]
+"""A type and bytes in hexadecimal, as a trace holds a row."""
 PersonalRows = Callable[[str], tuple[NDArray[Any], ...]]
 
 
@@ -38,13 +40,14 @@ def traces_of(pending: Pending, session: Session, state: State) -> tuple[Trace, 
 def that_must_be_gone(
     traces: Sequence[Trace], checkpoints: CheckpointStore, before: State, after: State
 ) -> tuple[Trace, ...]:
-    """Add the names of checkpoints that go; leave out the row of someone who stays and whose row did not change."""
+    """Add the names of checkpoints that go; leave out rows that someone who stays has now, the person or another."""
     rows_of = _personal_rows(checkpoints, after)
     left = frozenset(user for group in after.knowledge.groups for user in group.users)
+    others = _solved_to_the_same(traces, checkpoints, after)
     kept = [
         trace.model_copy(update={"personal": ()})
         if trace.user in left and _written(rows_of(trace.user)) == trace.personal
-        else trace
+        else trace.model_copy(update={"personal": tuple(row for row in trace.personal if row not in others)})
         for trace in traces
     ]
     gone = {link.fingerprint for link in before.chain} - {link.fingerprint for link in after.chain}
@@ -59,6 +62,20 @@ def target_of(trace: Trace) -> Target:
     rows, _ = Interactions.from_columns(users, items, [rating for _, rating, _ in trace.rows], times)
     personal = (np.frombuffer(bytes.fromhex(content), dtype=kind) for kind, content in trace.personal)
     return Target(trace.user, trace.items, rows, tuple(personal), trace.texts)
+
+
+def _solved_to_the_same(traces: Sequence[Trace], checkpoints: CheckpointStore, after: State) -> set[WrittenRow]:
+    """Return the rows that are, to the byte, those of someone who stays: what is solved from like data may be equal."""
+    wanted = {row for trace in traces for row in trace.personal}
+    found: set[WrittenRow] = set()
+    if not wanted or not after.knowledge.solves_rows:
+        return found
+    firsts = [np.frombuffer(bytes.fromhex(content), kind)[0] for kind, content in wanted]
+    for position, group in enumerate(after.knowledge.groups):
+        for array in checkpoints.get(after.rows_link(position).fingerprint).parameters.rows.values():
+            rows = array[: len(group.users)]
+            found |= wanted & set(_written(rows[np.isin(rows[:, 0], firsts)]))
+    return found
 
 
 def _asked_for(accepted: Accepted, held: Interactions) -> Interactions:
@@ -89,5 +106,5 @@ def _personal_rows(checkpoints: CheckpointStore, state: State) -> PersonalRows:
     return find
 
 
-def _written(rows: Sequence[NDArray[Any]]) -> tuple[tuple[str, str], ...]:
+def _written(rows: Iterable[NDArray[Any]]) -> tuple[WrittenRow, ...]:
     return tuple((row.dtype.str, row.tobytes().hex()) for row in rows)

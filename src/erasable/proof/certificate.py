@@ -39,9 +39,7 @@ class CertifiedStage(Paper):
     """One step of the chain, as salted digests: a stage, or the rows of a group."""
 
     position: int
-    """Its place in the chain."""
-    label: str
-    """What it is called: stage 1, or rows of group 1."""
+    """Its place in the chain: the stages come first, then the rows of each group if they were solved."""
     kept: bool
     """Whether its checkpoint is the one from before the erasure; if not, it was made again."""
     parent: str
@@ -94,7 +92,7 @@ class Certificate(Paper):
     """The record of one erasure, free of personal data."""
 
     kind: Literal["certificate of erasure"] = "certificate of erasure"
-    format: Literal[3] = 3
+    format: Literal[2] = 2
     request_id: str = Field(pattern="^[0-9a-f]{32}$")
     scope: Scope
     subject: str
@@ -133,6 +131,11 @@ class Certificate(Paper):
     """The Ed25519 key, in hexadecimal, that checks the signature."""
     signature: str = ""
     """Of the canonical JSON (RFC 8785) of all other fields."""
+
+    def step_name(self, position: int) -> str:
+        """Say what stands at a place of the chain."""
+        rows = position - self.stages_total
+        return f"stage {position + 1}" if rows < 0 else f"rows of group {rows + 1}"
 
     def signed(self, key: bytes) -> "Certificate":
         """Return the same certificate with its signature."""

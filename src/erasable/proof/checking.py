@@ -97,8 +97,8 @@ def chain_fault(certificate: Certificate, state: State, checkpoints: CheckpointS
         return "the chain has another length than certified"
     rerun = tuple(stage.position for stage in certificate.chain if not stage.kept)
     held = certified_chain(state, checkpoints, stamp.salt, rerun)
-    changed = next((one.label for one, other in zip(certificate.chain, held, strict=True) if one != other), None)
-    return f"{changed} is not the one that the certificate names" if changed else None
+    changed = [one.position for one, other in zip(certificate.chain, held, strict=True) if one != other]
+    return f"{certificate.step_name(changed[0])} is not the one that the certificate names" if changed else None
 
 
 def _faults(papers: Papers, certificates: list[Certificate], issued: Mapping[str, bytes]) -> Iterator[str]:

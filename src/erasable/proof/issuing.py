@@ -22,7 +22,7 @@ from erasable.proof.clock import now
 from erasable.proof.pending import Accepted, Erased, Pending
 from erasable.proof.salting import commitment, data_digest, salted_digest
 from erasable.store import Stamp
-from erasable.training import ORIGIN, CheckpointStore, Knowledge, Link, State, steps_of
+from erasable.training import ORIGIN, CheckpointStore, Knowledge, Link, State
 
 _PEOPLE_HIDDEN = 10
 _SOFTWARE = ("erasable", "pyarrow", "safetensors", "cryptography", "rfc8785")
@@ -73,9 +73,7 @@ def certified_chain(
     state: State, checkpoints: CheckpointStore, salt: str, rerun: tuple[int, ...]
 ) -> list[CertifiedStage]:
     """Return the chain as a certificate has it: names, parents and results, salted."""
-    labels = [step.label for step in steps_of(state.knowledge)]
-    links = zip(labels, state.chain, strict=True)
-    return [_stage(place, *named, checkpoints, salt, rerun) for place, named in enumerate(links)]
+    return [_stage(place, link, checkpoints, salt, rerun) for place, link in enumerate(state.chain)]
 
 
 def certified_catalogue(knowledge: Knowledge, salt: str) -> CertifiedCatalogue:
@@ -140,12 +138,9 @@ def _common_facts(erased: Erased, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _stage(
-    place: int, label: str, link: Link, checkpoints: CheckpointStore, salt: str, rerun: tuple[int, ...]
-) -> CertifiedStage:
+def _stage(place: int, link: Link, checkpoints: CheckpointStore, salt: str, rerun: tuple[int, ...]) -> CertifiedStage:
     return CertifiedStage(
         position=place,
-        label=label,
         kept=place not in rerun,
         parent=ORIGIN if link.parent == ORIGIN else salted_digest(salt, link.parent),
         digest=salted_digest(salt, link.fingerprint),

@@ -98,7 +98,7 @@ def _work(certificate: Certificate) -> str:
             "The recommender learns from people in stages, and keeps a checkpoint of each: what it knew after it had "
             f"learned from a group of people{_about_rows(certificate)}. {_what_happened(certificate)}"
         ),
-        ordered_list("groups", [_group(stage) for stage in certificate.chain]),
+        ordered_list("groups", [_group(certificate, stage) for stage in certificate.chain]),
         facts(figures, "figures"),
     )
 
@@ -120,9 +120,9 @@ def _about_rows(certificate: Certificate) -> str:
     return ", and of the rows of each group: one for each person, worked out from that person's own data alone"
 
 
-def _group(stage: CertifiedStage) -> str:
+def _group(certificate: Certificate, stage: CertifiedStage) -> str:
     style = "kept" if stage.kept else "again"
-    return f'<li class="{style}"><b>{escape(stage.label.capitalize())}</b> {fate(stage)}</li>'
+    return f'<li class="{style}"><b>{certificate.step_name(stage.position).capitalize()}</b> {fate(stage)}</li>'
 
 
 def _search(scan: CertifiedScan | None) -> str:

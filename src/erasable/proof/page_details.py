@@ -31,7 +31,7 @@ def details(certificate: Certificate) -> str:
             paragraph("Their salt is destroyed with the version, so that no guess can be tested against them."),
             _digests(certificate),
             "<h3>Checkpoints</h3>",
-            ordered_list("chain", [_stage(stage) for stage in certificate.chain]),
+            ordered_list("chain", [_stage(certificate, stage) for stage in certificate.chain]),
             "<h3>Audit chain</h3>",
             paragraph("The last record before the one of this erasure, with its hash."),
             facts({f"Record {certificate.audit.number}": code(certificate.audit.hash)}),
@@ -76,6 +76,7 @@ def _digests(certificate: Certificate) -> str:
     )
 
 
-def _stage(stage: CertifiedStage) -> str:
+def _stage(certificate: Certificate, stage: CertifiedStage) -> str:
     digests = {"Began from": code(stage.parent), "Checkpoint": code(stage.digest), "Arrays": code(stage.result)}
-    return f"<li><b>{escape(stage.label.capitalize())}</b>, {fate(stage)}{facts(digests)}</li>"
+    name = certificate.step_name(stage.position).capitalize()
+    return f"<li><b>{name}</b>, {fate(stage)}{facts(digests)}</li>"

@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 
 from erasable import fingerprint
 from erasable.errors import WorkspaceDamaged, WorkspaceError
@@ -18,6 +19,7 @@ class CheckedFolder:
     def __init__(self, root: Path, hashes: Mapping[str, str]) -> None:
         self.root = root
         self._hashes = dict(hashes)
+        self._making = Lock()
 
     def read(self, name: str) -> bytes:
         """Return the content of a known file once its hash is found right."""
@@ -39,8 +41,7 @@ class CheckedFolder:
         if self._hashes.get(name, digest) != digest:
             name = hashed_name(name, digest)
         if not self._holds(name, digest):
-            if not (self.root / name).parent.is_dir():
-                files.make_folder((self.root / name).parent)
+            self._make_folder((self.root / name).parent)
             files.write_file(self.root / name, content, private)
         self._hashes[name] = digest
         return name
@@ -52,6 +53,11 @@ class CheckedFolder:
     def adopt(self, hashes: Mapping[str, str]) -> None:
         """Know these files only from now on."""
         self._hashes = dict(hashes)
+
+    def _make_folder(self, path: Path) -> None:
+        with self._making:  # models that are trained side by side want it at the same time
+            if not path.is_dir():
+                files.make_folder(path)
 
     def _holds(self, name: str, digest: str) -> bool:
         if self._hashes.get(name) != digest:

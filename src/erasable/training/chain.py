@@ -70,7 +70,8 @@ class Task:
         parameters = self.step.run(shared, made, effort)
         seconds = time.perf_counter() - began
         if not parameters.all_finite():
-            raise Refused(f"training diverged at {self.step.label}: give a smaller --learning-rate")
+            remedy = "give a smaller --learning-rate, or a larger --regularisation"
+            raise Refused(f"training diverged at {self.step.label}: {remedy}")
         store.put(Checkpoint(self.name, self.parent, parameters))
         return Link(self.name, self.parent, self.step.samples, self._from_scratch(seconds))
 

@@ -1,5 +1,7 @@
 """Learning goes on: more interactions of known users, and users who are new; what is known already stays as it is."""
 
+from collections.abc import Collection
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -12,16 +14,17 @@ from erasable.training.arrangement import regrouped
 from erasable.training.state import Knowledge
 
 
-def grown(knowledge: Knowledge, coming: Interactions, effort: GroupingEffort) -> Knowledge:
+def grown(knowledge: Knowledge, coming: Interactions, effort: GroupingEffort, risky: Collection[str] = ()) -> Knowledge:
     """Return the knowledge with more interactions, which are numbered by its catalogue or an earlier version of it.
 
     Rows of known users join their group. New users get rows only where rows are solved, join the one group that is
     trained at once, or become a new last group; under the policies independent and regroup they go where learning from
-    scratch would put them. Of two rows of one pair the later stays, as if they stood in one table.
+    scratch would put them, which is behind all groups if they are risky. Of two rows of one pair the later stays, as if
+    they stood in one table.
     """
     if knowledge.config.min_interactions:
         raise Refused("a filter was applied when this was learned and can't be applied to more: learn again from all")
-    positions = _positions(knowledge, coming)
+    positions = _positions(knowledge, coming, risky)
     hit = coming.users.texts()
     held = [part.of_users(hit) for part in (*knowledge.groups, knowledge.held_out)]
     rows = _joined([*(part for part in held if len(part)), coming], knowledge.catalogue.items)
@@ -29,18 +32,19 @@ def grown(knowledge: Knowledge, coming: Interactions, effort: GroupingEffort) ->
     return regrouped(after, effort) if knowledge.config.policy == "regroup" else after
 
 
-def _positions(knowledge: Knowledge, coming: Interactions) -> dict[str, int]:
+def _positions(knowledge: Knowledge, coming: Interactions, risky: Collection[str]) -> dict[str, int]:
     """Return the position of everyone's group, that of new users by the rule for them."""
-    positions = _positions_of_new(knowledge, coming)
+    positions = _positions_of_new(knowledge, coming, risky)
     for position, group in enumerate(knowledge.groups):
         positions[group.users.positions_of(coming.users.array) >= 0] = position
     return dict(zip(coming.users, positions.tolist(), strict=True))
 
 
-def _positions_of_new(knowledge: Knowledge, coming: Interactions) -> NDArray[np.int64]:
+def _positions_of_new(knowledge: Knowledge, coming: Interactions, risky: Collection[str]) -> NDArray[np.int64]:
     config = knowledge.config
     if config.grouping == "independent":
-        return independent_labels(coming, config.groups, config.seed)
+        labels = independent_labels(coming, config.groups, config.seed)
+        return np.where([user in risky for user in coming.users], config.groups, labels)
     joining = 0 if config.strategy == "retrain" else len(knowledge.groups)
     return np.full(len(coming.users), config.groups if knowledge.solves_rows else joining, dtype=np.int64)
 

@@ -19,13 +19,14 @@ PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
 }
 """Settings that belong together: paper is LASER as it was published."""
 RowsFrom = Literal["stage", "solved"]
-OF_CHAINS = {*GroupingSettings.model_fields, "batch", "negatives", "learning_rate", "row_epochs"} | {
-    "strategy",
-    "aggregate",
-    "epochs",
-    "epoch_budget",
+OF_CHAINS = {
+    *GroupingSettings.model_fields,
+    *("batch", "negatives", "learning_rate", "row_epochs"),
+    *("strategy", "aggregate", "epochs", "epoch_budget"),
 }
-"""Settings that only a model trained by steps has."""
+"""Settings of models that are trained by steps."""
+OF_CLOSED_FORMS = {"factors", "regularisation"}
+"""Settings of models that are solved at once."""
 Policy = Literal["fixed", "independent", "regroup"]
 
 
@@ -75,8 +76,10 @@ class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
     @model_validator(mode="before")
     @classmethod
     def _imply_model(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Take the model that has what is set: only models trained by steps have groups, batches and the like."""
-        return {"model": "nmf", **given} if OF_CHAINS & given.keys() else given
+        """Take the model that has what is set: groups, batches and the like mean one that is trained by steps."""
+        if not OF_CHAINS & given.keys() or OF_CLOSED_FORMS & given.keys():
+            return given
+        return {"model": "nmf", **given}
 
     @model_validator(mode="after")
     def _implied(self) -> Self:

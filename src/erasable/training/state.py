@@ -157,6 +157,13 @@ class State:
         """The links that shaped shared parameters."""
         return self.chain[: self.knowledge.stages]
 
+    @property
+    def scoring_links(self) -> tuple[Link, ...]:
+        """The links that scoring needs: a chain scores with its last stage only."""
+        stages = self.stages if self.knowledge.config.strategy == "sisa" else self.stages[-1:]
+        rows = {self.rows_link(position) for position in range(len(self.knowledge.groups))}
+        return tuple(link for link in self.chain if link in rows or link in stages)
+
     def rows_link(self, position: int) -> Link:
         """Return the link that holds the personal rows of the group at a position."""
         return self.chain[position + (self.knowledge.stages if self.knowledge.solves_rows else 0)]

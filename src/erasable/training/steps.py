@@ -71,7 +71,7 @@ class StageStep:
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """Return the learners' rows, the items known, settings and seed."""
+        """Return the learners' rows, the items known, settings and seed, and whether personal rows are left out."""
         return {
             "position": self.position,
             "rows": self.stage.interactions.digest(),
@@ -79,6 +79,7 @@ class StageStep:
             "scale": self.knowledge.scale.high,
             "settings": self.knowledge.config.stage_facts(),
             "seed": self.knowledge.config.seed,
+            **({"rows solved": True} if self.knowledge.solves_rows else {}),
         }
 
     @cached_property
