@@ -253,10 +253,8 @@ def _retrained_implicit(data: str) -> list[dict[str, Any]]:
 
 
 def _implicit_line(line: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    quality, seconds = (
-        line["ndcg@10"]["implicit"],
-        statistics.median(run["seconds"] for run in line["runs"]["implicit"]),
-    )
+    quality, runs = line["ndcg@10"]["implicit"], line["runs"]["implicit"]
+    seconds = statistics.median(run["cpu_seconds"] for run in runs) / found["threads"]
     settings = {name: found.get(name) for name in ("implicit", "factors", "iterations", "regularisation", "weight")}
     costs = dict.fromkeys(("cost_one", "cost_five_percent"), 1.0)
     times = dict.fromkeys(("seconds_one", "seconds_five_percent", "learning_seconds"), seconds)
