@@ -91,7 +91,7 @@ class TestReplay:
             "recorded": True,
         }
         said = (
-            "the certificate agrees; a replay of 2 of 3 stages, from the checkpoint before, on the data that is left "
+            "the certificate agrees; a replay of 2 of 3 steps, from the checkpoint before, on the data that is left "
             "gives the same bytes"
         )
         assert result.json["reason"] == said

@@ -103,7 +103,7 @@ class TestHowMuchIsReplayed:
         found = verify(home, Claim(path))
         assert stages_trained == [*range(position, 3)]
         assert (found.identical, found.stages_replayed, found.compared) == (True, 3 - position, 10 * (3 - position))
-        how = "from scratch" if position == 0 else f"of {3 - position} of 3 stages, from the checkpoint before,"
+        how = "from scratch" if position == 0 else f"of {3 - position} of 3 steps, from the checkpoint before,"
         assert found.reason == f"the certificate agrees; a replay {how} on the data that is left gives the same bytes"
 
     def test_everything_if_it_is_asked_for_or_without_a_certificate(self, home, tmp_path, stages_trained):

@@ -109,8 +109,8 @@ def _replayed(home: Home, held: _Held, positions: Sequence[int], work: Work) -> 
     return Verification(comparison.identical, comparison.compared, reason, len(positions), recorded)
 
 
-def _same_bytes(replayed: int, stages: int, pending: int) -> str:
-    how = "from scratch" if replayed == stages else f"of {replayed} of {stages} stages, from the checkpoint before,"
+def _same_bytes(replayed: int, steps: int, pending: int) -> str:
+    how = "from scratch" if replayed == steps else f"of {replayed} of {steps} steps, from the checkpoint before,"
     reason = f"a replay {how} on the data that is left gives the same bytes"
     if not pending:
         return reason
