@@ -33,7 +33,12 @@ def command(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="CSV, TSV, ::, .inter or Parquet file.", show_default=False)
     ],
-    into: Annotated[Path, typer.Option(metavar="DIR", help="The new workspace folder.", show_default=False)],
+    into: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR", help="The workspace folder: a new one, or with --more one that is there.", show_default=False
+        ),
+    ],
     config: Annotated[Path | None, typer.Option(help="A TOML or JSON file with settings; options win over it.")] = None,
     preset: Annotated[
         PresetName | None, typer.Option(help="Settings that belong together: paper is LASER as published; others win.")
@@ -108,7 +113,10 @@ def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
         print_line(_left_out(learned.suppressed))
     if learned.items_unknown:
         unknown = counted(learned.items_unknown, "item is", "items are")
-        print_line(f"{unknown} known to no stage yet and recommended to nobody: learn again from all data some day")
+        print_line(
+            f"{unknown} had only by people who came later, and so recommended to nobody: to change that, learn a new "
+            "workspace from your data as they are now, without those who were erased"
+        )
     print_line(
         f"{into} now knows {counted(learned.users, 'user')}, {counted(learned.items, 'item')} and "
         f"{counted(learned.interactions, 'interaction')}"

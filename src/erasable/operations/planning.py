@@ -109,14 +109,20 @@ class _Rehearsal:
             scan_folder(session.path, [target_of(trace) for trace in traces])
 
     def measuring(self) -> float:
-        """Return the seconds of measuring utility before and after, from a part of the users."""
-        users = self.after.held_out.users
-        if not len(users):
+        """Return the seconds of measuring utility before and after, from what a few users and some more take."""
+        users = self.after.held_out.users.texts()
+        if not users:
             return 0.0
-        some = self.after.held_out.of_users(users.texts()[:: max(1, len(users) // _USERS_MEASURED)])
+        few, some = users[:1], users[:: max(1, len(users) // _USERS_MEASURED)]
+        self._measured(few)  # whatever is compiled on first use
+        first, second = self._measured(few), self._measured(some)
+        each = max(0.0, second - first) / max(1, len(some) - len(few))
+        return _MEASUREMENTS * (first + each * len(users))
+
+    def _measured(self, users: Sequence[str]) -> float:
         began = time.perf_counter()
-        measure(self.state, self.session.checkpoints, some, self.work.threads)
-        return _MEASUREMENTS * (time.perf_counter() - began) * len(users) / len(some.users)
+        measure(self.state, self.session.checkpoints, self.after.held_out.of_users(users), self.work.threads)
+        return time.perf_counter() - began
 
     def _certifying(self, people: int) -> float:
         """Return the seconds of certificates, from the last one that was issued."""

@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from erasable.errors import Refused
@@ -16,6 +16,8 @@ from erasable.store import Stamp
 from erasable.training import MemoryStore, Scoring, State
 from erasable.unlearning import Request
 
+NOBODY: frozenset[str] = frozenset()
+
 
 @dataclass(frozen=True)
 class _Loaded:
@@ -23,7 +25,7 @@ class _Loaded:
 
     stamp: Stamp
     served: Served
-    rid: frozenset[str] = frozenset()
+    rid: frozenset[str] = NOBODY
 
     @staticmethod
     def of(session: Session) -> "_Loaded":
@@ -32,8 +34,10 @@ class _Loaded:
         knowledge = replace(state.knowledge, groups=tuple(state.knowledge.groups))
         for link in state.scoring_links:
             checkpoints.put(session.checkpoints.get(link.fingerprint))
-        scoring = Scoring(State(knowledge, state.chain), checkpoints)
-        return _Loaded(session.stamp, Served(knowledge, scoring, frozenset()))
+        loaded = _Loaded(session.stamp, Served(knowledge, Scoring(State(knowledge, state.chain), checkpoints), NOBODY))
+        with suppress(Refused):
+            loaded.rid_of(frozenset(next((group.users.texts()[:1] for group in knowledge.groups if len(group)), [])))
+        return loaded  # whoever asks first need not wait for code to be compiled
 
     def rid_of(self, users: frozenset[str]) -> "_Loaded":
         """Return the same without what some users taught, as far as that can be told at once."""
