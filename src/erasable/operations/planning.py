@@ -91,6 +91,7 @@ class _Rehearsal:
         self._work_out(requests)
         for place in planned.rerun:
             if place < len(self.state.chain):
+                self.session.checkpoints.get(self.state.chain[place].fingerprint)  # what there was, and what there is
                 checkpoint = self.session.checkpoints.get(self.state.chain[place].fingerprint)
                 fingerprint.of_arrays(checkpoint.arrays())
                 fingerprint.of_bytes(encode_checkpoint(checkpoint))
@@ -105,6 +106,7 @@ class _Rehearsal:
         for old, new in zip(before.groups, self.after.groups, strict=False):
             if old is not new:
                 encode_interactions(new)
+        encode_interactions(self.after.held_out)
         if session.path is not None:
             scan_folder(session.path, [target_of(trace) for trace in traces])
 
