@@ -26,6 +26,7 @@ from erasable.unlearning import Apart, Erasure, Plan, Request, known_requests, p
 
 _USERS_MEASURED = 100
 _MEASUREMENTS = 2  # before and after
+_READINGS = 2  # everything is read and worked out to erase, and again to certify
 _SECONDS_OF_A_CERTIFICATE = 0.01  # where none was issued yet
 
 
@@ -68,6 +69,7 @@ def _planned(home: Home, choose: Callable[[Knowledge], Sequence[Request]], work:
 
 def _with_seconds(planned: Plan, rehearsal: "_Rehearsal", requests: Sequence[Request], preparing: float) -> Plan:
     measuring = rehearsal.measuring()
+    preparing *= _READINGS
     around = preparing + rehearsal.of(requests, planned) + measuring
     together = replace(planned, seconds_estimated=planned.seconds_estimated + around)
     if len(requests) < 2:
