@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from erasable.errors import Refused, UnknownUser
-from erasable.operations import MemoryHome, Recommender, Work, forget, learn_more, recommend
+from erasable.operations import MemoryHome, Recommender, Work, forget, learn_more, recommend, withdraw_pending
 from erasable.operations.erasure import accept
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
@@ -127,6 +127,15 @@ class TestSeveralAtOnce:
         forget(ease, [Request("eve"), Request("zoe")])
         settled = scores(recommend(ease, ["ann"]))
         assert np.allclose([provisional[item] for item in settled], list(settled.values()), atol=1e-4)
+
+    def test_who_takes_a_request_back_teaches_again(self, ease):
+        serving = Serving(ease)
+        before = serving.recommend(["ann"])
+        with ease.writing() as session:
+            accept(session, NOTHING_PENDING.joined_with([Request("eve")]))
+        assert serving.recommend(["ann"]) != before
+        withdraw_pending(ease)
+        assert serving.recommend(["ann"]) == before
 
     def test_too_little_memory_for_a_correction_stops_neither_serving_nor_forgetting(self, ease, monkeypatch):
         def refuse(*arguments):

@@ -87,8 +87,8 @@ class Serving:
             # All in one session: whoever is neither withdrawn nor pending here is not being erased in this version.
             withheld = frozenset(self._withdrawn) | read_pending(session.papers().pending).users
             loaded = self._loaded
-            if loaded is None or loaded.stamp != session.stamp:
-                loaded = _Loaded.of(session)
+            if loaded is None or loaded.stamp != session.stamp or not loaded.rid <= withheld:
+                loaded = _Loaded.of(session)  # another version, or someone has taken a request back
             try:
                 self._loaded = loaded.rid_of(withheld)
             except Refused:  # too little memory: what they taught is served until they are forgotten
