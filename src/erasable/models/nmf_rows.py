@@ -20,10 +20,9 @@ from erasable.models.row_solver import (
     sample_step,
     step_room,
     step_row,
-    steps_in_pass,
+    steps_of_user,
 )
-from erasable.models.sampling import shuffled
-from erasable.seeding.compiled import compiled, draw
+from erasable.seeding.compiled import compiled
 
 
 class FixedNmf(NamedTuple):
@@ -157,18 +156,11 @@ def nmf_rows(run: tuple[int, int], data: OwnData, course: Course, fixed: FixedNm
     room: StepRoom = step_room(run, data, course, ROW)
     layers = layer_room(len(room.items))
     for user in range(run[0], run[1]):
-        own = slice(data.starts[user], data.starts[user + 1])
-        owned = (data.items[own], data.targets[own])
-        units = len(owned[0])
-        steps = steps_in_pass(units)
         begin_row(room, rows[user])
-        for number in range(course.passes):
-            order = shuffled(units, draw(data.keys[user], np.uint64(2 * number)))
-            key = draw(data.keys[user], np.uint64(2 * number + 1))
-            for step in range(steps):
-                part = order[units * step // steps : units * (step + 1) // steps]
-                count = sample_step(room, owned, part, key, course)
-                samples = (room.items[:count], room.targets[:count])
-                nmf_row_slopes(fixed, room.table.rows[0], samples, layers, room.slopes)
-                step_row(room, count, len(part) / units, (number * steps + step, course.passes * steps), course)
+        steps = steps_of_user(data, user, course)
+        for step in range(steps):
+            count, share = sample_step(room, data, user, step, course)
+            samples = (room.items[:count], room.targets[:count])
+            nmf_row_slopes(fixed, room.table.rows[0], samples, layers, room.slopes)
+            step_row(room, count, share, (step, steps), course)
         rows[user] = room.table.rows[0]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from erasable.models.batches import FIRST_DECAY, SECOND_DECAY, Floats, Table, adam_row
 from erasable.models.model import Effort
-from erasable.models.sampling import missing_item
+from erasable.models.sampling import missing_item, shuffled
 from erasable.seeding.compiled import below, compiled, draw
 
 STEPS = 32
@@ -44,8 +44,9 @@ class OwnData(NamedTuple):
 
 
 class StepRoom(NamedTuple):
-    """Room for one step: its samples, their summed slopes, and a table that holds the one row with its moments."""
+    """Room for one user: the order of a pass, the samples of a step, their slopes, and the row with its moments."""
 
+    order: NDArray[np.int32]
     items: NDArray[np.int32]
     targets: Floats
     slopes: Floats
@@ -89,6 +90,12 @@ def _runs(samples: NDArray[np.int64]) -> list[tuple[int, int]]:
 
 
 @compiled
+def steps_of_user(data: OwnData, user: int, course: Course) -> int:
+    """Return how many steps solve a user's row."""
+    return course.passes * steps_in_pass(data.starts[user + 1] - data.starts[user])
+
+
+@compiled
 def steps_in_pass(interactions: int) -> int:
     """Return into how many steps a pass over this many interactions is cut."""
     return max(min(interactions, STEPS), -(-interactions // LARGEST_STEP))
@@ -96,14 +103,21 @@ def steps_in_pass(interactions: int) -> int:
 
 @compiled
 def step_room(run: tuple[int, int], data: OwnData, course: Course, width: int) -> StepRoom:
-    """Return room for the largest step of a run of users."""
-    units = 1
+    """Return room for the largest pass and the largest step of a run of users."""
+    most = units = 1
     for user in range(run[0], run[1]):
         owned = data.starts[user + 1] - data.starts[user]
+        most = max(most, owned)
         units = max(units, -(-owned // max(1, steps_in_pass(owned))))
     samples = units * (1 + course.negatives)
     table = Table(np.empty((1, width), np.float32), np.empty((1, 2, width), np.float32), np.empty(1, np.int32))
-    return StepRoom(np.empty(samples, np.int32), np.empty(samples, np.float32), np.empty(width, np.float32), table)
+    return StepRoom(
+        np.empty(most, np.int32),
+        np.empty(samples, np.int32),
+        np.empty(samples, np.float32),
+        np.empty(width, np.float32),
+        table,
+    )
 
 
 @compiled
@@ -114,14 +128,29 @@ def begin_row(room: StepRoom, row: Floats) -> None:
 
 
 @compiled
-def sample_step(
+def sample_step(room: StepRoom, data: OwnData, user: int, step: int, course: Course) -> tuple[int, float]:
+    """Write the samples of a user's step; return how many they are, and which share of the own data they stand for."""
+    own = slice(data.starts[user], data.starts[user + 1])
+    items, targets = data.items[own], data.targets[own]
+    steps = steps_in_pass(len(items))
+    number, step = step // steps, step % steps
+    order = room.order[: len(items)]
+    if step == 0:
+        order[:] = shuffled(len(items), draw(data.keys[user], np.uint64(2 * number)))
+    units = order[len(items) * step // steps : len(items) * (step + 1) // steps]
+    key = draw(data.keys[user], np.uint64(2 * number + 1))
+    return _write_samples(room, (items, targets), units, key, course), len(units) / len(items)
+
+
+@compiled
+def _write_samples(
     room: StepRoom,
     owned: tuple[NDArray[np.int32], Floats],
     units: NDArray[np.int32],
     key: np.uint64,
     course: Course,
 ) -> int:
-    """Write the samples of some of the own interactions, each followed by items that the user has not; count them."""
+    """Write some of the own interactions, each followed by items that the user has not; return how many samples."""
     items, targets = owned
     missing = course.catalogue - len(items)
     count = 0
