@@ -7,11 +7,15 @@ ErasableError
 ├── Refused                  the request can't be carried out; nothing was changed
 │   ├── UnknownUser          the workspace holds nothing about that user
 │   ├── UnknownInteraction   the user has no such interaction
+│   ├── UnknownRequest       the ledger has no such request
 │   └── ResidueFound         an erasure is done, but something still holds the person: it is not certified
 ├── WorkspaceError           the folder is no workspace, or can't be used as it is
 │   ├── WorkspaceDamaged     a file is missing or is not what the manifest says
 │   ├── WorkspaceBusy        another command is writing
+│   │   └── LeaseLost        another worker has taken over: what this one does must not count any more
 │   └── DiskFull             there is no room for what would be written; what was there stays
+├── NotAllowed               whoever asks may not do that
+│   └── NoToken              nobody knows who asks
 ├── NotReproducible          the numeric environment differs from the one that learned
 └── Unfinished               stopped by its user after a step that can't be taken back; it can be gone on with
 """
@@ -45,6 +49,10 @@ class UnknownInteraction(Refused):
     """The user has no such interaction."""
 
 
+class UnknownRequest(Refused):
+    """The ledger has no such request."""
+
+
 class ResidueFound(Refused):
     """An erasure is done, but something still holds the person: it is not certified."""
 
@@ -61,8 +69,20 @@ class WorkspaceBusy(WorkspaceError):
     """Another command is writing."""
 
 
+class LeaseLost(WorkspaceBusy):
+    """Another worker has taken over: what this one does must not count any more."""
+
+
 class DiskFull(WorkspaceError):
     """There is no room for what would be written; what was there stays."""
+
+
+class NotAllowed(ErasableError):
+    """Whoever asks may not do that."""
+
+
+class NoToken(NotAllowed):
+    """Nobody knows who asks."""
 
 
 class NotReproducible(ErasableError):
@@ -78,10 +98,13 @@ _OUTCOMES: dict[type[ErasableError], tuple[int, int]] = {
     DataRefused: (1, 422),
     UnknownUser: (1, 404),
     UnknownInteraction: (1, 404),
+    UnknownRequest: (1, 404),
     Refused: (1, 409),
     WorkspaceBusy: (1, 503),
     DiskFull: (1, 507),
     WorkspaceError: (1, 500),
+    NoToken: (1, 401),
+    NotAllowed: (1, 403),
     NotReproducible: (1, 409),
     Unfinished: (130, 503),
     ErasableError: (1, 500),

@@ -1,6 +1,8 @@
 """The use cases, once, for library, command and service."""
 
 from erasable.operations.audit import Probe, audit, audit_erased
+from erasable.operations.batching import Batch, batch
+from erasable.operations.certificates import certificate_file, certificates_of
 from erasable.operations.erasure import Outside
 from erasable.operations.forget import Forgotten, forget, withdraw_pending
 from erasable.operations.home import DiskHome, Home, MemoryHome
@@ -19,6 +21,7 @@ from erasable.operations.work import Work, available_cores
 
 __all__ = [
     "RECOMMENDATIONS",
+    "Batch",
     "Claim",
     "DiskHome",
     "Fetched",
@@ -41,6 +44,9 @@ __all__ = [
     "audit",
     "audit_erased",
     "available_cores",
+    "batch",
+    "certificate_file",
+    "certificates_of",
     "evaluate",
     "forget",
     "get_public_set",

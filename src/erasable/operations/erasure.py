@@ -6,6 +6,7 @@ none: whoever forgets next finishes them.
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,6 +50,8 @@ class Outside:
     """The folder for the subjects' receipts."""
     suppression: Suppression | None = None
     """The list of people who must not be learned again."""
+    erased: Callable[[Pending], None] | None = None
+    """Who else is told that the data is gone, and forgets the people too before the workspace is searched for them."""
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from erasable.errors import NotReproducible, Refused, Unfinished
 from erasable.operations.erasure import Done, Outside, accept, certify, erase, prepare_outside, withdraw
 from erasable.operations.home import Home, Session
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import NOTHING_PENDING, Certificate, Pending, Receipt, read_pending
+from erasable.proof import NOTHING_PENDING, Accepted, Certificate, Pending, Receipt, read_pending
 from erasable.proof.suppression import add_requests
-from erasable.training import differences
+from erasable.training import Knowledge, differences
 from erasable.unlearning import Request, known_requests
 
 NOTHING_OUTSIDE = Outside()
@@ -38,7 +38,7 @@ class Forgotten:
 
 def forget(
     home: Home,
-    requests: Sequence[Request],
+    requests: Sequence[Request | Accepted],
     ignore_unknown: bool = False,
     rerun: bool = False,
     work: Work = QUIET_WORK,
@@ -46,7 +46,8 @@ def forget(
 ) -> Forgotten:
     """Forget these requests together, exactly, and certify each; refused requests change nothing.
 
-    Requests that a killed process had accepted are finished as well. In a numeric environment other than the one that
+    Requests that were filed elsewhere come accepted, under an id of their own. Those that a killed process had accepted
+    are finished as well. In a numeric environment other than the one that
     learned, this is refused; with `rerun` everything is trained again.
     """
     began = time.perf_counter()
@@ -54,8 +55,8 @@ def forget(
         interrupted = read_pending(session.papers().pending)
         # Erased but not certified: nothing but the certificates is left to do for these.
         finished, begun = (interrupted, NOTHING_PENDING) if interrupted.erased else (NOTHING_PENDING, interrupted)
-        asked = [left for left in map(finished.left_of, requests) if left is not None]
-        known = known_requests(asked, session.state().knowledge, ignore_unknown)
+        asked = _left_to_do(requests, finished)
+        known = _known(asked, session.state().knowledge, ignore_unknown)
         pending = _listed(begun.joined_with(known), outside)
         if pending.accepted:
             _check_environment(session, rerun)
@@ -92,6 +93,22 @@ def withdraw_pending(home: Home) -> int:
     return len(pending.accepted)
 
 
+def _left_to_do(requests: Sequence[Request | Accepted], finished: Pending) -> list[Accepted]:
+    """Accept requests, less what is erased already."""
+    accepted = [one if isinstance(one, Accepted) else Accepted.of(one) for one in requests]
+    left = [(one, finished.left_of(one.request)) for one in accepted]
+    return [one.model_copy(update={"items": request.items}) for one, request in left if request is not None]
+
+
+def _known(asked: Sequence[Accepted], knowledge: Knowledge, ignore_unknown: bool) -> list[Accepted]:
+    """Return what is held of what was asked for."""
+    return [
+        one.model_copy(update={"items": request.items})
+        for one in asked
+        for request in known_requests([one.request], knowledge, ignore_unknown)
+    ]
+
+
 def _listed(pending: Pending, outside: Outside) -> Pending:
     if outside.suppression is None:
         return pending
@@ -112,6 +129,8 @@ def _carried_out(session: Session, pending: Pending, begun: Pending, rerun: bool
 
 def _certified(session: Session, pending: Pending, outside: Outside, work: Work) -> list[Certificate]:
     try:
+        if outside.erased is not None:
+            outside.erased(pending)
         return certify(session, pending, outside, work)
     except KeyboardInterrupt:
         if session.path is None:  # in memory nothing of it lasts

@@ -1,7 +1,7 @@
 """Where a recommender lives: a workspace on disk, or memory; operations treat both alike."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -86,10 +86,11 @@ class Home(Protocol):
 
 
 class DiskHome:
-    """A recommender in a workspace folder."""
+    """A recommender in a workspace folder; a fence is asked before each change, and stops whoever may not write."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, fence: Callable[[], None] | None = None) -> None:
         self.path = path
+        self._fence = fence
 
     def reading(self) -> AbstractContextManager[Session]:
         """Open the workspace for reading."""
@@ -97,7 +98,7 @@ class DiskHome:
 
     def writing(self) -> AbstractContextManager[Session]:
         """Open the workspace for writing."""
-        return Workspace.writing(self.path)
+        return Workspace.writing(self.path, self._fence)
 
     def certificate_place(self, name: str) -> str:
         """Return the path of a certificate."""

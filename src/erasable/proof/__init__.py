@@ -15,7 +15,7 @@ from erasable.proof.clock import now
 from erasable.proof.issuing import Outcome, certified_chain, issue_certificates, rounded
 from erasable.proof.page import certificate_page
 from erasable.proof.pending import NOTHING_PENDING, Accepted, Erased, Pending, Trace, read_pending
-from erasable.proof.receipt import Receipt, read_receipt
+from erasable.proof.receipt import Receipt, new_receipt_code, read_receipt, receipt_code_digest, salt_of_code
 from erasable.proof.salting import data_digest, salted_digest, state_digest
 from erasable.proof.signing import new_key, public_key_of
 
@@ -41,6 +41,7 @@ __all__ = [
     "held_fault",
     "issue_certificates",
     "new_key",
+    "new_receipt_code",
     "newest_certificate",
     "now",
     "papers_fault",
@@ -48,8 +49,10 @@ __all__ = [
     "read_certificate",
     "read_pending",
     "read_receipt",
+    "receipt_code_digest",
     "records_of",
     "rounded",
+    "salt_of_code",
     "salted_digest",
     "signing_public_key",
     "state_digest",

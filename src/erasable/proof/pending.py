@@ -21,6 +21,14 @@ class Accepted(Paper):
     items: tuple[str, ...] | None
     salt: str = Field(repr=False)
 
+    @staticmethod
+    def of(request: Request) -> "Accepted":
+        """Accept a request now, under a new id."""
+        items = None if request.items is None else tuple(dict.fromkeys(request.items))
+        return Accepted(
+            request_id=secrets.token_hex(16), received=now(), user=request.user, items=items, salt=new_salt()
+        )
+
     @property
     def request(self) -> Request:
         """Return what was asked for."""
@@ -85,12 +93,13 @@ class Pending(Paper):
         left = () if same.items is None else tuple(item for item in request.items or () if item not in same.items)
         return Request(request.user, left) if left else None
 
-    def joined_with(self, requests: Sequence[Request]) -> "Pending":
+    def joined_with(self, requests: Sequence[Request | Accepted]) -> "Pending":
         """Return these requests and more; several of one person become one."""
         people = {accepted.user: accepted for accepted in self.accepted}
-        for request in requests:
-            known = people.get(request.user)
-            people[request.user] = known.joined_with(request) if known else _accept(request)
+        for asked in requests:
+            coming = asked if isinstance(asked, Accepted) else Accepted.of(asked)
+            known = people.get(coming.user)
+            people[coming.user] = known.joined_with(coming.request) if known else coming
         return self.model_copy(update={"accepted": tuple(people.values())})
 
     def put_on(self, list_file: str, key_file: str) -> "Pending":
@@ -109,8 +118,3 @@ NOTHING_PENDING = Pending()
 def read_pending(content: bytes) -> Pending:
     """Read pending requests, whose bytes the store has checked; without content there are none."""
     return Pending.model_validate_json(content) if content else NOTHING_PENDING
-
-
-def _accept(request: Request) -> Accepted:
-    items = None if request.items is None else tuple(dict.fromkeys(request.items))
-    return Accepted(request_id=secrets.token_hex(16), received=now(), user=request.user, items=items, salt=new_salt())

@@ -13,6 +13,8 @@ CONFIG = "config.json"
 AUDIT = "audit.jsonl"
 KEY = "signing-key.txt"
 PENDING = "pending.json"
+LEDGER = "ledger.sqlite"
+LEDGER_FILES = (LEDGER, f"{LEDGER}-wal", f"{LEDGER}-shm")
 WRITER_LOCK = "writer.lock"
 READER_LOCK = "reader.lock"
 GATE_LOCK = "gate.lock"
@@ -63,7 +65,7 @@ def own_files(root: Path) -> list[str]:
 
 def foreign_entries(root: Path) -> list[str]:
     """Return what lies in a folder and is no part of a workspace."""
-    ours = {MANIFEST, *LOCKS, *FOLDERS}
+    ours = {MANIFEST, *LOCKS, *FOLDERS, *LEDGER_FILES}
     return sorted(name for name in _names(root) if name not in ours and not _OWN_AT_TOP.fullmatch(name))
 
 

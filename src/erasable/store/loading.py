@@ -1,6 +1,6 @@
 """From a manifest and its files to a state; the data of a group is read when it is first asked for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import overload
 
 from pydantic import ValidationError
@@ -41,6 +41,28 @@ class StoredGroups(Sequence[Interactions]):
     def file_of(self, position: int, group: Interactions) -> str | None:
         """Return the file that this very object was read from, if it was."""
         return self._records[position].file if self._loaded.get(position) is group else None
+
+
+class IssuedFiles(Mapping[str, bytes]):
+    """Certificates by file name; each is read when it is looked at, inside the block."""
+
+    def __init__(self, names: Sequence[str], read: Callable[[str], bytes]) -> None:
+        self._names = dict.fromkeys(names)
+        self._read = read
+
+    def __getitem__(self, name: str) -> bytes:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
 
 def load_state(folder: CheckedFolder, manifest: Manifest) -> State:

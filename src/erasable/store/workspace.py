@@ -1,7 +1,7 @@
 """The workspace: one readable folder that holds a recommender; a new manifest makes a new version current."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from erasable.store.checkpoints import DiskCheckpoints
 from erasable.store.creation import clear, make_missing_folders, refuse_occupied, remove_folders
 from erasable.store.folder import CheckedFolder, read_whole
 from erasable.store.leftovers import sweep, sweep_as_reader, sweep_at_opening
-from erasable.store.loading import StoredGroups, load_state
+from erasable.store.loading import IssuedFiles, StoredGroups, load_state
 from erasable.store.locks import exclusive_reader_lock, shared_reader_lock, writer_lock
 from erasable.store.manifest import Manifest, encode_manifest
 from erasable.store.opening import existing_workspace, read_manifest
@@ -30,6 +30,7 @@ class Workspace:
         self._checkpoints = DiskCheckpoints(self._folder, writable)
         self._manifest: Manifest | None = None
         self._state: State | None = None
+        self._fence: Callable[[], None] | None = None
         self.leftovers: tuple[str, ...] = ()
         """Files that a killed command left, perhaps of someone erased, and that a reader here can't remove."""
         if manifest is not None:
@@ -60,14 +61,19 @@ class Workspace:
 
     @classmethod
     @contextmanager
-    def writing(cls, path: str | Path) -> Iterator["Workspace"]:
-        """Be the only writer of a workspace; what is not committed when the block ends is swept away."""
+    def writing(cls, path: str | Path, fence: Callable[[], None] | None = None) -> Iterator["Workspace"]:
+        """Be the only writer of a workspace; what is not committed when the block ends is swept away.
+
+        A fence is called before each change of what is current, and raises if this writer may not write any more.
+        """
         root = existing_workspace(path)
         with writer_lock(root):
             manifest = read_manifest(root)
             sweep_at_opening(root, manifest.files)
             try:
-                yield cls(root, manifest, writable=True)
+                workspace = cls(root, manifest, writable=True)
+                workspace._fence = fence
+                yield workspace
             finally:
                 # What can't be swept now is swept by the next writer; the first error is the one to tell.
                 with suppress(ErasableError, OSError):
@@ -114,10 +120,10 @@ class Workspace:
         """How many erasures there were, one certificate for each."""
         return sum(name.endswith(".json") for name in self._manifest.certificates) if self._manifest else 0
 
-    def issued(self) -> dict[str, bytes]:
-        """Return the certificates by file name, oldest first, each found unchanged."""
+    def issued(self) -> Mapping[str, bytes]:
+        """Return the certificates by file name, oldest first, each found unchanged when it is first looked at."""
         names = self._manifest.certificates if self._manifest else ()
-        return {name: self._folder.read(layout.certificate_name(name)) for name in names}
+        return IssuedFiles(names, lambda name: self._folder.read(layout.certificate_name(name)))
 
     def papers(self) -> Papers:
         """Return the papers that are kept, found unchanged, the certificates apart.
@@ -191,6 +197,8 @@ class Workspace:
         new = self.path / layout.NEW_MANIFEST
         files.write_file(new, encode_manifest(manifest))
         with exclusive_reader_lock(self.path):
+            if self._fence is not None:
+                self._fence()
             try:
                 files.replace_file(new, self.path / layout.MANIFEST)
             finally:

@@ -1,0 +1,169 @@
+"""Carrying out requests of the ledger: erase, have it searched and certified, and write down what came of it."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from erasable.errors import (
+    DiskFull,
+    ErasableError,
+    LeaseLost,
+    NotReproducible,
+    ResidueFound,
+    Unfinished,
+    WorkspaceBusy,
+    WorkspaceDamaged,
+    WorkspaceError,
+)
+from erasable.operations import Batch, Home, Outside, Work, batch, certificates_of, forget
+from erasable.proof import Certificate, Pending
+from erasable.proof.suppression import Suppression
+from erasable.service.clock import Clock
+from erasable.service.filed import Filed
+from erasable.service.lease import Lease
+from erasable.service.lifecycle import RequestState
+from erasable.service.progress import LedgerReporter
+from erasable.service.requests import Requests
+from erasable.service.settings import ServiceSettings
+from erasable.store.ledger import Ledger
+
+ACTOR = "worker"
+NOTHING_HELD = "nothing is held any more of what was asked for"
+_SLOWER = 4  # each wait for the next attempt is so many times the one before
+_SLOWEST = timedelta(hours=6)
+_REASONS: Mapping[type[Exception], str] = {
+    ResidueFound: "the data is erased, but a file of the workspace still holds the person: run erasable scan and "
+    "remove what it names",
+    DiskFull: "the disk is full: free some space",
+    NotReproducible: "the workspace was learned in another numeric environment: run erasable forget --rerun there",
+    WorkspaceDamaged: "a file of the workspace is damaged: run erasable verify",
+    WorkspaceError: "the workspace can't be used: look at the log of the service",
+    MemoryError: "there is too little memory: give the service more",
+}
+"""What is said of a failure; the errors themselves may name people."""
+
+
+@dataclass(frozen=True)
+class Eraser:
+    """Carries out requests, as the holder of the lease."""
+
+    ledger: Ledger
+    lease: Lease
+    home: Home
+    settings: ServiceSettings
+    clock: Clock
+    threads: int
+    suppression: Suppression | None = None
+
+    def resume(self) -> bool:
+        """Go on with what was begun and not finished, or failed and is to be tried again; say whether there was any."""
+        begun = self._requests.in_states(["erasing", "verifying"])
+        if begun:
+            self._carry_out(begun)
+            return True
+        now = self.clock()
+        failed = [one for one in self._requests.in_states(["failed"]) if one.retry_at and one.retry_at <= now]
+        for one in failed:  # each by itself: what is wrong with one must not keep others waiting
+            self._carry_out([one])
+        return bool(failed)
+
+    def carry_out_due(self) -> bool:
+        """Carry out the requests that are due, and those that are best done with them; say whether there were any."""
+        now, waiting = self.clock(), self._requests.in_states(["suppressed"])
+        due = [one for one in waiting if one.deadlines(self.settings).begin <= now]
+        if not due:
+            return False
+        people = {one.request_id: one for one in self._requests.accepted([one.request_id for one in waiting])}
+        urgent = {one.request_id for one in due}
+        chosen = batch(
+            self.home,
+            [people[request_id].request for request_id in urgent],
+            [one.request for request_id, one in people.items() if request_id not in urgent],
+            Work(self.threads),
+        )
+        self._carry_out([one for one in waiting if people[one.request_id].user in chosen.users], chosen)
+        return True
+
+    @property
+    def _requests(self) -> Requests:
+        return Requests(self.ledger)
+
+    def _carry_out(self, filed: Sequence[Filed], chosen: Batch | None = None) -> None:
+        number, ids = secrets.token_hex(8), [one.request_id for one in filed]
+        people = self._requests.accepted(ids)
+        self._begin({one.request_id for one in people}, number, chosen)
+        reporter = LedgerReporter(self.lease, number)
+        try:
+            outside = Outside(suppression=self.suppression, erased=self._forget_people)
+            forget(self.home, people, ignore_unknown=True, work=Work(self.threads, reporter), outside=outside)
+        except (LeaseLost, WorkspaceBusy, Unfinished):
+            raise  # nothing is wrong with the requests
+        except (ErasableError, OSError, MemoryError) as error:
+            self._fail(ids, error)
+        else:
+            self._end(ids)
+        reporter.clear()
+
+    def _begin(self, ids: set[str], number: str, chosen: Batch | None) -> None:
+        facts = {"batch": number, "requests": len(ids), **(_plan_facts(chosen) if chosen else {})}
+        with self.lease.writing():
+            for one in self._requests.some(sorted(ids)):
+                if one.state in ("suppressed", "failed"):
+                    self._change(one.request_id, "erasing", facts)
+
+    def _forget_people(self, pending: Pending) -> None:
+        """Forget who asked, since their data is gone; what they asked for is known by its id from now on."""
+        with self.lease.writing():
+            for one in self._requests.some([accepted.request_id for accepted in pending.accepted]):
+                if one.state in ("erasing", "failed"):
+                    self._change(one.request_id, "verifying")
+        self.ledger.wipe()
+
+    def _end(self, ids: Sequence[str]) -> None:
+        certificates = certificates_of(self.home, ids)
+        with self.lease.writing():
+            for one in self._requests.some(ids):
+                if one.request_id in certificates:
+                    self._change(one.request_id, "erased", _outcome(certificates[one.request_id]))
+                elif one.state == "erasing":
+                    self._change(one.request_id, "rejected", {"reason": NOTHING_HELD})
+                else:
+                    self._change(one.request_id, "failed", {"reason": "its certificate is missing", "retry_at": None})
+        self.ledger.wipe()
+
+    def _fail(self, ids: Sequence[str], error: Exception) -> None:
+        reason = next((_REASONS[kind] for kind in type(error).__mro__ if kind in _REASONS), "an unexpected error")
+        with self.lease.writing():
+            for one in self._requests.some(ids):
+                again = one.attempts + 1 < self.settings.attempts
+                at = self.clock() + self._pause(one.attempts) if again else None
+                retry_at = None if at is None else at.isoformat()
+                self._change(one.request_id, "failed", {"reason": reason, "retry_at": retry_at})
+
+    def _pause(self, failures: int) -> timedelta:
+        return min(_SLOWEST, timedelta(seconds=self.settings.retry_seconds) * _SLOWER ** min(failures, 10))
+
+    def _change(self, request_id: str, state: RequestState, facts: Mapping[str, Any] | None = None) -> None:
+        self._requests.change(request_id, state, ACTOR, self.clock(), facts)
+
+
+def _plan_facts(chosen: Batch) -> dict[str, Any]:
+    plan = chosen.plan
+    return {"stages_rerun": plan.stages_rerun, "stages_total": plan.stages_total, "rerun": list(plan.rerun)}
+
+
+def _outcome(certificate: Certificate) -> dict[str, Any]:
+    """Return what of a certificate is shown beside it."""
+    scan, utility = certificate.scan, certificate.utility
+    return {
+        "version": certificate.version,
+        "seconds": certificate.seconds,
+        "stages_rerun": certificate.stages_rerun,
+        "stages_total": certificate.stages_total,
+        "cost_ratio": certificate.cost_ratio,
+        "kept": [stage.kept for stage in certificate.chain],
+        "files_searched": scan.files if scan else 0,
+        "utility": None if utility is None else {"before": utility.before, "after": utility.after},
+    }

@@ -1,0 +1,111 @@
+"""A request as its events tell it; who asked is not among them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from erasable.service.deadlines import Deadlines
+from erasable.service.lifecycle import ENDED, RequestState
+from erasable.service.settings import ServiceSettings
+
+Scope = Literal["all data of one person", "some interactions of one person"]
+EVERYTHING: Scope = "all data of one person"
+SOME: Scope = "some interactions of one person"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened, to a request or to the service; never changed."""
+
+    number: int
+    request_id: str | None
+    at: datetime
+    name: str
+    state: RequestState | None
+    """The state that it led to, if it led to another."""
+    actor: str
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Filed:
+    """A request, as its events tell it; who asked is not among them."""
+
+    request_id: str
+    events: tuple[Event, ...] = field(repr=False)
+
+    @property
+    def state(self) -> RequestState:
+        """Its state."""
+        return next(event.state for event in reversed(self.events) if event.state is not None)
+
+    @property
+    def received(self) -> datetime:
+        """When it came."""
+        return self.events[0].at
+
+    @property
+    def changed(self) -> datetime:
+        """When something last happened to it."""
+        return self.events[-1].at
+
+    @property
+    def scope(self) -> Scope:
+        """How much is to be erased: the last word counts, since requests of one person are joined."""
+        return next(event.facts["scope"] for event in reversed(self.events) if "scope" in event.facts)
+
+    @property
+    def open(self) -> bool:
+        """Whether something is left to do."""
+        return self.state not in ENDED
+
+    @property
+    def extended(self) -> str | None:
+        """The reason for which it was extended, if it was."""
+        return next((event.facts["reason"] for event in self.events if event.name == "extended"), None)
+
+    @property
+    def attempts(self) -> int:
+        """How often erasing was begun since someone last looked at it."""
+        names = [event.name for event in self.events]
+        last_look = max((place for place, name in enumerate(names) if name == "retry asked"), default=-1)
+        return names[last_look + 1 :].count("failed")
+
+    @property
+    def retry_at(self) -> datetime | None:
+        """When a failed request is tried again; None if it waits for someone to look at it."""
+        last = next((e for e in reversed(self.events) if e.name in ("failed", "retry asked")), None)
+        if self.state != "failed" or last is None or last.facts.get("retry_at") is None:
+            return None
+        return datetime.fromisoformat(last.facts["retry_at"])
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is in its state, if that has to be explained."""
+        last = next(event for event in reversed(self.events) if event.state is not None)
+        return last.facts.get("reason")
+
+    @property
+    def outcome(self) -> Mapping[str, Any] | None:
+        """What the erasure took, once it is done."""
+        return next((event.facts for event in reversed(self.events) if event.state == "erased"), None)
+
+    def when(self, state: RequestState) -> datetime | None:
+        """Return when it last came into a state."""
+        return next((event.at for event in reversed(self.events) if event.state == state), None)
+
+    def deadlines(self, settings: ServiceSettings) -> Deadlines:
+        """Return by when what has to happen."""
+        return Deadlines.of(self.received, settings, self.extended is not None)
+
+
+@dataclass(frozen=True)
+class Filing:
+    """What became of a request that came in: a new one, or one more wish of a person whose request is open."""
+
+    request_id: str
+    receipt_code: str | None
+    """With it the person follows the request, and shows later that the certificate is about them."""
+    joined: bool
+    rejected: bool = False

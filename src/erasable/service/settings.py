@@ -1,0 +1,38 @@
+"""What can be set about the service."""
+
+from datetime import timedelta
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ServiceSettings(BaseModel):
+    """How requests are taken, carried out and answered."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    batch_window: float = Field(default=7, ge=0, le=28)
+    """Within how many days a request is carried out, together with others; 0 is at once."""
+    alarm_day: int = Field(default=21, ge=1, le=28)
+    """On which day after its receipt an open request raises an alarm."""
+    limit_day: int = Field(default=28, ge=1, le=28)
+    """By which day after its receipt a request has to be carried out, before the legal month ends."""
+    lease_seconds: float = Field(default=30, gt=0, le=3600)
+    """How long a worker may be silent before another takes its place."""
+    attempts: int = Field(default=6, ge=1, le=100)
+    """How often an erasure that fails is tried before it waits for someone to look at it."""
+    retry_seconds: float = Field(default=60, ge=0, le=86_400)
+    """How long to wait after the first failure; four times as long after each further one."""
+    learn_seconds: float = Field(default=60, ge=0, le=86_400)
+    """How long interactions that come in are collected before they are learned."""
+    largest_body: int = Field(default=1_000_000, ge=1_000)
+    """How many bytes the body of a request may have."""
+    slowest_body: float = Field(default=10, gt=0)
+    """Within how many seconds the whole of a request has to arrive."""
+
+    @property
+    def window(self) -> timedelta:
+        """The batch window."""
+        return timedelta(days=self.batch_window)
+
+
+DEFAULT_SETTINGS = ServiceSettings()

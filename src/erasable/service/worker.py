@@ -1,0 +1,174 @@
+"""The worker: one process that carries out what the ledger says is due; any number may run, one of them works."""
+
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from erasable.errors import ErasableError, LeaseLost, Unfinished, WorkspaceBusy
+from erasable.operations import DiskHome, Inputs, Work, available_cores, learn_more, verify
+from erasable.proof.suppression import Suppression
+from erasable.service.clock import Clock, universal_time
+from erasable.service.erasing import ACTOR, Eraser
+from erasable.service.intake import Intake
+from erasable.service.lease import Lease, Process
+from erasable.service.logs import log
+from erasable.service.progress import LedgerReporter
+from erasable.service.requests import Requests
+from erasable.service.settings import ServiceSettings
+from erasable.store.ledger import Ledger
+
+_PAUSE = 0.2
+_ANSWERS_KEPT = 86_400
+_LARGEST_LOG = 4_000_000
+
+
+@dataclass(frozen=True)
+class Post:
+    """Where a worker works, and how."""
+
+    folder: Path
+    settings: ServiceSettings
+    suppression: Suppression | None = None
+    threads: int | None = None
+    pause: float = _PAUSE
+    clock: Clock = universal_time
+
+
+class Worker:
+    """Does one thing after the other while it holds the lease."""
+
+    def __init__(self, post: Post, holder: Process | None = None) -> None:
+        self.post = post
+        self.ledger = Ledger.open(post.folder)
+        self.lease = Lease(self.ledger, post.settings.lease_seconds, holder)
+        self.home = DiskHome(post.folder, fence=self.lease.check)
+        self._busy_since: float | None = None
+        self._learned = 0.0
+
+    @property
+    def _eraser(self) -> Eraser:
+        post = self.post
+        threads = post.threads or available_cores()
+        return Eraser(self.ledger, self.lease, self.home, post.settings, post.clock, threads, post.suppression)
+
+    def step(self) -> bool:
+        """Do the next thing there is to do; False if there is none, or if another worker holds the lease."""
+        if not self.lease.held and not self.lease.take():
+            return False
+        try:
+            done = self._do_next()
+            self._busy_since = None
+        except LeaseLost:
+            log("lease lost")
+            return False
+        except WorkspaceBusy:
+            self._wait_for_workspace()
+            return False
+        return done
+
+    def _do_next(self) -> bool:
+        eraser = self._eraser
+        return eraser.resume() or eraser.carry_out_due() or self._verify() or self._learn() or self._tidy()
+
+    def _wait_for_workspace(self) -> None:
+        """Wait for another command to end; a worker whose lease has run out and that stays frozen is ended."""
+        self._busy_since = self._busy_since or time.monotonic()
+        before = self.lease.before
+        if before is not None and time.monotonic() - self._busy_since > self.post.settings.lease_seconds:
+            log("ending a frozen worker", process=before.number)
+            before.end()
+
+    def _verify(self) -> bool:
+        """Verify the workspace if someone has asked for it."""
+        requests = Requests(self.ledger)
+        last = requests.last_event("verification asked", "verification ended")
+        if last is None or last.name == "verification ended":
+            return False
+        reporter = LedgerReporter(self.lease, "verification")
+        try:
+            found = verify(self.home, work=Work(self.post.threads or available_cores(), reporter))
+            facts = {"identical": found.identical, "compared": found.compared, "reason": found.reason}
+        except (LeaseLost, WorkspaceBusy):
+            raise
+        except ErasableError as error:
+            facts = {"identical": False, "compared": 0, "reason": str(error)}
+        with self.lease.writing():
+            requests.note(None, "verification ended", ACTOR, self.post.clock(), facts)
+        reporter.clear()
+        return True
+
+    def _learn(self) -> bool:
+        """Learn what came in, once it was collected for a while."""
+        if time.monotonic() - self._learned < self.post.settings.learn_seconds:
+            return False
+        intake, requests = Intake(self.ledger), Requests(self.ledger)
+        self._learned = time.monotonic()
+        waiting = intake.waiting()
+        if waiting is None:
+            return False
+        reporter = LedgerReporter(self.lease, "learning")
+        work = Work(self.post.threads or available_cores(), reporter)
+        try:
+            learned = learn_more(self.home, waiting.table, Inputs(suppression=self.post.suppression), work)
+        except (LeaseLost, WorkspaceBusy):
+            raise
+        except ErasableError as error:
+            with self.lease.writing():
+                requests.note(None, "learning failed", ACTOR, self.post.clock(), {"reason": type(error).__name__})
+        else:
+            with self.lease.writing():
+                intake.drop(waiting.last)
+                facts = {"users": learned.users_added, "interactions": learned.interactions_added}
+                requests.note(None, "learned more", ACTOR, self.post.clock(), facts)
+        reporter.clear()
+        self.ledger.wipe()
+        return True
+
+    def _tidy(self) -> bool:
+        """Drop answers that nobody repeats any more, and keep the ledger's log short."""
+        with self.ledger.reading() as connection:
+            old = connection.execute(
+                "SELECT 1 FROM answers WHERE answer_time < ? LIMIT 1", (time.time() - _ANSWERS_KEPT,)
+            ).fetchone()
+        if old:
+            with self.lease.writing() as connection:
+                connection.execute("DELETE FROM answers WHERE answer_time < ?", (time.time() - _ANSWERS_KEPT,))
+        if old or self.ledger.log_size() > _LARGEST_LOG:
+            self.ledger.wipe()
+        return False
+
+
+def run_worker(post: Post) -> None:
+    """Work until the process is told to end."""
+    stop = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        stop.set()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, end)
+    worker = Worker(post)
+    threading.Thread(target=_renew, args=(worker.lease, stop), daemon=True).start()
+    log("worker started")
+    try:
+        while not stop.is_set():
+            if not worker.step():
+                stop.wait(post.pause)
+    except (KeyboardInterrupt, Unfinished):
+        log("worker stopped")
+    finally:
+        stop.set()
+        worker.lease.release()
+
+
+def _renew(lease: Lease, stop: threading.Event) -> None:
+    """Keep the lease while the worker works."""
+    while not stop.wait(lease.seconds / 3):
+        if lease.held:
+            try:
+                lease.renew()
+            except ErasableError as error:
+                log("lease not renewed", reason=type(error).__name__)
