@@ -103,6 +103,14 @@ class Lease:
             raise LeaseLost("another worker has taken over: this one stops")
 
 
+def holder_of(ledger: Ledger) -> Process | None:
+    """Return the process that holds the lease now, None if nobody works."""
+    with ledger.reading() as connection:
+        row = connection.execute("SELECT * FROM lease").fetchone()
+    holder = Process(row["process_number"], row["process_start"])
+    return holder if holder.alive and time.time() < row["end_time"] else None
+
+
 def _start_of(number: int) -> str:
     """Return when a process began, in the system's own units; empty if there is none, or it has ended."""
     try:

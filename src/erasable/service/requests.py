@@ -49,8 +49,11 @@ class Requests:
         with self._ledger.writing() as connection:
             refuse_unless_may_follow(state_of(connection, request_id), state)
             add_event(connection, now, actor, state, request_id, state, facts or {})
-            if state in (*ENDED, "verifying"):
-                connection.execute("DELETE FROM subjects WHERE request_id = ?", (request_id,))
+            if state == "verifying":
+                nobody = "user_id = NULL, item_ids = NULL, receipt_code = NULL"
+                connection.execute(f"UPDATE open_requests SET {nobody} WHERE request_id = ?", (request_id,))  # noqa: S608
+            elif state in ENDED:
+                connection.execute("DELETE FROM open_requests WHERE request_id = ?", (request_id,))
 
     def note(
         self, request_id: str | None, name: str, actor: str, now: datetime, facts: Mapping[str, Any] | None = None
@@ -83,8 +86,8 @@ class Requests:
         """Return who asked, and write down who wanted to know."""
         with self._ledger.writing() as connection:
             self.get(request_id)
-            row = connection.execute("SELECT user_id FROM subjects WHERE request_id = ?", (request_id,)).fetchone()
-            if row is None:
+            row = connection.execute("SELECT user_id FROM open_requests WHERE request_id = ?", (request_id,)).fetchone()
+            if row is None or row["user_id"] is None:
                 raise Refused("who asked is not kept any more: the request has ended, or the data is erased")
             self.note(request_id, "revealed", actor, now)
             return str(row["user_id"])
@@ -138,12 +141,14 @@ class Requests:
     def suppressed_people(self) -> frozenset[str]:
         """Return everyone whose request is open and whose data may still be there."""
         with self._ledger.reading() as connection:
-            return frozenset(row[0] for row in connection.execute("SELECT user_id FROM subjects"))
+            return frozenset(
+                row[0] for row in connection.execute("SELECT user_id FROM open_requests WHERE user_id IS NOT NULL")
+            )
 
     def accepted(self, request_ids: Collection[str]) -> list[Accepted]:
         """Return what some people asked for, as far as it is still kept."""
         with self._ledger.reading() as connection:
-            rows = connection.execute("SELECT * FROM subjects").fetchall()
+            rows = connection.execute("SELECT * FROM open_requests WHERE user_id IS NOT NULL").fetchall()
         wanted = [row for row in rows if row["request_id"] in request_ids]
         received = {filed.request_id: filed.received for filed in self.some([row["request_id"] for row in wanted])}
         return [
@@ -178,7 +183,7 @@ class Requests:
 
     def _open_request_of(self, connection: sqlite3.Connection, request: Request) -> Filed | None:
         rows = connection.execute(
-            "SELECT request_id, item_ids FROM subjects WHERE user_id = ?", (request.user,)
+            "SELECT request_id, item_ids FROM open_requests WHERE user_id = ?", (request.user,)
         ).fetchall()
         for filed in self.some([row["request_id"] for row in rows]):
             covered = _covers(next(row for row in rows if row["request_id"] == filed.request_id), request)
@@ -189,11 +194,11 @@ class Requests:
     def _join(
         self, connection: sqlite3.Connection, first: Filed, request: Request, actor: str, now: datetime
     ) -> Filing:
-        row = connection.execute("SELECT * FROM subjects WHERE request_id = ?", (first.request_id,)).fetchone()
+        row = connection.execute("SELECT * FROM open_requests WHERE request_id = ?", (first.request_id,)).fetchone()
         if not _covers(row, request):
             items = None if request.items is None or row["item_ids"] is None else json.loads(row["item_ids"])
             joined = None if items is None else json.dumps(list(dict.fromkeys([*items, *(request.items or ())])))
-            connection.execute("UPDATE subjects SET item_ids = ? WHERE request_id = ?", (joined, first.request_id))
+            connection.execute("UPDATE open_requests SET item_ids = ? WHERE request_id = ?", (joined, first.request_id))
         scope = EVERYTHING if request.everything else first.scope
         add_event(connection, now, actor, "joined", first.request_id, None, {"scope": scope})
         return Filing(first.request_id, row["receipt_code"], joined=True)
@@ -201,7 +206,7 @@ class Requests:
 
 def _keep_subject(connection: sqlite3.Connection, request_id: str, request: Request, code: str) -> None:
     items = None if request.items is None else json.dumps(list(dict.fromkeys(request.items)))
-    connection.execute("INSERT INTO subjects VALUES (?, ?, ?, ?)", (request_id, request.user, items, code))
+    connection.execute("INSERT INTO open_requests VALUES (?, ?, ?, ?)", (request_id, request.user, items, code))
 
 
 def _covers(row: sqlite3.Row, request: Request) -> bool:

@@ -34,13 +34,13 @@ CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events
     BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
 CREATE TRIGGER events_are_not_removed BEFORE DELETE ON events
     BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
-CREATE TABLE subjects (
+CREATE TABLE open_requests (
     request_id TEXT PRIMARY KEY,
-    user_id TEXT NOT NULL,
+    user_id TEXT,
     item_ids TEXT,
-    receipt_code TEXT NOT NULL
+    receipt_code TEXT
 ) STRICT;
-CREATE INDEX subjects_by_user ON subjects (user_id);
+CREATE INDEX open_requests_by_user ON open_requests (user_id);
 CREATE TABLE intake (
     interaction_number INTEGER PRIMARY KEY,
     user_id TEXT NOT NULL,
@@ -112,6 +112,14 @@ class Ledger:
         """Change it: all of the block is durable when it ends, or nothing of it ever was."""
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
+
+    def is_writable(self) -> bool:
+        """Whether something could be written now."""
+        try:
+            with self.writing():
+                return True
+        except WorkspaceError:
+            return False
 
     def change_mark(self) -> int:
         """Return a number that changes whenever another process has changed the ledger."""

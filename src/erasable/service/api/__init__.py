@@ -1,0 +1,1 @@
+"""The API: thin routes over the shop, one file for each subject."""

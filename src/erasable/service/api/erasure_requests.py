@@ -1,0 +1,151 @@
+"""Routes of erasure requests: submit, look, withdraw, hold, release, extend, retry, certificate."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from erasable.errors import Refused
+from erasable.operations import certificate_file
+from erasable.service.access import OFFICE, SUBMITTING
+from erasable.service.api.schemas import (
+    ErasureRequest,
+    ErasureRequestDetail,
+    Explanation,
+    RequestList,
+    Submission,
+    Submitted,
+)
+from erasable.service.lifecycle import STATES, RequestState
+from erasable.service.shop import Shop, shop_of
+from erasable.service.tokens import Caller
+from erasable.unlearning import Request as Wish
+
+router = APIRouter(prefix="/v1/erasure-requests", tags=["erasure requests"])
+RequestId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The id of a request.")]
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key", min_length=1, max_length=255, description="Random text; repeats are answered alike."
+    ),
+]
+
+
+@router.post("", status_code=201, response_model=Submitted)
+async def submit(
+    request: Request, wish: Submission, caller: Annotated[Caller, Depends(SUBMITTING)], key: Key = None
+) -> Response:
+    """Ask for a person, or some of their interactions, to be erased.
+
+    When this answers, the person is not served any more. A second request for the same person joins the first.
+    """
+    body, shop = await request.body(), shop_of(request)
+    answer = await run_in_threadpool(_answered_once, shop, caller, f"{caller.token} {key}" if key else None, wish, body)
+    location = answer.partition(b'"id":"')[2][:32].decode()
+    headers = {"Location": f"/v1/erasure-requests/{location}"}
+    return Response(answer, 201, headers, "application/json")
+
+
+@router.get("")
+def list_requests(
+    request: Request,
+    caller: Annotated[Caller, Depends(OFFICE)],
+    state: Annotated[list[RequestState] | None, Query(description="Only those in one of these states.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    before: Annotated[int | None, Query(ge=1, le=2**53, description="As `next` of the list before.")] = None,
+) -> RequestList:
+    """List requests, newest first."""
+    shop = shop_of(request)
+    found = shop.requests.ids(state or STATES, limit + 1, before)
+    shown = shop.requests.some([request_id for _, request_id in found[:limit]])[::-1]
+    return RequestList(
+        requests=[ErasureRequest.of(filed, shop.settings) for filed in shown],
+        next=found[limit - 1][0] if len(found) > limit else None,
+    )
+
+
+@router.get("/{request_id}")
+def show_request(
+    request: Request, request_id: RequestId, caller: Annotated[Caller, Depends(OFFICE)]
+) -> ErasureRequestDetail:
+    """Show a request and everything that happened to it."""
+    return _detail(shop_of(request), request_id)
+
+
+@router.post("/{request_id}/withdraw")
+def withdraw(
+    request: Request, request_id: RequestId, why: Explanation, caller: Annotated[Caller, Depends(OFFICE)]
+) -> ErasureRequestDetail:
+    """Take a request back, until erasing begins; the person is served again."""
+    shop_of(request).reception.withdraw(request_id, caller.actor, why.reason)
+    return _detail(shop_of(request), request_id)
+
+
+@router.post("/{request_id}/hold")
+def hold(
+    request: Request, request_id: RequestId, why: Explanation, caller: Annotated[Caller, Depends(OFFICE)]
+) -> ErasureRequestDetail:
+    """Put a request on hold: it is not carried out, and the person stays suppressed."""
+    shop = shop_of(request)
+    shop.requests.change(request_id, "on hold", caller.actor, shop.clock(), {"reason": why.reason})
+    return _detail(shop, request_id)
+
+
+@router.post("/{request_id}/release")
+def release(
+    request: Request, request_id: RequestId, caller: Annotated[Caller, Depends(OFFICE)]
+) -> ErasureRequestDetail:
+    """Go on with a request that is on hold."""
+    shop = shop_of(request)
+    if shop.requests.get(request_id).state != "on hold":
+        raise Refused("only a request that is on hold can be released")
+    shop.requests.change(request_id, "suppressed", caller.actor, shop.clock())
+    return _detail(shop, request_id)
+
+
+@router.post("/{request_id}/extend")
+def extend(
+    request: Request, request_id: RequestId, why: Explanation, caller: Annotated[Caller, Depends(OFFICE)]
+) -> ErasureRequestDetail:
+    """Extend the legal month by two, once; the reason has to be told to the person within the first (Art. 12(3))."""
+    shop = shop_of(request)
+    shop.requests.extend(request_id, why.reason, caller.actor, shop.clock())
+    return _detail(shop, request_id)
+
+
+@router.post("/{request_id}/retry")
+def retry(request: Request, request_id: RequestId, caller: Annotated[Caller, Depends(OFFICE)]) -> ErasureRequestDetail:
+    """Have a failed request tried again now."""
+    shop = shop_of(request)
+    shop.requests.retry(request_id, caller.actor, shop.clock())
+    return _detail(shop, request_id)
+
+
+@router.get("/{request_id}/certificate", responses={200: {"content": {"application/json": {}}}})
+def certificate(request: Request, request_id: RequestId, caller: Annotated[Caller, Depends(OFFICE)]) -> Response:
+    """Return the signed certificate, byte for byte as it was issued."""
+    return Response(certificate_file(shop_of(request).home, f"{request_id}.json"), media_type="application/json")
+
+
+def _answered_once(shop: Shop, caller: Caller, key: str | None, wish: Submission, body: bytes) -> bytes:
+    """Answer a submission; under a key that came before, as before."""
+    if key is None:
+        return _submitted(shop, caller, wish)
+    with shop.answers.under(key):
+        earlier = shop.answers.earlier(key, body)
+        if earlier is not None:
+            return earlier
+        answer = _submitted(shop, caller, wish)
+        shop.answers.keep(key, body, answer)
+        return answer
+
+
+def _submitted(shop: Shop, caller: Caller, wish: Submission) -> bytes:
+    items = None if wish.item_ids is None else tuple(wish.item_ids)
+    filing = shop.reception.file(Wish(wish.user_id, items), caller.actor)
+    fields = ErasureRequest.fields_of(shop.requests.get(filing.request_id), shop.settings)
+    return Submitted(**fields, joined=filing.joined, receipt_code=filing.receipt_code).model_dump_json().encode()
+
+
+def _detail(shop: Shop, request_id: str) -> ErasureRequestDetail:
+    return ErasureRequestDetail.of(shop.requests.get(request_id), shop.settings)

@@ -1,0 +1,70 @@
+"""Routes about the service itself: status, health, readiness, metrics, documentation."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import JSONResponse
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from erasable.operations import status
+from erasable.service.access import ANYONE, EVERY_ROLE, OPERATING
+from erasable.service.api.schemas import Health, Readiness, ServiceStatus
+from erasable.service.lease import holder_of
+from erasable.service.overview import overview
+from erasable.service.progress import read_progress
+from erasable.service.shop import Shop, shop_of
+from erasable.service.tokens import Caller
+
+router = APIRouter(tags=["the service"])
+
+
+@router.get("/v1/status")
+def show_status(request: Request, caller: Annotated[Caller, Depends(EVERY_ROLE)]) -> ServiceStatus:
+    """Show what is served, and how many requests are in which state."""
+    shop = shop_of(request)
+    found, progress = overview(shop), read_progress(shop.ledger)
+    return ServiceStatus(
+        workspace=status(shop.home),
+        requests=dict(found.counts),
+        open=len(found.open),
+        due_soon=len(found.due_soon),
+        overdue=len(found.overdue),
+        failed=len(found.failed),
+        served_version=shop.live.version,
+        interactions_waiting=shop.intake.count(),
+        worker=holder_of(shop.ledger) is not None,
+        doing=None if progress is None else progress.step,
+    )
+
+
+@router.get("/healthz")
+async def health(caller: Annotated[Caller | None, Depends(ANYONE)]) -> Health:
+    """Say that the service runs."""
+    return Health(status="ok")
+
+
+@router.get("/readyz", responses={503: {"model": Readiness}})
+def readiness(request: Request, caller: Annotated[Caller | None, Depends(ANYONE)]) -> JSONResponse:
+    """Say whether the service can do all of its work."""
+    found = _readiness(shop_of(request))
+    return JSONResponse(found.model_dump(), 200 if found.status == "ready" else 503)
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+def metrics(request: Request, caller: Annotated[Caller, Depends(OPERATING)]) -> Response:
+    """Return figures for Prometheus."""
+    return Response(request.app.state.metrics.text(shop_of(request)), media_type=CONTENT_TYPE_LATEST)
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request, caller: Annotated[Caller | None, Depends(ANYONE)]) -> dict[str, Any]:
+    """Return the description of the API for programs."""
+    schema: dict[str, Any] = request.app.openapi()
+    return schema
+
+
+def _readiness(shop: Shop) -> Readiness:
+    ledger = shop.ledger.is_writable()
+    worker = ledger and holder_of(shop.ledger) is not None
+    ready = ledger and worker
+    return Readiness(status="ready" if ready else "not ready", model=True, ledger=ledger, worker=worker)

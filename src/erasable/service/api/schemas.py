@@ -1,0 +1,268 @@
+"""What comes in and goes out as JSON."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from erasable.service.filed import Event, Filed, Scope
+from erasable.service.lifecycle import RequestState
+from erasable.service.settings import ServiceSettings
+
+_LONGEST_ID = 1_000
+
+
+def _as_text(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _encodable(value: str) -> str:
+    value.encode()  # half a surrogate pair is no text
+    return value
+
+
+Id = Annotated[
+    str,
+    BeforeValidator(_as_text, json_schema_input_type=str | int),
+    Field(min_length=1, max_length=_LONGEST_ID),
+    AfterValidator(_encodable),
+]
+"""An id exactly as in the data; integers are written in decimal."""
+Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S"), AfterValidator(_encodable)]
+
+
+class _Schema(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Submission(_Schema):
+    """A request to erase a person, or some of a person's interactions."""
+
+    user_id: Id
+    item_ids: list[Id] | None = Field(default=None, min_length=1, max_length=10_000)
+    """Only the interactions with these items; everything if none are named."""
+
+
+class Explanation(_Schema):
+    """Why something is done; kept, so it must name nobody."""
+
+    reason: Reason
+
+
+class Clocks(_Schema):
+    """The two clocks of a request, in universal time: suppressed from serving, and erased."""
+
+    suppressed: datetime | None
+    """Since when the person is not served any more."""
+    erased: datetime | None
+    begin: datetime
+    """When its batch is begun."""
+    erase_by: datetime
+    """The end of the batch window."""
+    alarm: datetime
+    limit: datetime
+    legal: datetime
+    """The end of the legal month, or of two more if it was extended."""
+
+
+class Happening(_Schema):
+    """Something that happened to a request."""
+
+    at: datetime
+    event: str
+    actor: str
+    facts: dict[str, Any]
+
+    @staticmethod
+    def of(event: Event) -> "Happening":
+        """Return an event as JSON has it."""
+        return Happening(at=event.at, event=event.name, actor=event.actor, facts=dict(event.facts))
+
+
+class ErasureRequest(_Schema):
+    """A request and how far it is; who asked is not shown."""
+
+    id: str
+    state: RequestState
+    scope: Scope
+    received: datetime
+    changed: datetime
+    reason: str | None
+    """Why it is in its state, if that has to be explained."""
+    extended: str | None
+    """Why it was extended, if it was."""
+    attempts: int
+    retry_at: datetime | None
+    clocks: Clocks
+    certificate: str | None
+    """Where the certificate is."""
+    outcome: dict[str, Any] | None
+    """What the erasure took."""
+
+    @staticmethod
+    def fields_of(filed: Filed, settings: ServiceSettings) -> dict[str, Any]:
+        """Return what is shown of a request."""
+        deadlines = filed.deadlines(settings)
+        return {
+            "id": filed.request_id,
+            "state": filed.state,
+            "scope": filed.scope,
+            "received": filed.received,
+            "changed": filed.changed,
+            "reason": filed.reason,
+            "extended": filed.extended,
+            "attempts": filed.attempts,
+            "retry_at": filed.retry_at,
+            "clocks": Clocks(suppressed=filed.when("suppressed"), erased=filed.when("erased"), **vars(deadlines)),
+            "certificate": f"/v1/erasure-requests/{filed.request_id}/certificate" if filed.outcome else None,
+            "outcome": None if filed.outcome is None else dict(filed.outcome),
+        }
+
+    @staticmethod
+    def of(filed: Filed, settings: ServiceSettings) -> "ErasureRequest":
+        """Return a request as JSON has it."""
+        return ErasureRequest(**ErasureRequest.fields_of(filed, settings))
+
+
+class ErasureRequestDetail(ErasureRequest):
+    """A request with everything that happened to it."""
+
+    events: list[Happening]
+
+    @staticmethod
+    def of(filed: Filed, settings: ServiceSettings) -> "ErasureRequestDetail":
+        """Return a request with its events as JSON has it."""
+        events = [Happening.of(event) for event in filed.events]
+        return ErasureRequestDetail(**ErasureRequest.fields_of(filed, settings), events=events)
+
+
+class Submitted(ErasureRequest):
+    """A request that was taken in."""
+
+    joined: bool
+    """Whether it joined an earlier request of the same person."""
+    receipt_code: str | None
+    """For the person alone: follows the request at /receipt, and shows that the certificate is about them."""
+
+
+class RequestList(_Schema):
+    """Requests, newest first."""
+
+    requests: list[ErasureRequest]
+    next: int | None
+    """Give it as `before` to get those that follow."""
+
+
+class PlanWanted(_Schema):
+    """Whom to plan for: people by id, or everyone whose request waits."""
+
+    user_ids: list[Id] = Field(default=[], max_length=10_000)
+    waiting: bool = False
+    """Plan for all requests that wait, too."""
+
+
+class PlanFound(_Schema):
+    """What forgetting them would touch and cost."""
+
+    people: int
+    stages_rerun: int
+    stages_total: int
+    chain_ratio: float
+    cost_ratio: float
+    seconds_estimated: float
+    one_by_one: dict[str, float] | None
+    """What the same people cost one after the other."""
+
+
+class RecommendedItem(_Schema):
+    """One item; rank 1 is best."""
+
+    item_id: str
+    score: float
+    rank: int
+
+
+class Recommended(_Schema):
+    """The best items for a user, from one version of the model."""
+
+    user_id: str
+    version: int
+    items: list[RecommendedItem]
+
+
+class ManyUsers(_Schema):
+    """Users to recommend to."""
+
+    user_ids: list[Id] = Field(min_length=1, max_length=1_000)
+    k: int = Field(default=10, ge=1, le=1_000)
+
+
+class RecommendedToMany(_Schema):
+    """The best items for several users, all from one version of the model."""
+
+    version: int
+    recommendations: list[Recommended]
+    unknown: list[int]
+    """The places in the list of those of whom nothing is held."""
+
+
+class Interaction(_Schema):
+    """One row to learn from."""
+
+    user_id: Id
+    item_id: Id
+    rating: float | None = Field(default=None, allow_inf_nan=False)
+    time: float | None = Field(default=None, allow_inf_nan=False)
+
+
+class Interactions(_Schema):
+    """Rows to learn from."""
+
+    interactions: list[Interaction] = Field(min_length=1, max_length=10_000)
+
+
+class TakenIn(_Schema):
+    """How many rows will be learned."""
+
+    accepted: int
+    left_out: int
+    """Rows of people whose erasure is under way."""
+
+
+class ServiceStatus(_Schema):
+    """What is served, and how many requests are in which state."""
+
+    workspace: dict[str, Any]
+    """As `erasable status` shows it."""
+    requests: dict[str, int]
+    """How many requests are in each state."""
+    open: int
+    due_soon: int
+    """To be erased within seven days."""
+    overdue: int
+    """Open past the limit."""
+    failed: int
+    served_version: int
+    interactions_waiting: int
+    worker: bool
+    """Whether a worker is at work."""
+    doing: str | None
+    """What the worker does just now."""
+
+
+class Health(_Schema):
+    """Whether the service runs."""
+
+    status: Literal["ok"]
+
+
+class Readiness(_Schema):
+    """Whether the service can do its work."""
+
+    status: Literal["ready", "not ready"]
+    model: bool
+    """Whether recommendations are served."""
+    ledger: bool
+    """Whether requests can be taken in."""
+    worker: bool
+    """Whether a worker is at work."""

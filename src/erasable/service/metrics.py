@@ -1,0 +1,75 @@
+"""Figures for Prometheus; no label names a person."""
+
+import time
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from erasable.service.lifecycle import STATES
+from erasable.service.overview import overview
+from erasable.service.shop import Shop
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
+
+
+class Metrics:
+    """Counts answers, and tells how many requests are in which state."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._answers = Counter(
+            "erasable_answers",
+            "Answers by route, method and status.",
+            ["route", "method", "status"],
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "erasable_answer_seconds", "How long answers take.", ["route"], buckets=_SECONDS, registry=self.registry
+        )
+        self._requests = Gauge("erasable_requests", "Erasure requests by state.", ["state"], registry=self.registry)
+        self._late = Gauge("erasable_requests_late", "Open requests by lateness.", ["kind"], registry=self.registry)
+        self._version = Gauge("erasable_model_version", "The version that is served.", registry=self.registry)
+        self._waiting = Gauge("erasable_interactions_waiting", "Interactions to be learned.", registry=self.registry)
+
+    def answered(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count an answer, under the pattern of its route: what stands in an address may name a person."""
+        route = getattr(scope.get("route"), "path", "none")
+        self._answers.labels(route, scope["method"] if route != "none" else "none", str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def text(self, shop: Shop) -> bytes:
+        """Return all figures in Prometheus' text format."""
+        found = overview(shop)
+        for state in STATES:
+            self._requests.labels(state).set(found.counts.get(state, 0))
+        for kind in ("overdue", "alarming", "stuck"):
+            self._late.labels(kind).set(len(getattr(found, kind)))
+        self._version.set(shop.live.version)
+        self._waiting.set(shop.intake.count())
+        return generate_latest(self.registry)
+
+
+class Measured:
+    """Tells the metrics about every answer."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, and count the answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.perf_counter(), 500
+
+        async def noticing(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noticing)
+        finally:
+            self._metrics.answered(scope, status, time.perf_counter() - began)

@@ -1,0 +1,88 @@
+"""Errors as answers: one shape for all (RFC 9457), without what came in, which may name people."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict
+from starlette.exceptions import HTTPException
+
+from erasable.errors import ErasableError, http_status
+from erasable.service.logs import log
+
+MEDIA_TYPE = "application/problem+json"
+
+
+class Fault(BaseModel):
+    """What is wrong with one part of a request."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    place: str
+    """Where, such as body.user_id."""
+    message: str
+
+
+class Problem(BaseModel):
+    """Why a request was not answered as asked."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    status: int
+    title: str
+    """What kind of problem it is."""
+    detail: str
+    """What is wrong, and what to do."""
+    faults: list[Fault] = []
+
+
+def problem(
+    status: int, detail: str, faults: Sequence[Fault] = (), headers: dict[str, str] | None = None
+) -> JSONResponse:
+    """Return an answer that says what is wrong."""
+    content = Problem(status=status, title=HTTPStatus(status).phrase, detail=detail, faults=list(faults))
+    return JSONResponse(content.model_dump(), status, headers, MEDIA_TYPE)
+
+
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {}}}
+    for status in (400, 401, 403, 404, 405, 408, 409, 413, 422, 503)
+}
+"""The problems that any route may answer with, as OpenAPI has them."""
+
+
+def answer_problems(app: FastAPI) -> None:
+    """Have every error of an application answered in the one shape."""
+    app.add_exception_handler(ErasableError, _of_ours)
+    app.add_exception_handler(RequestValidationError, _of_validation)
+    app.add_exception_handler(HTTPException, _of_routing)
+    app.add_exception_handler(Exception, _of_anything)
+
+
+async def _of_ours(request: Request, error: Exception) -> JSONResponse:
+    status = http_status(error) if isinstance(error, ErasableError) else 500
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        log("request failed", error=type(error).__name__, status=status)
+    headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else None
+    return problem(status, str(error), headers=headers)
+
+
+async def _of_validation(request: Request, error: Exception) -> JSONResponse:
+    found = error.errors() if isinstance(error, RequestValidationError) else []
+    faults = [Fault(place=".".join(map(str, one["loc"])), message=one["msg"]) for one in found]
+    return problem(422, "the request does not fit: correct what is named", faults)
+
+
+async def _of_routing(request: Request, error: Exception) -> JSONResponse:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else None
+    details = {404: "there is no such address: /docs lists them", 405: "this address takes another method: see /docs"}
+    return problem(status, details.get(status, "the request can't be read: correct it"), headers=headers)
+
+
+async def _of_anything(request: Request, error: Exception) -> JSONResponse:
+    log("request failed", error=type(error).__name__, status=500)
+    return problem(500, "something went wrong here: look at the log of the service")

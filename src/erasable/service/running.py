@@ -1,0 +1,94 @@
+"""Running the service: one process that answers, and a worker process that it starts again whenever it ends."""
+
+import threading
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import uvicorn
+
+from erasable.errors import ErasableError
+from erasable.models.blas import one_blas_thread
+from erasable.proof.suppression import Suppression
+from erasable.service.application import make_application
+from erasable.service.logs import log
+from erasable.service.settings import ServiceSettings
+from erasable.service.shop import Shop
+from erasable.service.worker import Post, run_worker
+
+_FOLLOW_SECONDS = 0.1
+_LOOK_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is served, and where."""
+
+    folder: Path
+    settings: ServiceSettings
+    host: str = "127.0.0.1"
+    port: int = 8080
+    suppression: Suppression | None = None
+    threads: int | None = None
+    with_worker: bool = True
+
+
+def serve(place: Place) -> None:
+    """Serve a workspace until the process is told to end."""
+    stop = threading.Event()
+    shop = Shop.open(place.folder, place.settings)
+    threads = [threading.Thread(target=_follow, args=(shop, stop), daemon=True)]
+    if place.with_worker:
+        threads.append(threading.Thread(target=_keep_working, args=(place, stop)))
+    config = uvicorn.Config(
+        make_application(shop),
+        host=place.host,
+        port=place.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=10,
+    )
+    for thread in threads:
+        thread.start()
+    log("service started", host=place.host, port=place.port)
+    try:
+        with one_blas_thread():
+            uvicorn.Server(config).run()
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        shop.ledger.close()
+        log("service stopped")
+
+
+def _follow(shop: Shop, stop: threading.Event) -> None:
+    """Keep serving what is current."""
+    while not stop.wait(_FOLLOW_SECONDS):
+        try:
+            shop.reception.follow()
+        except ErasableError as error:
+            log("following failed", error=type(error).__name__)
+
+
+def _keep_working(place: Place, stop: threading.Event) -> None:
+    """Run a worker, and another one whenever it ends."""
+    worker: BaseProcess | None = None
+    while not stop.is_set():
+        if worker is None or not worker.is_alive():
+            worker = _started(place)
+        stop.wait(_LOOK_SECONDS)
+    if worker is not None:
+        worker.terminate()
+        worker.join()
+
+
+def _started(place: Place) -> BaseProcess:
+    post = Post(place.folder, place.settings, place.suppression, place.threads)
+    worker = get_context("spawn").Process(target=run_worker, args=(post,), name="erasable worker", daemon=True)
+    worker.start()
+    return worker
