@@ -115,6 +115,19 @@ def test_a_commit_may_keep_the_stamp_and_else_takes_the_next_one(home):
         assert session.papers() == papers
 
 
+def test_the_mark_is_another_after_each_change_and_only_then(home):
+    before = home.mark()
+    with home.reading():
+        pass
+    assert home.mark() == before
+    with home.writing() as session:
+        session.amend(replace(session.papers(), pending=b"someone"))
+    amended = home.mark()
+    with home.writing() as session:
+        session.commit(session.state(), session.papers())
+    assert len({before, amended, home.mark()}) == 3
+
+
 def test_a_memory_that_has_learned_nothing_says_so():
     with MemoryHome().reading() as session, pytest.raises(WrongUse, match="nothing was learned yet"):
         session.state()

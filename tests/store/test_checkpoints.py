@@ -3,10 +3,11 @@ import json
 import numpy as np
 import pytest
 from safetensors import safe_open
+from safetensors.numpy import load, save
 
 from erasable.errors import WorkspaceError
 from erasable.models import Parameters
-from erasable.store.checkpoints import DiskCheckpoints, encode_checkpoint
+from erasable.store.checkpoints import DiskCheckpoints, decode_arrays, encode_checkpoint
 from erasable.store.folder import CheckedFolder
 from erasable.training import Checkpoint, numeric_environment
 
@@ -31,6 +32,18 @@ def test_a_checkpoint_comes_back_the_same(store, rows):
     for name, array in given.arrays().items():
         assert found.arrays()[name].tobytes() == array.tobytes()
         assert not found.arrays()[name].flags.writeable
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "int32", "int64"])
+def test_arrays_are_read_as_the_library_reads_them_and_not_copied(kind):
+    arrays = {"one": np.arange(6, dtype=kind).reshape(2, 3), "none": np.empty((0, 4), kind), "point": np.array(7, kind)}
+    content = save(arrays, metadata={"of": "a test"})
+    found = decode_arrays(content)
+    for name, array in load(content).items():
+        assert (found[name].dtype, found[name].shape) == (array.dtype, array.shape)
+        assert found[name].tobytes() == array.tobytes()
+        assert found[name].flags.aligned
+        assert found[name].base is content
 
 
 def test_a_file_says_what_it_is_in_one_metadata_entry(store, tmp_path):

@@ -15,13 +15,14 @@ from erasable.cli import (
     forget,
     groups,
     learn,
-    not_yet,
     plan,
     recommend,
     reproduce,
     scan,
+    serve,
     show,
     status,
+    token,
     verify,
 )
 from erasable.cli.output import print_error, print_line
@@ -49,11 +50,12 @@ for module in (
     groups,
     status,
     reproduce,
+    serve,
     doctor,
 ):
     app.command(module.NAME)(module.command)
 app.add_typer(data.app, name=data.NAME)
-not_yet.register(app)
+app.add_typer(token.app, name=token.NAME)
 _INTERRUPTED = 130
 
 

@@ -8,6 +8,7 @@ from erasable.operations.forget import Forgotten, forget, withdraw_pending
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
 from erasable.operations.learn import Learned, learn
+from erasable.operations.live import Live, Recommended
 from erasable.operations.more import LearnedMore, learn_more
 from erasable.operations.planning import plan, plan_random
 from erasable.operations.prepare import Inputs
@@ -32,10 +33,12 @@ __all__ = [
     "Inputs",
     "Learned",
     "LearnedMore",
+    "Live",
     "MemoryHome",
     "Outside",
     "Probe",
     "Recommendation",
+    "Recommended",
     "Recommender",
     "Reporter",
     "Silent",

@@ -81,6 +81,9 @@ class Home(Protocol):
     def writing(self) -> AbstractContextManager[Session]:
         """Open for writing."""
 
+    def mark(self) -> object:
+        """Return what is another after anything has become current; taken before reading, it misses nothing."""
+
     def certificate_place(self, name: str) -> str:
         """Say where a certificate is."""
 
@@ -99,6 +102,10 @@ class DiskHome:
     def writing(self) -> AbstractContextManager[Session]:
         """Open the workspace for writing."""
         return Workspace.writing(self.path, self._fence)
+
+    def mark(self) -> object:
+        """Return the mark of the manifest."""
+        return Workspace.mark(self.path)
 
     def certificate_place(self, name: str) -> str:
         """Return the path of a certificate."""
@@ -170,6 +177,7 @@ class MemoryHome:
 
     def __init__(self) -> None:
         self._current = MemorySession()
+        self._outcomes = 0
         self._writer = threading.Lock()
 
     @contextmanager
@@ -186,8 +194,13 @@ class MemoryHome:
             session = MemorySession(self._current)
             yield session
             self._current = session
+            self._outcomes += 1
         finally:
             self._writer.release()
+
+    def mark(self) -> object:
+        """Return how many writers have replaced what was here."""
+        return self._outcomes
 
     def certificate_place(self, name: str) -> str:
         """Return the name of a certificate, which is in memory."""

@@ -70,13 +70,24 @@ class Served:
         except UnknownUser:
             return None
 
+    def best(self, place: tuple[int, int], k: int) -> list[tuple[str, float]]:
+        """Return the k best items for whoever is at a place, with their scores."""
+        items = self.knowledge.catalogue.items
+        numbers, scores = self.scoring.top(*place, k)
+        return [(items[number], score) for number, score in zip(numbers.tolist(), scores.tolist(), strict=True)]
+
+
+def refuse_no_items(k: int) -> None:
+    """Refuse to recommend fewer than one item."""
+    if k < 1:
+        raise WrongUse(f"{k} items make no sense: give k of 1 or more")
+
 
 def best_items(
     served: Served, users: Sequence[str] | None, k: int, popular_fallback: bool, work: Work
 ) -> list[UserRecommendations]:
     """Return the k best items for each of these users (None: for all), in their order."""
-    if k < 1:
-        raise WrongUse(f"{k} items make no sense: give k of 1 or more")
+    refuse_no_items(k)
     if users is None:
         everyone = [pair for pair in _everyone(served.knowledge) if pair[0] not in served.withheld]
         names = [user for user, _ in everyone]
@@ -96,14 +107,10 @@ def _scored(
     wanted: tuple[int, Sequence[tuple[str, float]]],
     work: Work,
 ) -> list[UserRecommendations]:
-    items = served.knowledge.catalogue.items
     k, popular = wanted
 
     def best(place: tuple[int, int] | None) -> Sequence[tuple[str, float]]:
-        if place is None:
-            return popular
-        numbers, scores = served.scoring.top(*place, k)
-        return [(items[int(number)], float(score)) for number, score in zip(numbers, scores, strict=True)]
+        return popular if place is None else served.best(place, k)
 
     def several(first: int) -> list[UserRecommendations]:
         part = slice(first, first + _USERS_PER_TASK)

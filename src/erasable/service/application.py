@@ -8,7 +8,7 @@ from erasable.service.access import refuse_routes_without_rule
 from erasable.service.api import erasure_requests, interactions, planning, recommendations, running
 from erasable.service.limits import BodyLimits
 from erasable.service.metrics import Measured, Metrics
-from erasable.service.problems import RESPONSES, answer_problems
+from erasable.service.problems import answer_problems
 from erasable.service.shop import Shop
 
 _ABOUT = "Recommendations from a model that can forget, and requests to be forgotten."
@@ -27,7 +27,7 @@ def make_application(shop: Shop) -> FastAPI:
     app.state.shop = shop
     app.state.metrics = Metrics()
     for part in (erasure_requests, recommendations, interactions, planning, running):
-        app.include_router(part.router, responses=RESPONSES)
+        app.router.routes.extend(part.router.routes)
     answer_problems(app)
     app.add_middleware(BodyLimits, largest=shop.settings.largest_body, slowest=shop.settings.slowest_body)
     app.add_middleware(Measured, metrics=app.state.metrics)

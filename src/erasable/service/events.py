@@ -58,8 +58,8 @@ def ids_in_states(connection: sqlite3.Connection, states: Collection[RequestStat
         rows = connection.execute("SELECT request_id FROM open_requests").fetchall()
         return [row["request_id"] for row in rows if state_of(connection, row["request_id"]) in states]
     marks = ", ".join("?" * len(states))
-    rows = connection.execute(f"SELECT request_id FROM ({_LAST}) WHERE status IN ({marks})", tuple(states))  # noqa: S608
-    return [row["request_id"] for row in rows]
+    found = connection.execute(f"SELECT request_id FROM ({_LAST}) WHERE status IN ({marks})", tuple(states))  # noqa: S608
+    return [row["request_id"] for row in found]
 
 
 def newest_ids(

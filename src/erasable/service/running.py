@@ -1,19 +1,19 @@
 """Running the service: one process that answers, and a worker process that it starts again whenever it ends."""
 
 import threading
-from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import uvicorn
+from pydantic import BaseModel, ConfigDict
 
 from erasable.errors import ErasableError
 from erasable.models.blas import one_blas_thread
 from erasable.proof.suppression import Suppression
 from erasable.service.application import make_application
 from erasable.service.logs import log
-from erasable.service.settings import ServiceSettings
+from erasable.service.settings import DEFAULT_SETTINGS, ServiceSettings
 from erasable.service.shop import Shop
 from erasable.service.worker import Post, run_worker
 
@@ -21,26 +21,35 @@ _FOLLOW_SECONDS = 0.1
 _LOOK_SECONDS = 1.0
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(BaseModel):
     """What is served, and where."""
 
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
     folder: Path
-    settings: ServiceSettings
+    settings: ServiceSettings = DEFAULT_SETTINGS
     host: str = "127.0.0.1"
     port: int = 8080
-    suppression: Suppression | None = None
+    suppression_list: Path | None = None
+    suppression_key: Path | None = None
     threads: int | None = None
-    with_worker: bool = True
+
+    @property
+    def suppression(self) -> Suppression | None:
+        """The list of people who must not be learned again, if there is one."""
+        if self.suppression_list is None or self.suppression_key is None:
+            return None
+        return Suppression(self.suppression_list, self.suppression_key)
 
 
 def serve(place: Place) -> None:
     """Serve a workspace until the process is told to end."""
     stop = threading.Event()
     shop = Shop.open(place.folder, place.settings)
-    threads = [threading.Thread(target=_follow, args=(shop, stop), daemon=True)]
-    if place.with_worker:
-        threads.append(threading.Thread(target=_keep_working, args=(place, stop)))
+    threads = [
+        threading.Thread(target=_follow, args=(shop, stop)),
+        threading.Thread(target=_keep_working, args=(place, stop)),
+    ]
     config = uvicorn.Config(
         make_application(shop),
         host=place.host,

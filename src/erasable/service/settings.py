@@ -1,8 +1,12 @@
 """What can be set about the service."""
 
+from collections.abc import Mapping
 from datetime import timedelta
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from erasable.training.settings import wrong_setting
 
 
 class ServiceSettings(BaseModel):
@@ -34,5 +38,19 @@ class ServiceSettings(BaseModel):
         """The batch window."""
         return timedelta(days=self.batch_window)
 
+    @model_validator(mode="after")
+    def _alarm_comes_first(self) -> Self:
+        if self.alarm_day > self.limit_day or self.batch_window > self.limit_day:
+            raise ValueError("the alarm and the batch window come before the limit: give a smaller one")
+        return self
+
 
 DEFAULT_SETTINGS = ServiceSettings()
+
+
+def settings_from(given: Mapping[str, Any]) -> ServiceSettings:
+    """Return the settings that were given, or say which of them makes no sense."""
+    try:
+        return ServiceSettings(**given)
+    except ValidationError as error:
+        raise wrong_setting(error) from None

@@ -1,5 +1,6 @@
 """The worker: one process that carries out what the ledger says is due; any number may run, one of them works."""
 
+import os
 import signal
 import threading
 import time
@@ -150,11 +151,11 @@ def run_worker(post: Post) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, end)
-    worker = Worker(post)
+    worker, parent = Worker(post), os.getppid()
     threading.Thread(target=_renew, args=(worker.lease, stop), daemon=True).start()
     log("worker started")
     try:
-        while not stop.is_set():
+        while os.getppid() == parent:  # else the service was killed, and has another worker when it is back
             if not worker.step():
                 stop.wait(post.pause)
     except (KeyboardInterrupt, Unfinished):

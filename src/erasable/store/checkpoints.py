@@ -1,10 +1,13 @@
 """Checkpoints as safetensors files: the disk's side of the `CheckpointStore` protocol."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import safetensors.numpy
+from numpy.typing import NDArray
 
 from erasable.errors import WorkspaceError, WrongUse
 from erasable.fingerprint import canonical_json
@@ -12,6 +15,9 @@ from erasable.store.folder import CheckedFolder
 from erasable.store.layout import checkpoint_name
 from erasable.store.manifest import LinkRecord
 from erasable.training import Checkpoint, numeric_environment
+
+_LENGTH = 8  # bytes that say how long the header is
+_KINDS = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8"}
 
 
 @dataclass(frozen=True)
@@ -36,8 +42,7 @@ class DiskCheckpoints:
     def get(self, fingerprint: str) -> Checkpoint:
         """Return a checkpoint that is kept, its bytes checked."""
         kept = self._kept(fingerprint)
-        arrays = safetensors.numpy.load(self._folder.read(kept.file))
-        return Checkpoint.from_arrays(fingerprint, kept.parent, arrays)
+        return Checkpoint.from_arrays(fingerprint, kept.parent, decode_arrays(self._folder.read(kept.file)))
 
     def put(self, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint; it is durable when this returns, and current after the next commit."""
@@ -79,3 +84,17 @@ def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
     # safetensors orders several metadata entries at random, so there is one.
     content: bytes = safetensors.numpy.save(arrays, metadata={"erasable": canonical_json(facts).decode()})
     return content
+
+
+def decode_arrays(content: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a safetensors file as views of its bytes.
+
+    The library would copy them, and meanwhile no other thread of Python would run: 70 ms for EASE on MovieLens 1M.
+    """
+    start = _LENGTH + int.from_bytes(content[:_LENGTH], "little")
+    header = json.loads(content[_LENGTH:start])
+    header.pop("__metadata__", None)
+    return {
+        name: np.ndarray(facts["shape"], _KINDS[facts["dtype"]], content, start + facts["data_offsets"][0])
+        for name, facts in header.items()
+    }

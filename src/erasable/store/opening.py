@@ -29,6 +29,12 @@ def existing_workspace(path: str | Path) -> Path:
     )
 
 
+def mark_of(root: Path) -> tuple[int, int, int]:
+    """Return what another manifest in its place has another of, found without reading it."""
+    found = (root / MANIFEST).stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
 def read_manifest(root: Path) -> Manifest:
     """Return the current manifest, found whole."""
     return decode_manifest(read_whole(root / MANIFEST), str(root / MANIFEST))

@@ -14,7 +14,7 @@ from erasable.store.leftovers import sweep, sweep_as_reader, sweep_at_opening
 from erasable.store.loading import IssuedFiles, StoredGroups, load_state
 from erasable.store.locks import exclusive_reader_lock, shared_reader_lock, writer_lock
 from erasable.store.manifest import Manifest, encode_manifest
-from erasable.store.opening import existing_workspace, read_manifest
+from erasable.store.opening import existing_workspace, mark_of, read_manifest
 from erasable.store.papers import NO_PAPERS, Papers, Stamp
 from erasable.store.saving import Version, write_papers, write_version
 from erasable.training import State
@@ -92,6 +92,11 @@ class Workspace:
             if sweeping:
                 workspace.leftovers = sweep_as_reader(root, workspace.manifest.files)
             yield workspace
+
+    @staticmethod
+    def mark(path: str | Path) -> tuple[int, int, int]:
+        """Return what changes whenever something else becomes current; quick enough to be asked for all the time."""
+        return mark_of(existing_workspace(path))
 
     @property
     def manifest(self) -> Manifest:

@@ -17,11 +17,12 @@ from erasable.service.api.schemas import (
     Submitted,
 )
 from erasable.service.lifecycle import STATES, RequestState
+from erasable.service.problems import RESPONSES
 from erasable.service.shop import Shop, shop_of
 from erasable.service.tokens import Caller
 from erasable.unlearning import Request as Wish
 
-router = APIRouter(prefix="/v1/erasure-requests", tags=["erasure requests"])
+router = APIRouter(prefix="/v1/erasure-requests", tags=["erasure requests"], responses=RESPONSES)
 RequestId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The id of a request.")]
 Key = Annotated[
     str | None,

@@ -8,10 +8,11 @@ from erasable.errors import DataRefused, Refused
 from erasable.service.access import RECOMMENDING
 from erasable.service.api.schemas import Interactions, TakenIn
 from erasable.service.intake import Coming
+from erasable.service.problems import RESPONSES
 from erasable.service.shop import Shop, shop_of
 from erasable.service.tokens import Caller
 
-router = APIRouter(prefix="/v1/interactions", tags=["learning"])
+router = APIRouter(prefix="/v1/interactions", tags=["learning"], responses=RESPONSES)
 
 
 @router.post("", status_code=202)

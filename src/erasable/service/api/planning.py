@@ -8,11 +8,12 @@ from erasable.errors import WrongUse
 from erasable.operations import plan
 from erasable.service.access import OFFICE
 from erasable.service.api.schemas import PlanFound, PlanWanted
+from erasable.service.problems import RESPONSES
 from erasable.service.shop import shop_of
 from erasable.service.tokens import Caller
 from erasable.unlearning import Request as Wish
 
-router = APIRouter(prefix="/v1/plan", tags=["erasure requests"])
+router = APIRouter(prefix="/v1/plan", tags=["erasure requests"], responses=RESPONSES)
 
 
 @router.post("")

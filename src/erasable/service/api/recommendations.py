@@ -8,10 +8,11 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from erasable.operations import Recommended as Found
 from erasable.service.access import RECOMMENDING
 from erasable.service.api.schemas import ManyUsers, Recommended, RecommendedToMany
+from erasable.service.problems import RESPONSES
 from erasable.service.shop import shop_of
 from erasable.service.tokens import Caller
 
-router = APIRouter(prefix="/v1/recommendations", tags=["recommendations"])
+router = APIRouter(prefix="/v1/recommendations", tags=["recommendations"], responses=RESPONSES)
 _JSON = "application/json"
 
 
@@ -33,9 +34,9 @@ def recommend_to_many(
 ) -> Response:
     """Recommend to several users at once, all from one version of the model."""
     live = shop_of(request).live
-    version, found = live.recommend_many(wanted.user_ids, wanted.k)
+    found = live.recommend_many(wanted.user_ids, wanted.k)
     answer = {
-        "version": version,
+        "version": next((one.version for one in found if one), live.version),
         "recommendations": [_as_json(user, one) for user, one in zip(wanted.user_ids, found, strict=True) if one],
         "unknown": [place for place, one in enumerate(found) if one is None],
     }

@@ -11,11 +11,12 @@ from erasable.service.access import ANYONE, EVERY_ROLE, OPERATING
 from erasable.service.api.schemas import Health, Readiness, ServiceStatus
 from erasable.service.lease import holder_of
 from erasable.service.overview import overview
+from erasable.service.problems import RESPONSES
 from erasable.service.progress import read_progress
 from erasable.service.shop import Shop, shop_of
 from erasable.service.tokens import Caller
 
-router = APIRouter(tags=["the service"])
+router = APIRouter(tags=["the service"], responses=RESPONSES)
 
 
 @router.get("/v1/status")

@@ -1,0 +1,68 @@
+"""`erasable serve`: the erasure service, in a process of its own."""
+
+import json
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from erasable.cli.options import Folder, Threads, parameters_of, settings_options
+from erasable.cli.output import print_line
+from erasable.cli.suppression import KeyFile, ListFile, suppression_from
+from erasable.errors import WrongUse
+from erasable.operations import DiskHome, status
+from erasable.service.settings import ServiceSettings, settings_from
+from erasable.service.tokens import Tokens
+from erasable.store.ledger import Ledger
+
+NAME = "serve"
+SERVICE_OPTIONS = parameters_of(ServiceSettings)
+_NEEDED = ("fastapi", "uvicorn", "jinja2", "prometheus_client")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@settings_options(SERVICE_OPTIONS)
+def command(
+    folder: Folder,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; others than this machine's need a proxy.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8080,
+    suppression: ListFile = None,
+    suppression_key: KeyFile = None,
+    threads: Threads = None,
+    settings: dict[str, Any] | None = None,
+) -> None:
+    """Run the erasure service: requests in, certificates out, recommendations never stop."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise WrongUse(f"the service needs {', '.join(missing)}: run pip install 'erasable[service]'")
+    chosen = settings_from(settings or {})
+    listed = suppression_from(suppression, suppression_key)
+    status(DiskHome(folder))  # refuses what is no workspace, before another process does
+    _tell(folder, host, port)
+    place = {
+        "folder": str(folder.absolute()),
+        "host": host,
+        "port": port,
+        "threads": threads,
+        "settings": chosen.model_dump(),
+        "suppression_list": None if listed is None else str(listed.list.absolute()),
+        "suppression_key": None if listed is None else str(listed.key.absolute()),
+    }
+    os.execv(sys.executable, [sys.executable, "-m", "erasable.service", json.dumps(place)])  # noqa: S606 - ourselves
+
+
+def _tell(folder: Path, host: str, port: int) -> None:
+    ledger = Ledger.open(folder)
+    in_use = [token for token in Tokens(ledger).all() if token.revoked is None]
+    ledger.close()
+    shown = f"[{host}]" if ":" in host else host
+    print_line(f"serving {folder} at http://{shown}:{port} (pages at /, API at /docs); Ctrl-C ends it")
+    if not in_use:
+        print_line(f"there is no token yet, so nobody can sign in: erasable token create {folder} --role operator")
+    if host not in _LOOPBACK:
+        print_line("other machines can reach this without encryption: put a proxy with TLS in front of it")

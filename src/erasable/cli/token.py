@@ -1,0 +1,74 @@
+"""`erasable token`: who may use the service."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from erasable.cli.options import Folder, Json
+from erasable.cli.output import print_json, print_line, print_table
+from erasable.errors import WrongUse
+from erasable.operations import DiskHome, status
+from erasable.service.tokens import ROLES, Role, Tokens
+from erasable.store.ledger import Ledger
+
+NAME = "token"
+app = typer.Typer(help="Manage who may use the service.", no_args_is_help=True, rich_markup_mode=None)
+_LONGEST_LABEL = 100
+
+
+@app.command("create")
+def create(
+    folder: Folder,
+    role: Annotated[
+        Role,
+        typer.Option(
+            help="What it is for: application recommends and submits, officer answers requests, operator does all."
+        ),
+    ],
+    label: Annotated[str, typer.Option(help="A few words to tell it from others.")] = "",
+    json_output: Json = False,
+) -> None:
+    """Make a token and print it, this once; the service keeps a digest only."""
+    if len(label) > _LONGEST_LABEL:
+        raise WrongUse(f"--label is longer than {_LONGEST_LABEL} letters: give a shorter one")
+    number, secret = _tokens(folder).create(role, label, datetime.now(UTC))
+    if json_output:
+        print_json({"number": number, "role": role, "token": secret})
+        return
+    print_line(secret)
+
+
+@app.command("list")
+def list_tokens(folder: Folder, json_output: Json = False) -> None:
+    """Show which tokens there are; not the tokens themselves, which nobody keeps."""
+    found = _tokens(folder).all()
+    if json_output:
+        print_json({"tokens": [asdict(token) for token in found]})
+        return
+    if not found:
+        print_line(f"there is none: make one with erasable token create {folder} --role {'|'.join(ROLES)}")
+        return
+    print_table(
+        ("number", "role", "label", "created", "revoked"),
+        [(one.number, one.role, one.label, one.created, one.revoked or "") for one in found],
+    )
+
+
+@app.command("revoke")
+def revoke(
+    folder: Folder,
+    number: Annotated[
+        str, typer.Argument(metavar="NUMBER", help="Its number, as token list shows it.", show_default=False)
+    ],
+) -> None:
+    """Make a token worthless, at once."""
+    _tokens(folder).revoke(number, datetime.now(UTC))
+    print_line(f"token {number} is revoked")
+
+
+def _tokens(folder: Path) -> Tokens:
+    status(DiskHome(folder))  # refuses what is no workspace, where a ledger would be out of place
+    return Tokens(Ledger.open(folder))

@@ -1,0 +1,175 @@
+"""What is current of a recommender, in memory: people are withheld at once, other versions swapped in as a whole."""
+
+import threading
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from erasable.errors import Refused, UnknownUser
+from erasable.models import Change
+from erasable.operations.home import Home, Session
+from erasable.operations.recommend import Served, refuse_no_items
+from erasable.proof import read_pending
+from erasable.store import Stamp
+from erasable.training import Knowledge, MemoryStore, Scoring, State
+
+NOBODY: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """The best items for one user with their scores, best first, and the version of the recommender that chose them."""
+
+    version: int
+    ranked: list[tuple[str, float]]
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """Everything that one answer comes from; never changed, so that no answer mixes two of them."""
+
+    stamp: Stamp
+    served: Served
+    whole: Scoring
+    """What scores with what everyone taught."""
+    pending: frozenset[str]
+    """Whose requests are being carried out, says the recommender itself."""
+    rid: frozenset[str] = NOBODY
+    """Whose lessons what is served does without, as far as that can be told at once."""
+
+    @staticmethod
+    def of(session: Session) -> "_Snapshot":
+        """Load what is needed to score."""
+        state, checkpoints = session.state(), MemoryStore()
+        knowledge = replace(state.knowledge, groups=tuple(state.knowledge.groups))
+        for link in state.scoring_links:
+            checkpoints.put(session.checkpoints.get(link.fingerprint))
+        scoring, pending = Scoring(State(knowledge, state.chain), checkpoints), _pending(session)
+        return _Snapshot(session.stamp, Served(knowledge, scoring, pending), scoring, pending)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether what is served does without the lessons of exactly those who are withheld."""
+        return self.rid == self.served.withheld
+
+    def withholding(self, users: frozenset[str]) -> "_Snapshot":
+        """Return the same for everyone but these users."""
+        return replace(self, served=replace(self.served, withheld=users))
+
+    def settled(self) -> "_Snapshot":
+        """Return the same without what those taught who are withheld, and with what anyone else did."""
+        withheld = self.served.withheld
+        # Someone has taken a request back: what is taken out can't be put in again.
+        scoring, rid = (self.served.scoring, self.rid) if self.rid <= withheld else (self.whole, NOBODY)
+        with suppress(Refused):  # too little memory: what they taught is served until they are forgotten
+            scoring = _without_lessons(scoring, self.served.knowledge, withheld - rid)
+        return replace(self, served=replace(self.served, scoring=scoring), rid=withheld)
+
+    def warmed_up(self) -> "_Snapshot":
+        """Score someone of each group, so that whoever asks first need not wait for what is prepared once."""
+        for position, group in enumerate(self.served.knowledge.groups):
+            if len(group):
+                self.served.best((position, 0), 1)
+        return self
+
+
+class Live:
+    """Answers from memory, for any number of threads, without ever waiting for the disk or for a lock.
+
+    `follow`, called again and again by a thread of its own, keeps up with what is current. Answering is quickest for
+    who holds BLAS to one thread meanwhile (`one_blas_thread`): else each answer sets that anew.
+    """
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self._asked = NOBODY
+        self._following = threading.Lock()
+        self._swapping = threading.Lock()
+        self._mark = home.mark()
+        with home.reading() as session:
+            loaded = _Snapshot.of(session)
+        _compile_removal(loaded)
+        self._snapshot = loaded.settled().warmed_up()
+
+    @property
+    def served(self) -> Served:
+        """What recommendations come from now."""
+        return self._snapshot.served
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """What is known now."""
+        return self._snapshot.served.knowledge
+
+    @property
+    def version(self) -> int:
+        """The number of the version that is served now."""
+        return self._snapshot.stamp.version
+
+    def knows(self, user: str) -> bool:
+        """Whether anything is held about a user, who may be withheld."""
+        return replace(self.served, withheld=NOBODY).find(user) is not None
+
+    def recommend(self, user: str, k: int) -> Recommended:
+        """Return the k best items for a user."""
+        (found,) = self.recommend_many([user], k)
+        if found is None:
+            raise UnknownUser(f"nothing is held about the user {user!r}: check the id, exactly as in the data")
+        return found
+
+    def recommend_many(self, users: Sequence[str], k: int) -> list[Recommended | None]:
+        """Return the same for several users, all from one version, None for each of whom nothing may be used."""
+        refuse_no_items(k)
+        snapshot = self._snapshot
+        version, served = snapshot.stamp.version, snapshot.served
+        places = map(served.find, users)
+        return [None if place is None else Recommended(version, served.best(place, k)) for place in places]
+
+    def withhold(self, users: Collection[str]) -> None:
+        """Serve none of these users from now on; whoever was withheld and is not among them is served after `follow`.
+
+        Not before: they may have been forgotten since, which only following finds out. What the others taught is
+        served until then as well.
+        """
+        with self._swapping:
+            self._asked = frozenset(users)
+            self._snapshot = self._snapshot.withholding(self.served.withheld | self._asked)
+
+    def follow(self) -> bool:
+        """Swap in what is current, without what those taught who are withheld; say whether there was anything to do."""
+        with self._following:
+            # In this order: whoever is not withheld any more and was forgotten before is missing in what is read next.
+            asked, mark = self._asked, self._home.mark()
+            before = self._snapshot
+            current = before if mark == self._mark else self._reread(before)
+            withheld = asked | current.pending
+            if current is before and before.is_settled and before.served.withheld == withheld:
+                return False
+            after = current.withholding(withheld).settled().warmed_up()
+            with self._swapping:
+                self._snapshot = after.withholding(withheld | self._asked)
+            self._mark = mark
+            return True
+
+    def _reread(self, before: _Snapshot) -> _Snapshot:
+        with self._home.reading() as session:
+            if session.stamp == before.stamp:
+                return replace(before, pending=_pending(session))
+            return _Snapshot.of(session)
+
+
+def _pending(session: Session) -> frozenset[str]:
+    return read_pending(session.papers().pending).users
+
+
+def _without_lessons(scoring: Scoring, knowledge: Knowledge, users: frozenset[str]) -> Scoring:
+    """Return what scores without what some users taught, as far as that can be told at once."""
+    taken = knowledge.lessons_of(users)
+    return scoring.rid_of(Change(taken, taken.of_users([]))) if len(taken) else scoring
+
+
+def _compile_removal(loaded: _Snapshot) -> None:
+    """Take someone's lessons out for once, so that nobody waits for that code when it matters."""
+    someone = next((group.users[0] for group in loaded.served.knowledge.groups if len(group)), None)
+    if someone is not None:
+        loaded.withholding(frozenset([someone])).settled()
