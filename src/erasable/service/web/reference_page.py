@@ -1,0 +1,19 @@
+"""The page that documents the API, made from its own description."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from erasable.service.access import OPEN_PAGES
+from erasable.service.tokens import Caller
+from erasable.service.web.api_reference import documented_routes
+from erasable.service.web.pages import page
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/docs")
+def show_reference(request: Request, caller: Annotated[Caller | None, Depends(OPEN_PAGES)]) -> Response:
+    """Show every route of the API."""
+    facts = {"subjects": documented_routes(request.app), "api_version": request.app.version}
+    return page(request, "reference.html", facts)
