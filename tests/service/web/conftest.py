@@ -59,7 +59,9 @@ class Office:
     def submit(self, user: str, items: str = "") -> tuple[str, str]:
         """Submit a request, and return its id and its receipt code."""
         text = self.send("/requests", 201, user_id=user, item_ids=items).text
-        return re.search("/requests/([0-9a-f]{32})", text).group(1), re.search("(?:[A-Z2-7]{4}-){7}[A-Z2-7]{4}", text)[0]
+        return re.search("/requests/([0-9a-f]{32})", text).group(1), re.search("(?:[A-Z2-7]{4}-){7}[A-Z2-7]{4}", text)[
+            0
+        ]
 
 
 @pytest.fixture(scope="session")

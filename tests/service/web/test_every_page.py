@@ -33,7 +33,10 @@ def test_page_of_a_request_needs_a_visit(stranger, request_page):
 
 
 def test_list_of_requests_as_a_file_needs_a_visit(stranger):
-    assert stranger.client.get("/requests.csv?state=failed").headers["location"] == "/login?next=/requests.csv%3Fstate%3Dfailed"
+    assert (
+        stranger.client.get("/requests.csv?state=failed").headers["location"]
+        == "/login?next=/requests.csv%3Fstate%3Dfailed"
+    )
 
 
 def test_form_without_a_visit_leads_to_signing_in(stranger):
@@ -77,14 +80,18 @@ def test_headings_leave_no_level_out(office, page):
 @pytest.mark.parametrize("page", [*OFFICE_PAGES, *OPEN_PAGES])
 def test_every_field_has_a_label(office, page):
     text = office.get(page)
-    fields = re.findall(r"<(?:input|select|textarea)\b(?![^>]*type=\"(?:hidden|checkbox)\")[^>]*\bid=\"([^\"]+)\"", text)
+    fields = re.findall(
+        r"<(?:input|select|textarea)\b(?![^>]*type=\"(?:hidden|checkbox)\")[^>]*\bid=\"([^\"]+)\"", text
+    )
     assert all(f'for="{field}"' in text for field in fields)
     unlabelled = re.findall(r"<(?:input|select|textarea)\b(?![^>]*(?:type=\"hidden\"|type=\"checkbox\"|id=))", text)
     assert not unlabelled
 
 
 def test_links_lead_somewhere(office, request_page):
-    pages = {address.split("#")[0] for page in (*OFFICE_PAGES, *OPEN_PAGES) for address in addresses_in(office.get(page))}
+    pages = {
+        address.split("#")[0] for page in (*OFFICE_PAGES, *OPEN_PAGES) for address in addresses_in(office.get(page))
+    }
     for address in sorted(pages - {"", "/logout", "/audit/verify"}):
         assert office.client.get(address).status_code == 200, address
 

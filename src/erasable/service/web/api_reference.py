@@ -47,8 +47,6 @@ class Documented:
     parameters: Sequence[Field]
     body: Sequence[Field]
     answers: Sequence[Answer]
-    problems: Sequence[str]
-    """The statuses of problems that it may answer with."""
     curl: str
 
     @property
@@ -95,7 +93,6 @@ class _Reference:
             parameters=[self._parameter(one) for one in described.get("parameters", [])],
             body=list(self._fields(body)),
             answers=[self._answer(status, answers[status]) for status in answers if status < "400"],
-            problems=[status for status in sorted(answers) if status >= "400"],
             curl=_curl(method, path, self._example(body) if body else None, bool(roles)),
         )
 
@@ -106,12 +103,13 @@ class _Reference:
     def _parameter(self, described: _Schema) -> Field:
         schema = described.get("schema", {})
         name = f"{described['name']} ({described['in']})"
-        about = described.get("description") or schema.get("description", "")
+        about = (described.get("description") or schema.get("description", "")).replace("`", "")
         return Field(name, self._kind(schema), described.get("required", False), about)
 
     def _fields(self, schema: _Schema) -> Iterator[Field]:
         for name, described in schema.get("properties", {}).items():
             about = described.get("description") or self._resolved(described).get("description", "")
+            about = about.replace("`", "")
             yield Field(name, self._kind(described), name in schema.get("required", ()), about)
 
     def _answer(self, status: str, described: _Schema) -> Answer:
@@ -122,7 +120,8 @@ class _Reference:
     def _kind(self, schema: _Schema) -> str:
         """Return the type of a field in words."""
         if "anyOf" in schema:
-            return " or ".join(dict.fromkeys(self._kind(one) for one in schema["anyOf"]))
+            kinds = dict.fromkeys(self._kind(one) for one in schema["anyOf"] if one.get("type") != "null")
+            return " or ".join(kinds)
         if "enum" in schema or "const" in schema:
             return "one of " + ", ".join(map(str, schema.get("enum", [schema.get("const")])))
         if schema.get("type") == "array":

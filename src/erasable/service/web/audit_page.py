@@ -14,8 +14,8 @@ from erasable.service.web.pages import page
 
 router = APIRouter(include_in_schema=False)
 _ASKED, _ENDED = "verification asked", "verification ended"
-_EVENTS_SHOWN = 50
-_RECORDS_SHOWN = 50
+_EVENTS_SHOWN = 25
+_RECORDS_SHOWN = 25
 
 
 @router.get("/audit")

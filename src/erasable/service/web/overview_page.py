@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -48,7 +49,7 @@ def show_overview(request: Request, caller: Annotated[Caller, Depends(PAGES)]) -
     found = overview(shop)
     facts = {
         "overview": found,
-        "tasks": [_task(one, shop) for one in found.needs_action],
+        "tasks": sorted((_task(one, shop) for one in found.needs_action), key=attrgetter("limit")),
         "clocks": _clocks(found, shop),
         "last_erased": shop.requests.last_event("erased"),
         "audit": request.app.state.audit_watch.state(),

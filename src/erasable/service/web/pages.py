@@ -11,7 +11,18 @@ from erasable.service.access import caller_of
 from erasable.service.shop import shop_of
 from erasable.service.web.events_in_words import STATES_IN_WORDS, STEPS_IN_WORDS, event_in_words
 from erasable.service.web.own_site import form_token
-from erasable.service.web.wording import counted, day, duration, joined, moment, percentage, relative, sentence, weekday
+from erasable.service.web.wording import (
+    counted,
+    day,
+    duration,
+    joined,
+    measure,
+    moment,
+    percentage,
+    relative,
+    sentence,
+    weekday,
+)
 
 _TEMPLATES = Environment(
     loader=PackageLoader("erasable.service.web"),
@@ -27,6 +38,7 @@ _TEMPLATES.filters |= {
     "event_in_words": event_in_words,
     "from_text": datetime.fromisoformat,
     "joined": joined,
+    "measure": measure,
     "moment": moment,
     "percentage": percentage,
     "relative": relative,

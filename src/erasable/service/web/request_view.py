@@ -21,6 +21,8 @@ class Mark:
 
     name: str
     at: datetime
+    alarming: bool
+    """Whether something is wrong if the request is open after it."""
     place: float
     """From 0 where the request was received to 100 where the legal time ends."""
 
@@ -51,7 +53,7 @@ class ClockBar:
             return round(100 * min(1.0, max(0.0, share)), 2)
 
         end = next((event.at for event in filed.events if event.state in ENDED), shop.clock())
-        return ClockBar([Mark(name, at, place(at)) for name, at in times.items()], place(end))
+        return ClockBar([Mark(name, at, at >= deadlines.alarm, place(at)) for name, at in times.items()], place(end))
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,11 @@ class WorkView:
     def count(self, fate: Fate) -> int:
         """Return how many steps had a fate."""
         return sum(step.fate == fate for step in self.steps)
+
+
+def left_out_since(filed: Filed) -> datetime | None:
+    """Return since when the person is left out of recommendations; a hold in between changes nothing."""
+    return next((event.at for event in filed.events if event.state == "suppressed"), None)
 
 
 def _last_erasing(filed: Filed) -> Mapping[str, Any]:

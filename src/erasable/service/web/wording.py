@@ -7,6 +7,7 @@ _MONTHS = (
     *("July", "August", "September", "October", "November", "December"),
 )
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MEASURES = {"hr": "Hit rate", "ndcg": "NDCG", "recall": "Recall"}
 _UNITS = (("day", timedelta(days=1)), ("hour", timedelta(hours=1)), ("minute", timedelta(minutes=1)))
 
 
@@ -62,12 +63,12 @@ def counted(count: int, one: str, several: str | None = None) -> str:
 
 
 def percentage(ratio: float) -> str:
-    """Return a ratio in per cent.
+    r"""Return a ratio in per cent.
 
     >>> [percentage(ratio) for ratio in (0.0, 0.0001, 0.6249)]
-    ['0.0 %', 'under 0.1 %', '62.5 %']
+    ['0.0\xa0%', 'under 0.1\xa0%', '62.5\xa0%']
     """
-    return "under 0.1 %" if 0 < ratio < 0.0005 else f"{100 * ratio:,.1f} %"
+    return "under 0.1\xa0%" if 0 < ratio < 0.0005 else f"{100 * ratio:,.1f}\xa0%"
 
 
 def duration(seconds: float) -> str:
@@ -92,6 +93,16 @@ def joined(names: list[str], last: str = "or") -> str:
     ('officer', 'application, officer or operator')
     """
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def measure(name: str) -> str:
+    """Return a measure in words.
+
+    >>> measure("hr@10"), measure("loss")
+    ('Hit rate in the first 10', 'loss')
+    """
+    kind, _, cutoff = name.partition("@")
+    return f"{_MEASURES[kind]} in the first {cutoff}" if kind in _MEASURES and cutoff else name
 
 
 def sentence(text: str) -> str:
