@@ -1,6 +1,7 @@
 """What holds of every page: who may see it, its headers, its frame, and that nothing is fetched from elsewhere."""
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -74,7 +75,7 @@ def test_page_has_no_style_and_no_script_of_its_own(office, page):
 def test_headings_leave_no_level_out(office, page):
     levels = [int(level) for level in re.findall("<h([1-6])", office.get(page))]
     assert levels[0] == 1
-    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after <= before + 1 for before, after in pairwise(levels))
 
 
 @pytest.mark.parametrize("page", [*OFFICE_PAGES, *OPEN_PAGES])

@@ -55,8 +55,9 @@ class ListPage:
 
     @staticmethod
     def of(shop: Shop, wanted: WantedRequests, number: int) -> "ListPage":
-        """Return a page of the requests that are wanted."""
+        """Return a page of the requests that are wanted; beyond the last page, the last."""
         ids = wanted.ids(shop)
+        number = min(number, max(1, -(-len(ids) // PAGE_SIZE)))
         shown = ids[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
         return ListPage(in_order(shop, shown), number, len(ids))
 
