@@ -2,6 +2,8 @@
 
 import pytest
 
+from erasable.service.web.headers import HEADERS
+
 
 def test_unknown_request_is_not_found(office):
     answer = office.client.get(f"/requests/{'0' * 32}")
@@ -43,6 +45,8 @@ def test_action_without_a_fitting_reason_is_refused(office, users, reason):
 def test_what_nobody_foresaw_is_a_page_too(shop, office, monkeypatch):
     client = type(office)(shop, raise_server_exceptions=False).sign_in()
     monkeypatch.setattr("erasable.service.web.groups_page._group_facts", lambda knowledge: 1 / 0)
-    text = client.get("/groups", 500)
-    assert "something went wrong here" in text
-    assert "ZeroDivision" not in text
+    answer = client.client.get("/groups")
+    assert answer.status_code == 500
+    assert "something went wrong here" in answer.text
+    assert "ZeroDivision" not in answer.text
+    assert {name: answer.headers[name] for name in HEADERS} == HEADERS

@@ -120,3 +120,11 @@ def test_items_count_too(office, stranger, shop, users, clock, worker):
 def test_hostile_code_is_escaped(stranger, erased):
     text = ask(stranger, f'{erased}">').text
     assert f'{erased}&#34;&gt;"' in text
+
+
+@pytest.mark.parametrize(
+    ("days", "told"), [(0, "by 9 November 2026"), (10, "by 30 November 2026"), (40, "as soon as possible")]
+)
+def test_no_date_in_the_past_is_promised(stranger, code, clock, days, told):
+    clock.advance(days=days)
+    assert f"will be erased {told}" in ask(stranger, code).text

@@ -58,8 +58,8 @@ class Documented:
 
 def documented_routes(app: FastAPI) -> dict[str, list[Documented]]:
     """Return the routes of an application's API by their subject, in their order."""
-    reference, found = _Reference(app.openapi()), {}
-    roles = _roles(app)
+    reference, roles = _Reference(app.openapi()), _roles(app)
+    found: dict[str, list[Documented]] = {}
     for path, methods in reference.schema["paths"].items():
         for method in filter(methods.__contains__, _METHODS):
             subject = methods[method].get("tags", ["other"])[0]
@@ -71,7 +71,10 @@ def documented_routes(app: FastAPI) -> dict[str, list[Documented]]:
 def _roles(app: FastAPI) -> dict[tuple[str, str], Sequence[str]]:
     rules = ((route, rule_of(route)) for route in routes_of(app) if isinstance(route, APIRoute))
     return {
-        (method, route.path_format): sorted(rule.roles) for route, rule in rules if rule for method in route.methods
+        (method, route.path_format): sorted(rule.roles)
+        for route, rule in rules
+        if rule
+        for method in route.methods or ()
     }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
+from typing import cast
 from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response
@@ -18,7 +19,7 @@ _Handler = Callable[[Request, Exception], Awaitable[Response]]
 def answer_problems_as_pages(app: FastAPI) -> None:
     """Have every error of a page shown as a page; the API's stay as they are."""
     for kind, handler in list(app.exception_handlers.items()):
-        app.exception_handlers[kind] = _as_page(handler)
+        app.exception_handlers[kind] = _as_page(cast(_Handler, handler))
 
 
 def _as_page(handler: _Handler) -> _Handler:

@@ -18,7 +18,7 @@ CERTIFICATE_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; {_CLOSED}"
 
 
 class PageHeaders:
-    """Adds the headers to every answer of a page's route and to every page; what a route has set stays."""
+    """Adds the headers to every answer of a page's route, files and redirects too; what a route has set stays."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -27,11 +27,10 @@ class PageHeaders:
         """Answer, with the headers."""
 
         async def adding(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            if message["type"] == "http.response.start" and is_page(scope):
                 headers = MutableHeaders(scope=message)
-                if is_page(scope) or headers.get("content-type", "").startswith("text/html"):
-                    for name, value in HEADERS.items():
-                        headers.setdefault(name, value)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         await self._app(scope, receive, adding if scope["type"] == "http" else send)

@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from erasable.service.access import caller_of
 from erasable.service.shop import shop_of
 from erasable.service.web.events_in_words import STATES_IN_WORDS, STEPS_IN_WORDS, event_in_words
+from erasable.service.web.headers import HEADERS
 from erasable.service.web.own_site import form_token
 from erasable.service.web.wording import (
     counted,
@@ -57,4 +58,4 @@ def page(request: Request, template: str, facts: Mapping[str, object] | None = N
         "now": shop_of(request).clock(),
         **(facts or {}),
     }
-    return HTMLResponse(_TEMPLATES.get_template(template).render(shown), status)
+    return HTMLResponse(_TEMPLATES.get_template(template).render(shown), status, dict(HEADERS))

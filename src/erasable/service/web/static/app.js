@@ -11,9 +11,8 @@ async function follow(part) {
       location.reload();
       return;
     }
-    if (fresh.innerHTML.trim() !== part.innerHTML.trim()) part.replaceWith(fresh);
-    else fresh.remove();
-    next = fresh.isConnected ? fresh : part;
+    part.replaceWith(fresh);
+    next = fresh;
   } catch {
     // The service does not answer just now: ask again.
   }
