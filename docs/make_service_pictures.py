@@ -28,7 +28,7 @@ from erasable.unlearning import Request
 
 PICTURES = Path(__file__).parent / "pictures"
 START = datetime(2026, 10, 12, 8, 40, tzinfo=UTC)
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 1260}
 COLOURS = 64
 OFFICER = "officer 3f9a01c2"
 

@@ -106,3 +106,35 @@ def stranger(shop) -> Office:
 def users(shop) -> list[str]:
     """Users of the shop, those of the first group first."""
     return [user for group in shop.live.knowledge.groups for user in group.users]
+
+
+@pytest.fixture
+def request_id(office, users) -> str:
+    return office.submit(users[0])[0]
+
+
+@pytest.fixture
+def page(request_id) -> str:
+    """The address of the page of a request."""
+    return f"/requests/{request_id}"
+
+
+@pytest.fixture
+def erased(page, clock, worker, shop) -> str:
+    """The address of the page of a request that was carried out."""
+    clock.advance(days=6)
+    assert worker.step()
+    shop.reception.follow()
+    return page
+
+
+@pytest.fixture
+def fail(shop):
+    """Have a request fail for good."""
+
+    def fail(request_id: str) -> None:
+        shop.requests.change(request_id, "erasing", "worker", shop.clock())
+        facts = {"reason": "the disk is full: free some space", "retry_at": None}
+        shop.requests.change(request_id, "failed", "worker", shop.clock(), facts)
+
+    return fail
