@@ -75,7 +75,7 @@ class WorkView:
     @staticmethod
     def of(filed: Filed, shop: Shop) -> "WorkView":
         """Return how far the work on a request is."""
-        begun = _last_erasing(filed)
+        begun = _last_batch(filed)
         progress = read_progress(shop.ledger) if begun and filed.open else None
         if progress is not None and progress.batch != begun.get("batch"):
             progress = None
@@ -91,9 +91,9 @@ def left_out_since(filed: Filed) -> datetime | None:
     return next((event.at for event in filed.events if event.state == "suppressed"), None)
 
 
-def _last_erasing(filed: Filed) -> Mapping[str, Any]:
-    """Return what was said when erasing was last begun; a second attempt does not say the plan again."""
-    said = [event.facts for event in filed.events if event.state == "erasing"]
+def _last_batch(filed: Filed) -> Mapping[str, Any]:
+    """Return what was said of the batch when erasing was last begun; a second attempt does not say the plan again."""
+    said = [event.facts for event in filed.events if "batch" in event.facts]
     return {name: value for facts in said for name, value in facts.items()}
 
 

@@ -4,8 +4,8 @@
 async function follow(part) {
   let next = part;
   try {
-    const answer = await fetch(part.dataset.live, { redirect: "error" });
-    if (!answer.ok) return;
+    const answer = await fetch(part.dataset.live, { redirect: "manual" });
+    if (!answer.ok) return; // the visit is over
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(part.id);
     if (fresh.dataset.state !== part.dataset.state) {
       location.reload();
