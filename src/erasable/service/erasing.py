@@ -10,20 +10,20 @@ from erasable.errors import (
     DiskFull,
     ErasableError,
     LeaseLost,
-    NotReproducible,
     ResidueFound,
     Unfinished,
     WorkspaceBusy,
     WorkspaceDamaged,
     WorkspaceError,
 )
-from erasable.operations import Batch, Home, Outside, Work, batch, certificates_of, forget
+from erasable.operations import Batch, Home, Outside, Work, batch, certificates_of, forget, learned_elsewhere
 from erasable.proof import Certificate, Pending
 from erasable.proof.suppression import Suppression
 from erasable.service.clock import Clock
 from erasable.service.filed import Filed
 from erasable.service.lease import Lease
 from erasable.service.lifecycle import RequestState
+from erasable.service.logs import log
 from erasable.service.progress import LedgerReporter
 from erasable.service.requests import Requests
 from erasable.service.settings import ServiceSettings
@@ -37,7 +37,6 @@ _REASONS: Mapping[type[Exception], str] = {
     ResidueFound: "the data is erased, but a file of the workspace still holds the person: run erasable scan and "
     "remove what it names",
     DiskFull: "the disk is full: free some space",
-    NotReproducible: "the workspace was learned in another numeric environment: run erasable forget --rerun there",
     WorkspaceDamaged: "a file of the workspace is damaged: run erasable verify",
     WorkspaceError: "the workspace can't be used: look at the log of the service",
     MemoryError: "there is too little memory: give the service more",
@@ -97,7 +96,11 @@ class Eraser:
         reporter = LedgerReporter(self.lease, number)
         try:
             outside = Outside(suppression=self.suppression, erased=self._forget_people)
-            forget(self.home, people, ignore_unknown=True, work=Work(self.threads, reporter), outside=outside)
+            # A law that has to be kept does not wait for someone to notice that the machine was updated.
+            rerun = learned_elsewhere(self.home)
+            forget(
+                self.home, people, ignore_unknown=True, rerun=rerun, work=Work(self.threads, reporter), outside=outside
+            )
         except (LeaseLost, WorkspaceBusy, Unfinished):
             raise  # nothing is wrong with the requests
         except (ErasableError, OSError, MemoryError) as error:
@@ -134,6 +137,7 @@ class Eraser:
         self.ledger.wipe()
 
     def _fail(self, ids: Sequence[str], error: Exception) -> None:
+        log("erasing failed", error=type(error).__name__)
         reason = next((_REASONS[kind] for kind in type(error).__mro__ if kind in _REASONS), "an unexpected error")
         with self.lease.writing():
             for one in self._requests.some(ids):
@@ -147,6 +151,7 @@ class Eraser:
 
     def _change(self, request_id: str, state: RequestState, facts: Mapping[str, Any] | None = None) -> None:
         self._requests.change(request_id, state, ACTOR, self.clock(), facts)
+        log("request changed", request_id=request_id, state=state)
 
 
 def _plan_facts(chosen: Batch) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from erasable.service.settings import ServiceSettings
 from erasable.store.ledger import Ledger
 
 _PAUSE = 0.2
+_NICENESS = 10
 _ANSWERS_KEPT = 86_400
 _LARGEST_LOG = 4_000_000
 
@@ -151,6 +152,7 @@ def run_worker(post: Post) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, end)
+    os.nice(_NICENESS)  # whoever asks for recommendations does not wait for whoever trains
     worker, parent = Worker(post), os.getppid()
     threading.Thread(target=_renew, args=(worker.lease, stop), daemon=True).start()
     log("worker started")
