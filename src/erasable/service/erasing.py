@@ -31,6 +31,7 @@ from erasable.store.ledger import Ledger
 
 ACTOR = "worker"
 NOTHING_HELD = "nothing is held any more of what was asked for"
+_ENDED_WORKERS = "the worker ended again and again while it was carried out: look at the log of the service"
 _SLOWER = 4  # each wait for the next attempt is so many times the one before
 _SLOWEST = timedelta(hours=6)
 _REASONS: Mapping[type[Exception], str] = {
@@ -59,14 +60,14 @@ class Eraser:
     def resume(self) -> bool:
         """Go on with what was begun and not finished, or failed and is to be tried again; say whether there was any."""
         begun = self._requests.in_states(["erasing", "verifying"])
-        if begun:
-            self._carry_out(begun)
-            return True
         now = self.clock()
         failed = [one for one in self._requests.in_states(["failed"]) if one.retry_at and one.retry_at <= now]
-        for one in failed:  # each by itself: what is wrong with one must not keep others waiting
-            self._carry_out([one])
-        return bool(failed)
+        once = [one for one in failed if one.attempts <= 1]
+        # What keeps failing is tried by itself: what is wrong with one must not keep others waiting.
+        for together in (self._resumed(begun), once, *([one] for one in failed if one not in once)):
+            if together:
+                self._carry_out(together)
+        return bool(begun or failed)
 
     def carry_out_due(self) -> bool:
         """Carry out the requests that are due, and those that are best done with them; say whether there were any."""
@@ -108,6 +109,16 @@ class Eraser:
         else:
             self._end(ids)
         reporter.clear()
+
+    def _resumed(self, begun: Sequence[Filed]) -> list[Filed]:
+        """Return what a worker that ended had begun, less what has ended too many of them."""
+        with self.lease.writing():
+            for one in begun:
+                if one.attempts < self.settings.attempts:
+                    self._requests.note(one.request_id, "resumed", ACTOR, self.clock())
+                else:
+                    self._change(one.request_id, "failed", {"reason": _ENDED_WORKERS, "retry_at": None})
+        return [one for one in begun if one.attempts < self.settings.attempts]
 
     def _begin(self, ids: set[str], number: str, chosen: Batch | None) -> None:
         facts = {"batch": number, "requests": len(ids), **(_plan_facts(chosen) if chosen else {})}

@@ -1,5 +1,6 @@
 """Running the service: one process that answers, and a worker process that it starts again whenever it ends."""
 
+import signal
 import threading
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
@@ -64,6 +65,9 @@ def serve(place: Place) -> None:
     for thread in threads:
         thread.start()
     log("service started", host=place.host, port=place.port)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # uvicorn ends by itself on these, and then raises them again: what follows must still be done.
+        signal.signal(number, lambda number, frame: stop.set())
     try:
         with one_blas_thread():
             uvicorn.Server(config).run()
