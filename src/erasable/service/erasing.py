@@ -69,6 +69,13 @@ class Eraser:
                 self._carry_out(together)
         return bool(begun or failed)
 
+    def finish_commands(self) -> bool:
+        """Finish what a command has begun in the workspace and left, if there is any."""
+        if not self._pending_of_commands():
+            return False
+        self._carry_out([])
+        return True
+
     def carry_out_due(self) -> bool:
         """Carry out the requests that are due, and those that are best done with them; say whether there were any."""
         now, waiting = self.clock(), self._requests.in_states(["suppressed"])
@@ -110,6 +117,10 @@ class Eraser:
             self._end(ids)
         reporter.clear()
 
+    def _pending_of_commands(self) -> bool:
+        with self.home.reading() as session:
+            return bool(session.papers().pending)
+
     def _resumed(self, begun: Sequence[Filed]) -> list[Filed]:
         """Return what a worker that ended had begun, less what has ended too many of them."""
         with self.lease.writing():
@@ -133,6 +144,9 @@ class Eraser:
             for one in self._requests.some([accepted.request_id for accepted in pending.accepted]):
                 if one.state in ("erasing", "failed"):
                     self._change(one.request_id, "verifying")
+            erased = {accepted.user for accepted in pending.accepted if accepted.items is None}
+            for one in self._requests.of_people(erased):  # by command, under another id
+                self._change(one.request_id, "rejected", {"reason": NOTHING_HELD})
         self.ledger.wipe()
 
     def _end(self, ids: Sequence[str]) -> None:

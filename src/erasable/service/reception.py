@@ -57,6 +57,8 @@ class Reception:
     def _is_held(self, request: Request) -> bool:
         if self._intake.holds(request.user):
             return True
+        if not self._live.knows(request.user):
+            self._live.follow()  # what waited may have been learned just now
         try:
             held = self._live.knowledge.items_of(request.user)
         except UnknownUser:

@@ -145,6 +145,12 @@ class Requests:
                 row[0] for row in connection.execute("SELECT user_id FROM open_requests WHERE user_id IS NOT NULL")
             )
 
+    def of_people(self, users: Collection[str]) -> list[Filed]:
+        """Return the requests of some people that are still kept with who asked."""
+        with self._ledger.reading() as connection:
+            rows = connection.execute("SELECT * FROM open_requests WHERE user_id IS NOT NULL").fetchall()
+        return self.some([row["request_id"] for row in rows if row["user_id"] in users])
+
     def accepted(self, request_ids: Collection[str]) -> list[Accepted]:
         """Return what some people asked for, as far as it is still kept."""
         with self._ledger.reading() as connection:

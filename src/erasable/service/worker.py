@@ -49,6 +49,7 @@ class Worker:
         self.home = DiskHome(post.folder, fence=self.lease.check)
         self._busy_since: float | None = None
         self._learned = 0.0
+        self._seen: object = None
 
     @property
     def _eraser(self) -> Eraser:
@@ -73,7 +74,23 @@ class Worker:
 
     def _do_next(self) -> bool:
         eraser = self._eraser
-        return eraser.resume() or eraser.carry_out_due() or self._verify() or self._learn() or self._tidy()
+        return (
+            eraser.resume()
+            or self._finish_commands()
+            or eraser.carry_out_due()
+            or self._verify()
+            or self._learn()
+            or self._tidy()
+        )
+
+    def _finish_commands(self) -> bool:
+        """Finish what a command has left, if the workspace has changed since it was last looked at."""
+        mark = self.home.mark()
+        if mark == self._seen:
+            return False
+        done = self._eraser.finish_commands()
+        self._seen = mark
+        return done
 
     def _wait_for_workspace(self) -> None:
         """Wait for another command to end; a worker whose lease has run out and that stays frozen is ended."""
