@@ -1,13 +1,14 @@
 """Requests in the ledger: what happens to them is added to it, and what they are is told from it."""
 
 import json
+import re
 import secrets
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from erasable.errors import Refused, UnknownRequest
+from erasable.errors import Refused, UnknownRequest, WrongUse
 from erasable.proof import Accepted, new_receipt_code, receipt_code_digest, salt_of_code
 from erasable.service.deadlines import legal_deadline
 from erasable.service.events import add_event, counts_by_state, event_of, folded, ids_in_states, newest_ids, state_of
@@ -48,6 +49,7 @@ class Requests:
         """Bring a request into another state; who asked is forgotten where nothing needs to be known any more."""
         with self._ledger.writing() as connection:
             refuse_unless_may_follow(state_of(connection, request_id), state)
+            _refuse_naming(connection, request_id, (facts or {}).get("reason", ""))
             add_event(connection, now, actor, state, request_id, state, facts or {})
             if state == "verifying":
                 nobody = "user_id = NULL, item_ids = NULL, receipt_code = NULL"
@@ -64,7 +66,7 @@ class Requests:
 
     def extend(self, request_id: str, reason: str, actor: str, now: datetime) -> None:
         """Extend the legal month by two, once, with a reason that is told to the person."""
-        with self._ledger.writing():
+        with self._ledger.writing() as connection:
             filed = self.get(request_id)
             if not filed.open:
                 raise Refused(f"the request is {filed.state}: there is nothing left to extend")
@@ -72,6 +74,7 @@ class Requests:
                 raise Refused("the request was extended already, and the law allows it once")
             if now > legal_deadline(filed.received):
                 raise Refused("the legal month is over: an extension has to be told within it")
+            _refuse_naming(connection, request_id, reason)
             self.note(request_id, "extended", actor, now, {"reason": reason})
 
     def retry(self, request_id: str, actor: str, now: datetime) -> None:
@@ -208,6 +211,14 @@ class Requests:
         scope = EVERYTHING if request.everything else first.scope
         add_event(connection, now, actor, "joined", first.request_id, None, {"scope": scope})
         return Filing(first.request_id, row["receipt_code"], joined=True)
+
+
+def _refuse_naming(connection: sqlite3.Connection, request_id: str, reason: str) -> None:
+    """Refuse a reason that names the person: events stay when the person is gone."""
+    row = connection.execute("SELECT user_id FROM open_requests WHERE request_id = ?", (request_id,)).fetchone()
+    user = row["user_id"] if row else None
+    if user and re.search(rf"(?<!\w){re.escape(user)}(?!\w)", reason):
+        raise WrongUse("the reason names the person, and it is kept for good: say it without the id")
 
 
 def _keep_subject(connection: sqlite3.Connection, request_id: str, request: Request, code: str) -> None:
