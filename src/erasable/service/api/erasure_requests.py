@@ -16,6 +16,7 @@ from erasable.service.api.schemas import (
     Submission,
     Submitted,
 )
+from erasable.service.api.strict_json import StrictRoute
 from erasable.service.filed import Filing
 from erasable.service.lifecycle import STATES, RequestState
 from erasable.service.problems import RESPONSES
@@ -23,7 +24,9 @@ from erasable.service.shop import Shop, shop_of
 from erasable.service.tokens import Caller
 from erasable.unlearning import Request as Wish
 
-router = APIRouter(prefix="/v1/erasure-requests", tags=["erasure requests"], responses=RESPONSES)
+router = APIRouter(
+    prefix="/v1/erasure-requests", tags=["erasure requests"], responses=RESPONSES, route_class=StrictRoute
+)
 RequestId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The id of a request.")]
 Key = Annotated[
     str | None,
