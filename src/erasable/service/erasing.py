@@ -22,7 +22,7 @@ from erasable.proof.suppression import Suppression
 from erasable.service.clock import Clock
 from erasable.service.filed import Filed
 from erasable.service.lease import Lease
-from erasable.service.lifecycle import RequestState
+from erasable.service.lifecycle import BEGUN, RequestState
 from erasable.service.logs import log
 from erasable.service.progress import LedgerReporter
 from erasable.service.requests import Requests
@@ -98,9 +98,9 @@ class Eraser:
         return Requests(self.ledger)
 
     def _carry_out(self, filed: Sequence[Filed], chosen: Batch | None = None) -> None:
-        number, ids = secrets.token_hex(8), [one.request_id for one in filed]
+        number = secrets.token_hex(8)
+        ids = self._begin([one.request_id for one in filed], number, chosen)
         people = self._requests.accepted(ids)
-        self._begin({one.request_id for one in people}, number, chosen)
         reporter = LedgerReporter(self.lease, number)
         try:
             outside = Outside(suppression=self.suppression, erased=self._forget_people)
@@ -122,21 +122,30 @@ class Eraser:
             return bool(session.papers().pending)
 
     def _resumed(self, begun: Sequence[Filed]) -> list[Filed]:
-        """Return what a worker that ended had begun, less what has ended too many of them."""
+        """Return what was begun and not finished, less what has ended too many workers."""
+        left_behind = [one for one in begun if not self._is_begun_here(one)]
+        too_often = [one for one in left_behind if one.attempts >= self.settings.attempts]
         with self.lease.writing():
-            for one in begun:
-                if one.attempts < self.settings.attempts:
-                    self._requests.note(one.request_id, "resumed", ACTOR, self.clock())
-                else:
+            for one in left_behind:
+                if one in too_often:
                     self._change(one.request_id, "failed", {"reason": _ENDED_WORKERS, "retry_at": None})
-        return [one for one in begun if one.attempts < self.settings.attempts]
+                else:
+                    self._requests.note(one.request_id, "resumed", ACTOR, self.clock(), {"lease": self.lease.number})
+        return [one for one in begun if one not in too_often]
 
-    def _begin(self, ids: set[str], number: str, chosen: Batch | None) -> None:
-        facts = {"batch": number, "requests": len(ids), **(_plan_facts(chosen) if chosen else {})}
+    def _is_begun_here(self, filed: Filed) -> bool:
+        """Whether a request was begun, or gone on with, under this lease: then it ended no worker, it has to wait."""
+        return any(event.facts.get("lease") == self.lease.number for event in filed.events)
+
+    def _begin(self, ids: Sequence[str], number: str, chosen: Batch | None) -> list[str]:
+        """Begin requests, and return which; not those that were taken back, or put on hold, since they were chosen."""
         with self.lease.writing():
-            for one in self._requests.some(sorted(ids)):
-                if one.state in ("suppressed", "failed"):
-                    self._change(one.request_id, "erasing", facts)
+            people = {one.request_id for one in self._requests.accepted(ids)}
+            facts = {"batch": number, "requests": len(people), "lease": self.lease.number}
+            for one in self._requests.some(ids):
+                if one.request_id in people and one.state in ("suppressed", "failed"):
+                    self._change(one.request_id, "erasing", facts | (_plan_facts(chosen) if chosen else {}))
+            return [one.request_id for one in self._requests.some(ids) if one.state in BEGUN]
 
     def _forget_people(self, pending: Pending) -> None:
         """Forget who asked, since their data is gone; what they asked for is known by its id from now on."""

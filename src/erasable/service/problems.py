@@ -9,6 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
 from erasable.errors import ErasableError, http_status
 from erasable.service.logs import log
@@ -78,9 +79,16 @@ async def _of_validation(request: Request, error: Exception) -> JSONResponse:
 
 async def _of_routing(request: Request, error: Exception) -> JSONResponse:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else None
+    headers = {"Allow": ", ".join(_allowed(request))} if status == HTTPStatus.METHOD_NOT_ALLOWED else None
     details = {404: "there is no such address: /docs lists them", 405: "this address takes another method: see /docs"}
     return problem(status, details.get(status, "the request can't be read: correct it"), headers=headers)
+
+
+def _allowed(request: Request) -> list[str]:
+    """Return every method that an address takes; a route knows only its own."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    found = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in found for method in route.methods or ()})
 
 
 async def _of_anything(request: Request, error: Exception) -> JSONResponse:

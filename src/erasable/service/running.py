@@ -13,6 +13,7 @@ from erasable.errors import ErasableError
 from erasable.models.blas import one_blas_thread
 from erasable.proof.suppression import Suppression
 from erasable.service.application import make_application
+from erasable.service.connections import impatient
 from erasable.service.logs import log
 from erasable.service.settings import DEFAULT_SETTINGS, ServiceSettings
 from erasable.service.shop import Shop
@@ -55,6 +56,7 @@ def serve(place: Place) -> None:
         make_application(shop),
         host=place.host,
         port=place.port,
+        http=impatient(place.settings.slowest_body),
         log_config=None,
         access_log=False,
         server_header=False,

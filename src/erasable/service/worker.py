@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from dataclasses import dataclass
+from multiprocessing import parent_process
 from pathlib import Path
 from types import FrameType
 
@@ -59,16 +60,15 @@ class Worker:
 
     def step(self) -> bool:
         """Do the next thing there is to do; False if there is none, or if another worker holds the lease."""
-        if not self.lease.held and not self.lease.take():
-            return False
+        began = time.monotonic()
         try:
-            done = self._do_next()
+            done = (self.lease.held or self.lease.take()) and self._do_next()
             self._busy_since = None
         except LeaseLost:
             log("lease lost")
             return False
         except WorkspaceBusy:
-            self._wait_for_workspace()
+            self._wait_for_workspace(began)
             return False
         return done
 
@@ -92,9 +92,9 @@ class Worker:
         self._seen = mark
         return done
 
-    def _wait_for_workspace(self) -> None:
+    def _wait_for_workspace(self, began: float) -> None:
         """Wait for another command to end; a worker whose lease has run out and that stays frozen is ended."""
-        self._busy_since = self._busy_since or time.monotonic()
+        self._busy_since = self._busy_since or began
         before = self.lease.before
         if before is not None and time.monotonic() - self._busy_since > self.post.settings.lease_seconds:
             log("ending a frozen worker", process=before.number)
@@ -170,11 +170,12 @@ def run_worker(post: Post) -> None:
 
     signal.signal(signal.SIGTERM, end)
     os.nice(_NICENESS)  # whoever asks for recommendations does not wait for whoever trains
-    worker, parent = Worker(post), os.getppid()
+    worker, parent = Worker(post), parent_process()
     threading.Thread(target=_renew, args=(worker.lease, stop), daemon=True).start()
     log("worker started")
     try:
-        while os.getppid() == parent:  # else the service was killed, and has another worker when it is back
+        # A service that was killed has another worker when it is back.
+        while parent is None or parent.is_alive():
             if not worker.step():
                 stop.wait(post.pause)
     except (KeyboardInterrupt, Unfinished):

@@ -7,12 +7,13 @@ from fastapi import APIRouter, Depends, Request
 from erasable.errors import DataRefused, Refused
 from erasable.service.access import RECOMMENDING
 from erasable.service.api.schemas import Interactions, TakenIn
+from erasable.service.api.strict_json import StrictRoute
 from erasable.service.intake import Coming
 from erasable.service.problems import RESPONSES
 from erasable.service.shop import Shop, shop_of
 from erasable.service.tokens import Caller
 
-router = APIRouter(prefix="/v1/interactions", tags=["learning"], responses=RESPONSES)
+router = APIRouter(prefix="/v1/interactions", tags=["learning"], responses=RESPONSES, route_class=StrictRoute)
 
 
 @router.post("", status_code=202)
