@@ -5,10 +5,12 @@ import shutil
 import pytest
 
 from erasable.errors import DiskFull, ResidueFound, UnknownUser
-from erasable.operations import DiskHome, certificates_of, forget, show, verify
+from erasable.operations import DiskHome, Outside, certificates_of, forget, show, verify
 from erasable.proof import Receipt, salt_of_code
 from erasable.proof.residue import Target, scan_folder
 from erasable.service import erasing
+from erasable.service.intake import Coming
+from erasable.store.layout import LEDGER_FILES
 from erasable.unlearning import Request
 
 FAY = "fay-the-unmistakable"
@@ -209,6 +211,7 @@ def test_what_ends_workers_again_and_again_is_set_aside(shop, worker, file, cloc
     for _ in range(settings.attempts + 1):
         with pytest.raises(KeyboardInterrupt):
             worker.step()
+        worker.lease.release()  # the next one is another worker
     worker.step()
     assert shop.requests.get(filing.request_id).state == "failed"
     assert shop.requests.get(filing.request_id).retry_at is None
@@ -220,3 +223,49 @@ def test_what_was_learned_elsewhere_is_trained_again_here(shop, worker, file, cl
     clock.pass_days(7)
     worker.step()
     assert shop.requests.get(filing.request_id).outcome["stages_rerun"] == 3
+
+
+def test_interactions_that_come_while_it_is_searched_do_not_keep_it_from_being_certified(
+    shop, worker, file, clock, folder
+):
+    filing = file(FAY)
+    (folder / "notes.txt").write_text(f"called {FAY}")
+    clock.pass_days(7)
+    worker.step()
+    shop.reception.follow()
+    assert shop.intake.add([Coming(FAY, "a", 5.0, None)], leaving=shop.live.served.withheld) == 0
+    (folder / "notes.txt").unlink()
+    shop.requests.retry(filing.request_id, "officer 1", clock())
+    worker.step()
+    assert shop.requests.get(filing.request_id).state == "erased"
+
+
+def test_a_damaged_workspace_fails_the_request_and_ends_no_worker(shop, worker, file, clock, folder):
+    filing = file("ann")
+    for damaged in (folder / "data").glob("*.parquet"):
+        damaged.write_bytes(damaged.read_bytes()[:-9])
+    clock.pass_days(7)
+    worker.step()
+    assert shop.requests.get(filing.request_id).state == "failed"
+    assert "damaged" in shop.requests.get(filing.request_id).reason
+
+
+def test_a_ledger_that_is_older_than_the_workspace_catches_up(shop, worker, file, clock, folder):
+    """As after a restore: the certificate is there, and the ledger knows nothing of it."""
+    filing = file("ann")
+    accepted = shop.requests.accepted([filing.request_id])
+    clock.pass_days(7)
+    forget(shop.home, accepted, outside=Outside(erased=lambda pending: hide(folder)))
+    show_again(folder)
+    worker.step()
+    assert shop.requests.get(filing.request_id).state == "erased"
+
+
+def hide(folder):
+    for name in LEDGER_FILES:
+        (folder / name).rename(folder.parent / name)
+
+
+def show_again(folder):
+    for name in LEDGER_FILES:
+        (folder.parent / name).rename(folder / name)

@@ -40,6 +40,17 @@ def test_who_is_leaving_is_not_learned_from(intake, ledger, clock):
     assert intake.add([Coming("zoe", "a", 5.0, None), Coming("ann", "a", 5.0, None)]) == 1
 
 
+def test_who_is_erased_and_not_certified_yet_is_not_learned_from_either(intake):
+    assert intake.add([Coming("zoe", "a", 5.0, None)], leaving={"zoe"}) == 0
+
+
+def test_of_some_items_only_those_go_with_the_request(intake, ledger, clock):
+    intake.add([Coming("zoe", "a", 5.0, None), Coming("zoe", "b", 5.0, None), Coming("zoe", "c", 5.0, None)])
+    for items in (("a",), ("b",)):
+        Requests(ledger).file(Request("zoe", items), held=True, actor="application 1", now=clock())
+    assert intake.waiting().table.column("item_id").to_pylist() == ["c"]
+
+
 def test_what_waits_of_a_person_goes_with_the_request(intake, ledger, clock, folder):
     intake.add([Coming("zoe-the-unmistakable", "a", 5.0, None), Coming("ann", "a", 5.0, None)])
     filing = Requests(ledger).file(Request("zoe-the-unmistakable"), held=True, actor="application 1", now=clock())

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from erasable.errors import LeaseLost
-from erasable.service.lease import Lease, Process, holder_of
+from erasable.service.lease import Lease, Process, holder_of, silent_seconds
 from erasable.service.requests import Requests
 
 
@@ -84,3 +84,11 @@ def test_a_frozen_process_can_be_ended(other_process):
             return
         time.sleep(0.02)
     pytest.fail("it is still alive")
+
+
+def test_silence_is_counted_from_when_the_lease_has_run_out(ledger, other_process):
+    Lease(ledger, 60, other_process).take()
+    assert silent_seconds(ledger, other_process.number) == 0
+    Lease(ledger, -5, other_process).take()
+    assert silent_seconds(ledger, other_process.number) >= 5
+    assert silent_seconds(ledger, 1) == 0

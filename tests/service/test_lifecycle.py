@@ -11,7 +11,7 @@ ALLOWED = """
 received accepted · received rejected · accepted suppressed · accepted on hold · accepted withdrawn · accepted rejected
 suppressed erasing · suppressed on hold · suppressed withdrawn · suppressed rejected
 on hold suppressed · on hold withdrawn · on hold rejected
-erasing verifying · erasing failed · erasing rejected
+erasing verifying · erasing erased · erasing failed · erasing rejected
 verifying erased · verifying failed
 failed erasing · failed verifying · failed failed · failed erased · failed rejected
 """

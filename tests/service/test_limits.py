@@ -16,7 +16,7 @@ class Inner:
         self.body = (await receive())["body"]
 
 
-def sent(messages, method="POST", headers=(), largest=10, slowest=0.05):
+def sent(messages, method="POST", headers=((b"transfer-encoding", b"chunked"),), largest=10, slowest=0.05):
     """Send a request in pieces, and return what reached the application and the status that was answered."""
     inner, answers, left = Inner(), [], list(messages)
 
@@ -59,4 +59,4 @@ def test_a_client_that_leaves_gets_nowhere():
 
 
 def test_what_only_reads_has_no_body_to_wait_for():
-    assert sent([piece(b"", more=False)], method="GET") == (b"", None)
+    assert sent([piece(b"", more=False)], method="GET", headers=()) == (b"", None)

@@ -53,10 +53,12 @@ def test_no_event_names_the_person(ledger, filed):
         assert not [row for row in connection.execute("SELECT * FROM events") if FAY in str(tuple(row))]
 
 
-def test_a_second_request_of_a_person_joins_the_first(requests, filed):
+def test_a_second_request_of_a_person_joins_the_first_and_tells_the_code_to_nobody_else(requests, filed, clock):
     first, second = filed(), filed()
     assert second.joined
     assert (second.request_id, second.receipt_code) == (first.request_id, first.receipt_code)
+    third = requests.file(Request(FAY), held=True, actor="application 2", now=clock())
+    assert (third.request_id, third.receipt_code) == (first.request_id, None)
     assert [request.request_id for request in requests.open_requests()] == [first.request_id]
 
 

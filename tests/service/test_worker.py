@@ -2,8 +2,9 @@
 
 import pytest
 
-from erasable.errors import LeaseLost, UnknownUser
+from erasable.errors import LeaseLost, Refused, UnknownUser
 from erasable.service import erasing
+from erasable.service import worker as worker_module
 from erasable.service.intake import Coming
 from erasable.service.settings import ServiceSettings
 from erasable.service.worker import Post, Worker
@@ -104,3 +105,32 @@ def test_old_answers_are_dropped(shop, worker, ledger):
         connection.execute("UPDATE answers SET answer_time = 0")
     worker.step()
     assert shop.answers.earlier("key", b"body") is None
+
+
+def test_what_was_learned_elsewhere_is_trained_again_here_when_more_is_learned(shop, worker, monkeypatch):
+    monkeypatch.setattr(worker_module, "learned_elsewhere", lambda home: True)
+    shop.intake.add([Coming("zoe", "a", 5.0, None)])
+    assert worker.step()
+    shop.reception.follow()
+    assert shop.live.knows("zoe")
+
+
+def test_learning_that_fails_is_written_down_once_and_keeps_what_came_in(shop, worker, monkeypatch):
+    def fail(*arguments):
+        raise Refused("not now, zoe")
+
+    monkeypatch.setattr(worker_module, "learn_more", fail)
+    shop.intake.add([Coming("zoe", "a", 5.0, None)])
+    for _ in range(3):
+        worker.step()
+    assert [event.facts for event in shop.requests.journal(9) if event.name == "learning failed"] == [
+        {"reason": "Refused"}
+    ]
+    assert shop.intake.count() == 1
+
+
+def test_who_took_a_request_back_is_gone_from_the_log_soon(shop, worker, folder):
+    filing = shop.reception.file(Request("fay-the-unmistakable", ("a",)), "application 1")
+    shop.reception.withdraw(filing.request_id, "officer 1", "a mistake")
+    worker.step()
+    assert b"fay-the-unmistakable" not in b"".join(path.read_bytes() for path in folder.glob("ledger.sqlite*"))

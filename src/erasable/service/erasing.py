@@ -84,13 +84,19 @@ class Eraser:
             return False
         people = {one.request_id: one for one in self._requests.accepted([one.request_id for one in waiting])}
         urgent = {one.request_id for one in due}
-        chosen = batch(
-            self.home,
-            [people[request_id].request for request_id in urgent],
-            [one.request for request_id, one in people.items() if request_id not in urgent],
-            Work(self.threads),
-        )
-        self._carry_out([one for one in waiting if people[one.request_id].user in chosen.users], chosen)
+        try:
+            chosen = batch(
+                self.home,
+                [people[request_id].request for request_id in urgent],
+                [one.request for request_id, one in people.items() if request_id not in urgent],
+                Work(self.threads),
+            )
+        except (LeaseLost, WorkspaceBusy):
+            raise
+        except ErasableError:  # what is wrong is found again, and written down, when they are carried out
+            self._carry_out(due)
+        else:
+            self._carry_out([one for one in waiting if people[one.request_id].user in chosen.users], chosen)
         return True
 
     @property

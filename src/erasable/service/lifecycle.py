@@ -28,7 +28,7 @@ _FOLLOWING: dict[RequestState | None, frozenset[RequestState]] = {
     "accepted": frozenset({"suppressed", "on hold", "withdrawn", "rejected"}),
     "suppressed": frozenset({"erasing", "on hold", "withdrawn", "rejected"}),
     "on hold": frozenset({"suppressed", "withdrawn", "rejected"}),
-    "erasing": frozenset({"verifying", "failed", "rejected"}),
+    "erasing": frozenset({"verifying", "erased", "failed", "rejected"}),
     "verifying": frozenset({"erased", "failed"}),
     "failed": frozenset({"erasing", "verifying", "failed", "erased", "rejected"}),
     **dict.fromkeys(ENDED, frozenset()),

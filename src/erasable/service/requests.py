@@ -40,7 +40,7 @@ class Requests:
                 return Filing(request_id, code, joined=False, rejected=True)
             add_event(connection, now, actor, "accepted", request_id, "accepted")
             _keep_subject(connection, request_id, request, code)
-            connection.execute("DELETE FROM intake WHERE user_id = ?", (request.user,))
+            _drop_waiting(connection, request)
             return Filing(request_id, code, joined=False)
 
     def change(
@@ -208,9 +208,12 @@ class Requests:
             items = None if request.items is None or row["item_ids"] is None else json.loads(row["item_ids"])
             joined = None if items is None else json.dumps(list(dict.fromkeys([*items, *(request.items or ())])))
             connection.execute("UPDATE open_requests SET item_ids = ? WHERE request_id = ?", (joined, first.request_id))
+        _drop_waiting(connection, request)
         scope = EVERYTHING if request.everything else first.scope
         add_event(connection, now, actor, "joined", first.request_id, None, {"scope": scope})
-        return Filing(first.request_id, row["receipt_code"], joined=True)
+        # The code is a secret of whoever was given it: nobody gets it by asking for the same person.
+        code = row["receipt_code"] if first.events[0].actor == actor else None
+        return Filing(first.request_id, code, joined=True)
 
 
 def _refuse_naming(connection: sqlite3.Connection, request_id: str, reason: str) -> None:
@@ -224,6 +227,14 @@ def _refuse_naming(connection: sqlite3.Connection, request_id: str, reason: str)
 def _keep_subject(connection: sqlite3.Connection, request_id: str, request: Request, code: str) -> None:
     items = None if request.items is None else json.dumps(list(dict.fromkeys(request.items)))
     connection.execute("INSERT INTO open_requests VALUES (?, ?, ?, ?)", (request_id, request.user, items, code))
+
+
+def _drop_waiting(connection: sqlite3.Connection, request: Request) -> None:
+    """Drop what waits to be learned of what is to be erased."""
+    if request.items is None:
+        connection.execute("DELETE FROM intake WHERE user_id = ?", (request.user,))
+    for item in request.items or ():
+        connection.execute("DELETE FROM intake WHERE user_id = ? AND item_id = ?", (request.user, item))
 
 
 def _covers(row: sqlite3.Row, request: Request) -> bool:

@@ -148,14 +148,14 @@ class TestIdempotencyKey:
 
     def test_while_the_first_is_in_flight_the_second_is_refused(self, officer, shop, monkeypatch):
         entered, leave = threading.Event(), threading.Event()
-        file = shop.reception.file
+        filing = shop.reception.filing
 
         def slowly(*arguments):
             entered.set()
             leave.wait(10)
-            return file(*arguments)
+            return filing(*arguments)
 
-        monkeypatch.setattr(shop.reception, "file", slowly)
+        monkeypatch.setattr(shop.reception, "filing", slowly)
         answers = []
         first = threading.Thread(
             target=lambda: answers.append(officer.post(PATH, json={"user_id": "ann"}, headers=self.KEY))
