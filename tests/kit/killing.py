@@ -1,22 +1,21 @@
-"""Child processes that die: just before a disk change, or by a signal at any moment."""
+"""Child processes that are killed: just before a change becomes durable, or at any moment."""
 
 import os
 import signal
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 
-from erasable.store import files
+from erasable.store import files, ledger
 
-_DIED, _FAILED = 77, 99
+_DIED, _FAILED = -signal.SIGKILL, 99
 
 
 def killed_at(change: int, action: Callable[[], object]) -> bool:
-    """Run something in a child process that dies just before its n-th disk change; say whether it died."""
+    """Run something in a child that is killed just before its n-th change of a file or ledger; say whether it was."""
 
     def dying() -> None:
-        files.before_change = _dying_at(change)
+        files.before_change = ledger.before_commit = _dying_at(change)
         action()
 
     code = os.waitstatus_to_exitcode(os.waitpid(_forked(dying), 0)[1])
@@ -30,8 +29,8 @@ def killed_after(seconds: float, action: Callable[[], object]) -> bool:
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert code in (0, -signal.SIGKILL), f"the child failed by itself ({code})"
-    return code == -signal.SIGKILL
+    assert code in (0, _DIED), f"the child failed by itself ({code})"
+    return code == _DIED
 
 
 def _forked(action: Callable[[], object]) -> int:
@@ -48,12 +47,12 @@ def _forked(action: Callable[[], object]) -> int:
         os._exit(_FAILED)
 
 
-def _dying_at(change: int) -> Callable[[str, Path], None]:
+def _dying_at(change: int) -> Callable[..., None]:
     left = [change]
 
-    def die_at_zero(kind: str, path: Path) -> None:
+    def die_at_zero(*what: object) -> None:
         left[0] -= 1
         if not left[0]:
-            os._exit(_DIED)
+            os.kill(os.getpid(), signal.SIGKILL)
 
     return die_at_zero

@@ -4,7 +4,7 @@ from erasable.operations.audit import Probe, audit, audit_erased
 from erasable.operations.batching import Batch, batch
 from erasable.operations.certificates import certificate_file, certificates_of
 from erasable.operations.erasure import Outside
-from erasable.operations.forget import Forgotten, forget, withdraw_pending
+from erasable.operations.forget import Forgotten, forget, learned_elsewhere, withdraw_pending
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
 from erasable.operations.learn import Learned, learn
@@ -56,6 +56,7 @@ __all__ = [
     "groups",
     "learn",
     "learn_more",
+    "learned_elsewhere",
     "plan",
     "plan_random",
     "recommend",

@@ -83,6 +83,12 @@ def forget(
     )
 
 
+def learned_elsewhere(home: Home) -> bool:
+    """Whether this was learned in another numeric environment, so that forgetting trains everything again."""
+    with home.reading() as session:
+        return bool(differences(session.environment))
+
+
 def withdraw_pending(home: Home) -> int:
     """Take back requests that were accepted and not carried out, and say how many; what is erased stays erased."""
     with home.writing() as session:

@@ -74,10 +74,10 @@ class _Snapshot:
 
 
 class Live:
-    """Answers from memory, for any number of threads, without ever waiting for the disk or for a lock.
+    """Answers from memory, for any number of threads, without ever waiting for the disk or for what is being loaded.
 
     `follow`, called again and again by a thread of its own, keeps up with what is current. Answering is quickest for
-    who holds BLAS to one thread meanwhile (`one_blas_thread`): else each answer sets that anew.
+    whoever holds BLAS to one thread meanwhile (`one_blas_thread`): else each answer has to.
     """
 
     def __init__(self, home: Home) -> None:
@@ -128,8 +128,8 @@ class Live:
     def withhold(self, users: Collection[str]) -> None:
         """Serve none of these users from now on; whoever was withheld and is not among them is served after `follow`.
 
-        Not before: they may have been forgotten since, which only following finds out. What the others taught is
-        served until then as well.
+        Not before: they may have been forgotten since, which only following finds out. Until then, what the users who
+        are withheld taught counts as it did.
         """
         with self._swapping:
             self._asked = frozenset(users)

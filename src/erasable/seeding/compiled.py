@@ -18,8 +18,9 @@ _PACKAGE = Path(__file__).parent.parent
 
 
 def _source_stamp() -> str:
-    sources = (path.read_bytes() for path in sorted(_PACKAGE.rglob("*.py")))
-    return blake2b(b"".join(source for source in sources if b"compiled" in source), digest_size=16).hexdigest()
+    files = sorted(_PACKAGE.rglob("*.py"))
+    sources = [path.read_bytes() for path in files if path == Path(__file__) or b"@compiled" in path.read_bytes()]
+    return blake2b(b"".join(sources), digest_size=16).hexdigest()
 
 
 SOURCE_STAMP = _source_stamp()

@@ -10,20 +10,20 @@ from erasable.errors import (
     DiskFull,
     ErasableError,
     LeaseLost,
-    NotReproducible,
     ResidueFound,
     Unfinished,
     WorkspaceBusy,
     WorkspaceDamaged,
     WorkspaceError,
 )
-from erasable.operations import Batch, Home, Outside, Work, batch, certificates_of, forget
+from erasable.operations import Batch, Home, Outside, Work, batch, certificates_of, forget, learned_elsewhere
 from erasable.proof import Certificate, Pending
 from erasable.proof.suppression import Suppression
 from erasable.service.clock import Clock
 from erasable.service.filed import Filed
 from erasable.service.lease import Lease
-from erasable.service.lifecycle import RequestState
+from erasable.service.lifecycle import BEGUN, RequestState
+from erasable.service.logs import log
 from erasable.service.progress import LedgerReporter
 from erasable.service.requests import Requests
 from erasable.service.settings import ServiceSettings
@@ -31,13 +31,13 @@ from erasable.store.ledger import Ledger
 
 ACTOR = "worker"
 NOTHING_HELD = "nothing is held any more of what was asked for"
+_ENDED_WORKERS = "the worker ended again and again while it was carried out: look at the log of the service"
 _SLOWER = 4  # each wait for the next attempt is so many times the one before
 _SLOWEST = timedelta(hours=6)
 _REASONS: Mapping[type[Exception], str] = {
     ResidueFound: "the data is erased, but a file of the workspace still holds the person: run erasable scan and "
     "remove what it names",
     DiskFull: "the disk is full: free some space",
-    NotReproducible: "the workspace was learned in another numeric environment: run erasable forget --rerun there",
     WorkspaceDamaged: "a file of the workspace is damaged: run erasable verify",
     WorkspaceError: "the workspace can't be used: look at the log of the service",
     MemoryError: "there is too little memory: give the service more",
@@ -60,14 +60,21 @@ class Eraser:
     def resume(self) -> bool:
         """Go on with what was begun and not finished, or failed and is to be tried again; say whether there was any."""
         begun = self._requests.in_states(["erasing", "verifying"])
-        if begun:
-            self._carry_out(begun)
-            return True
         now = self.clock()
         failed = [one for one in self._requests.in_states(["failed"]) if one.retry_at and one.retry_at <= now]
-        for one in failed:  # each by itself: what is wrong with one must not keep others waiting
-            self._carry_out([one])
-        return bool(failed)
+        once = [one for one in failed if one.attempts <= 1]
+        # What keeps failing is tried by itself: what is wrong with one must not keep others waiting.
+        for together in (self._resumed(begun), once, *([one] for one in failed if one not in once)):
+            if together:
+                self._carry_out(together)
+        return bool(begun or failed)
+
+    def finish_commands(self) -> bool:
+        """Finish what a command has begun in the workspace and left, if there is any."""
+        if not self._pending_of_commands():
+            return False
+        self._carry_out([])
+        return True
 
     def carry_out_due(self) -> bool:
         """Carry out the requests that are due, and those that are best done with them; say whether there were any."""
@@ -77,13 +84,19 @@ class Eraser:
             return False
         people = {one.request_id: one for one in self._requests.accepted([one.request_id for one in waiting])}
         urgent = {one.request_id for one in due}
-        chosen = batch(
-            self.home,
-            [people[request_id].request for request_id in urgent],
-            [one.request for request_id, one in people.items() if request_id not in urgent],
-            Work(self.threads),
-        )
-        self._carry_out([one for one in waiting if people[one.request_id].user in chosen.users], chosen)
+        try:
+            chosen = batch(
+                self.home,
+                [people[request_id].request for request_id in urgent],
+                [one.request for request_id, one in people.items() if request_id not in urgent],
+                Work(self.threads),
+            )
+        except (LeaseLost, WorkspaceBusy):
+            raise
+        except ErasableError:  # what is wrong is found again, and written down, when they are carried out
+            self._carry_out(due)
+        else:
+            self._carry_out([one for one in waiting if people[one.request_id].user in chosen.users], chosen)
         return True
 
     @property
@@ -91,13 +104,17 @@ class Eraser:
         return Requests(self.ledger)
 
     def _carry_out(self, filed: Sequence[Filed], chosen: Batch | None = None) -> None:
-        number, ids = secrets.token_hex(8), [one.request_id for one in filed]
+        number = secrets.token_hex(8)
+        ids = self._begin([one.request_id for one in filed], number, chosen)
         people = self._requests.accepted(ids)
-        self._begin({one.request_id for one in people}, number, chosen)
         reporter = LedgerReporter(self.lease, number)
         try:
             outside = Outside(suppression=self.suppression, erased=self._forget_people)
-            forget(self.home, people, ignore_unknown=True, work=Work(self.threads, reporter), outside=outside)
+            # A law that has to be kept does not wait for someone to notice that the machine was updated.
+            rerun = learned_elsewhere(self.home)
+            forget(
+                self.home, people, ignore_unknown=True, rerun=rerun, work=Work(self.threads, reporter), outside=outside
+            )
         except (LeaseLost, WorkspaceBusy, Unfinished):
             raise  # nothing is wrong with the requests
         except (ErasableError, OSError, MemoryError) as error:
@@ -106,12 +123,35 @@ class Eraser:
             self._end(ids)
         reporter.clear()
 
-    def _begin(self, ids: set[str], number: str, chosen: Batch | None) -> None:
-        facts = {"batch": number, "requests": len(ids), **(_plan_facts(chosen) if chosen else {})}
+    def _pending_of_commands(self) -> bool:
+        with self.home.reading() as session:
+            return bool(session.papers().pending)
+
+    def _resumed(self, begun: Sequence[Filed]) -> list[Filed]:
+        """Return what was begun and not finished, less what has ended too many workers."""
+        left_behind = [one for one in begun if not self._is_begun_here(one)]
+        too_often = [one for one in left_behind if one.attempts >= self.settings.attempts]
         with self.lease.writing():
-            for one in self._requests.some(sorted(ids)):
-                if one.state in ("suppressed", "failed"):
-                    self._change(one.request_id, "erasing", facts)
+            for one in left_behind:
+                if one in too_often:
+                    self._change(one.request_id, "failed", {"reason": _ENDED_WORKERS, "retry_at": None})
+                else:
+                    self._requests.note(one.request_id, "resumed", ACTOR, self.clock(), {"lease": self.lease.number})
+        return [one for one in begun if one not in too_often]
+
+    def _is_begun_here(self, filed: Filed) -> bool:
+        """Whether a request was begun, or gone on with, under this lease: then it ended no worker, it has to wait."""
+        return any(event.facts.get("lease") == self.lease.number for event in filed.events)
+
+    def _begin(self, ids: Sequence[str], number: str, chosen: Batch | None) -> list[str]:
+        """Begin requests, and return which; not those that were taken back, or put on hold, since they were chosen."""
+        with self.lease.writing():
+            people = {one.request_id for one in self._requests.accepted(ids)}
+            facts = {"batch": number, "requests": len(people), "lease": self.lease.number}
+            for one in self._requests.some(ids):
+                if one.request_id in people and one.state in ("suppressed", "failed"):
+                    self._change(one.request_id, "erasing", facts | (_plan_facts(chosen) if chosen else {}))
+            return [one.request_id for one in self._requests.some(ids) if one.state in BEGUN]
 
     def _forget_people(self, pending: Pending) -> None:
         """Forget who asked, since their data is gone; what they asked for is known by its id from now on."""
@@ -119,6 +159,9 @@ class Eraser:
             for one in self._requests.some([accepted.request_id for accepted in pending.accepted]):
                 if one.state in ("erasing", "failed"):
                     self._change(one.request_id, "verifying")
+            erased = {accepted.user for accepted in pending.accepted if accepted.items is None}
+            for one in self._requests.of_people(erased):  # by command, under another id
+                self._change(one.request_id, "rejected", {"reason": NOTHING_HELD})
         self.ledger.wipe()
 
     def _end(self, ids: Sequence[str]) -> None:
@@ -134,6 +177,7 @@ class Eraser:
         self.ledger.wipe()
 
     def _fail(self, ids: Sequence[str], error: Exception) -> None:
+        log("erasing failed", error=type(error).__name__)
         reason = next((_REASONS[kind] for kind in type(error).__mro__ if kind in _REASONS), "an unexpected error")
         with self.lease.writing():
             for one in self._requests.some(ids):
@@ -147,6 +191,7 @@ class Eraser:
 
     def _change(self, request_id: str, state: RequestState, facts: Mapping[str, Any] | None = None) -> None:
         self._requests.change(request_id, state, ACTOR, self.clock(), facts)
+        log("request changed", request_id=request_id, state=state)
 
 
 def _plan_facts(chosen: Batch) -> dict[str, Any]:

@@ -67,10 +67,10 @@ class Filed:
 
     @property
     def attempts(self) -> int:
-        """How often erasing was begun since someone last looked at it."""
+        """How often carrying it out came to nothing since someone last looked at it."""
         names = [event.name for event in self.events]
         last_look = max((place for place, name in enumerate(names) if name == "retry asked"), default=-1)
-        return names[last_look + 1 :].count("failed")
+        return sum(name in ("failed", "resumed") for name in names[last_look + 1 :])
 
     @property
     def retry_at(self) -> datetime | None:
@@ -106,6 +106,6 @@ class Filing:
 
     request_id: str
     receipt_code: str | None
-    """With it the person follows the request, and shows later that the certificate is about them."""
+    """With it the person follows the request, and shows later that the certificate is about them; told to who asked."""
     joined: bool
     rejected: bool = False

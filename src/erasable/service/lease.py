@@ -52,7 +52,12 @@ class Lease:
         self._holder = holder or Process.current()
         self._number: int | None = None
         self.before: Process | None = None
-        """Whose lease ran out when this one was taken; it may be frozen and hold the workspace still."""
+        """Whose lease had run out when this one was to be taken; it may be frozen and keep others from writing."""
+
+    @property
+    def number(self) -> int | None:
+        """The number of this taking, None if it is not held."""
+        return self._number
 
     @property
     def held(self) -> bool:
@@ -61,17 +66,19 @@ class Lease:
 
     def take(self) -> bool:
         """Take the lease if nobody has it: it has run out, or its holder is gone."""
-        with self._ledger.writing() as connection:
-            row = connection.execute("SELECT * FROM lease").fetchone()
-            last = Process(row["process_number"], row["process_start"])
-            if last != self._holder and last.alive and time.time() < row["end_time"]:
+        # Looked at first: whoever is frozen in the middle of a change keeps all others from writing.
+        with self._ledger.reading() as connection:
+            if self._is_taken(connection):
                 return False
-            self._number = int(row["lease_number"]) + 1
-            self.before = last if last != self._holder and last.alive else None
+        with self._ledger.writing() as connection:
+            if self._is_taken(connection):
+                return False
+            number = 1 + int(connection.execute("SELECT lease_number FROM lease").fetchone()[0])
             connection.execute(
                 "UPDATE lease SET lease_number = ?, process_number = ?, process_start = ?, end_time = ?",
-                (self._number, self._holder.number, self._holder.start, time.time() + self.seconds),
+                (number, self._holder.number, self._holder.start, time.time() + self.seconds),
             )
+        self._number = number  # not before it is durable: else another might take the same number
         return True
 
     def renew(self) -> None:
@@ -97,10 +104,25 @@ class Lease:
         with self._ledger.reading() as connection:
             self._check(connection)
 
+    def _is_taken(self, connection: sqlite3.Connection) -> bool:
+        """Whether another has the lease now; whose lease ran out and who is still there is kept in mind."""
+        row = connection.execute("SELECT * FROM lease").fetchone()
+        last = Process(row["process_number"], row["process_start"])
+        other, over = last != self._holder and last.alive, time.time() >= row["end_time"]
+        self.before = last if other and over else None
+        return other and not over
+
     def _check(self, connection: sqlite3.Connection) -> None:
         if self._number is None or connection.execute("SELECT lease_number FROM lease").fetchone()[0] != self._number:
             self._number = None
             raise LeaseLost("another worker has taken over: this one stops")
+
+
+def silent_seconds(ledger: Ledger, process: int) -> float:
+    """Return for how long the lease of a process has run out without being renewed; 0 if it does not hold it."""
+    with ledger.reading() as connection:
+        row = connection.execute("SELECT * FROM lease").fetchone()
+    return max(0.0, time.time() - row["end_time"]) if row["process_number"] == process else 0.0
 
 
 def holder_of(ledger: Ledger) -> Process | None:

@@ -24,7 +24,7 @@ class BodyLimits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, with its body in one piece."""
-        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
+        if scope["type"] != "http" or not _has_body(scope):
             await self._app(scope, receive, send)
             return
         try:
@@ -60,6 +60,10 @@ class BodyLimits:
 
     async def _refuse(self, status: HTTPStatus, detail: str, scope: Scope, receive: Receive, send: Send) -> None:
         await problem(status, detail, headers={"Connection": "close"})(scope, receive, send)
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -9,11 +9,25 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
-from erasable.errors import ErasableError, http_status
-from erasable.service.logs import log
+from erasable.errors import (
+    ErasableError,
+    UnknownInteraction,
+    UnknownUser,
+    WorkspaceBusy,
+    WorkspaceError,
+    http_status,
+)
+from erasable.service.logs import log_failure
 
 MEDIA_TYPE = "application/problem+json"
+_INSTEAD: dict[type, str] = {
+    UnknownUser: "nothing is held about this user: check the id, exactly as in the data",
+    UnknownInteraction: "the user has no such interaction: check the item",
+    WorkspaceBusy: "the workspace is being changed just now: try again soon",
+    WorkspaceError: "the workspace can't be used: look at the log of the service",
+}
 
 
 class Fault(BaseModel):
@@ -65,9 +79,14 @@ def answer_problems(app: FastAPI) -> None:
 async def _of_ours(request: Request, error: Exception) -> JSONResponse:
     status = http_status(error) if isinstance(error, ErasableError) else 500
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        log("request failed", error=type(error).__name__, status=status)
+        log_failure("request failed", error)
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else None
-    return problem(status, str(error), headers=headers)
+    return problem(status, _said(error), headers=headers)
+
+
+def _said(error: Exception) -> str:
+    """Return what an error says, unless that may name people or places of this machine."""
+    return next((_INSTEAD[kind] for kind in type(error).__mro__ if kind in _INSTEAD), str(error))
 
 
 async def _of_validation(request: Request, error: Exception) -> JSONResponse:
@@ -78,11 +97,18 @@ async def _of_validation(request: Request, error: Exception) -> JSONResponse:
 
 async def _of_routing(request: Request, error: Exception) -> JSONResponse:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    headers = dict(error.headers or {}) if isinstance(error, HTTPException) else None
+    headers = {"Allow": ", ".join(_allowed(request))} if status == HTTPStatus.METHOD_NOT_ALLOWED else None
     details = {404: "there is no such address: /docs lists them", 405: "this address takes another method: see /docs"}
     return problem(status, details.get(status, "the request can't be read: correct it"), headers=headers)
 
 
+def _allowed(request: Request) -> list[str]:
+    """Return every method that an address takes; a route knows only its own."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    found = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in found for method in route.methods or ()})
+
+
 async def _of_anything(request: Request, error: Exception) -> JSONResponse:
-    log("request failed", error=type(error).__name__, status=500)
+    log_failure("request failed", error)
     return problem(500, "something went wrong here: look at the log of the service")

@@ -1,6 +1,8 @@
 """Reception: requests come in, and whoever asks is not served any more from that moment on."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from erasable.errors import UnknownUser
 from erasable.operations import Live
@@ -28,12 +30,19 @@ class Reception:
 
     def file(self, request: Request, actor: str) -> Filing:
         """Take a request in; when this returns the person is not served any more."""
-        with self._lock:
-            filing = self._requests.file(request, self._is_held(request), actor, self._clock())
+        with self.filing(request, actor) as filing:
+            return filing
+
+    @contextmanager
+    def filing(self, request: Request, actor: str) -> Iterator[Filing]:
+        """Take a request in; what the block adds to the ledger becomes durable together with it, or none of it does."""
+        held = self._is_held(request)
+        with self._lock, self._ledger.writing():
+            filing = self._requests.file(request, held, actor, self._clock())
             if not filing.rejected:
                 self._suppress()
+            yield filing
         log("request joined" if filing.joined else "request received", request_id=filing.request_id)
-        return filing
 
     def withdraw(self, request_id: str, actor: str, reason: str) -> None:
         """Take a request back; the person is served again."""
@@ -55,8 +64,13 @@ class Reception:
                     self._requests.change(filed.request_id, "suppressed", ACTOR, self._clock())
 
     def _is_held(self, request: Request) -> bool:
-        if self._intake.holds(request.user):
+        # In this order: what is learned is current before it leaves the intake, and followed before it is looked for.
+        if self._intake.holds(request.user) or self._is_served(request):
             return True
+        self._live.follow()
+        return self._is_served(request)
+
+    def _is_served(self, request: Request) -> bool:
         try:
             held = self._live.knowledge.items_of(request.user)
         except UnknownUser:

@@ -22,7 +22,7 @@ class ServiceSettings(BaseModel):
     """By which day after its receipt a request has to be carried out, before the legal month ends."""
     lease_seconds: float = Field(default=30, gt=0, le=3600)
     """How long a worker may be silent before another takes its place."""
-    attempts: int = Field(default=6, ge=1, le=100)
+    attempts: int = Field(default=6, ge=1, le=1000)
     """How often an erasure that fails is tried before it waits for someone to look at it."""
     retry_seconds: float = Field(default=60, ge=0, le=86_400)
     """How long to wait after the first failure; four times as long after each further one."""

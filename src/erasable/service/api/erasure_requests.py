@@ -16,13 +16,17 @@ from erasable.service.api.schemas import (
     Submission,
     Submitted,
 )
+from erasable.service.api.strict_json import StrictRoute
+from erasable.service.filed import Filing
 from erasable.service.lifecycle import STATES, RequestState
 from erasable.service.problems import RESPONSES
 from erasable.service.shop import Shop, shop_of
 from erasable.service.tokens import Caller
 from erasable.unlearning import Request as Wish
 
-router = APIRouter(prefix="/v1/erasure-requests", tags=["erasure requests"], responses=RESPONSES)
+router = APIRouter(
+    prefix="/v1/erasure-requests", tags=["erasure requests"], responses=RESPONSES, route_class=StrictRoute
+)
 RequestId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The id of a request.")]
 Key = Annotated[
     str | None,
@@ -130,20 +134,22 @@ def certificate(request: Request, request_id: RequestId, caller: Annotated[Calle
 
 def _answered_once(shop: Shop, caller: Caller, key: str | None, wish: Submission, body: bytes) -> bytes:
     """Answer a submission; under a key that came before, as before."""
+    items = None if wish.item_ids is None else tuple(wish.item_ids)
+    request = Wish(wish.user_id, items)
     if key is None:
-        return _submitted(shop, caller, wish)
+        with shop.reception.filing(request, caller.actor) as filing:
+            return _submitted(shop, filing)
     with shop.answers.under(key):
         earlier = shop.answers.earlier(key, body)
         if earlier is not None:
             return earlier
-        answer = _submitted(shop, caller, wish)
-        shop.answers.keep(key, body, answer)
+        with shop.reception.filing(request, caller.actor) as filing:
+            answer = _submitted(shop, filing)
+            shop.answers.keep(key, body, answer)
         return answer
 
 
-def _submitted(shop: Shop, caller: Caller, wish: Submission) -> bytes:
-    items = None if wish.item_ids is None else tuple(wish.item_ids)
-    filing = shop.reception.file(Wish(wish.user_id, items), caller.actor)
+def _submitted(shop: Shop, filing: Filing) -> bytes:
     fields = ErasureRequest.fields_of(shop.requests.get(filing.request_id), shop.settings)
     return Submitted(**fields, joined=filing.joined, receipt_code=filing.receipt_code).model_dump_json().encode()
 

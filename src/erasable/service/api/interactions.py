@@ -7,12 +7,13 @@ from fastapi import APIRouter, Depends, Request
 from erasable.errors import DataRefused, Refused
 from erasable.service.access import RECOMMENDING
 from erasable.service.api.schemas import Interactions, TakenIn
+from erasable.service.api.strict_json import StrictRoute
 from erasable.service.intake import Coming
 from erasable.service.problems import RESPONSES
 from erasable.service.shop import Shop, shop_of
 from erasable.service.tokens import Caller
 
-router = APIRouter(prefix="/v1/interactions", tags=["learning"], responses=RESPONSES)
+router = APIRouter(prefix="/v1/interactions", tags=["learning"], responses=RESPONSES, route_class=StrictRoute)
 
 
 @router.post("", status_code=202)
@@ -21,7 +22,7 @@ def take_in(request: Request, coming: Interactions, caller: Annotated[Caller, De
     shop = shop_of(request)
     rows = [Coming(one.user_id, one.item_id, one.rating, one.time) for one in coming.interactions]
     _refuse_unlike(shop, rows)
-    kept = shop.intake.add(rows)
+    kept = shop.intake.add(rows, leaving=shop.live.served.withheld)
     return TakenIn(accepted=kept, left_out=len(rows) - kept)
 
 

@@ -8,12 +8,13 @@ from erasable.errors import WrongUse
 from erasable.operations import plan
 from erasable.service.access import OFFICE
 from erasable.service.api.schemas import PlanFound, PlanWanted
+from erasable.service.api.strict_json import StrictRoute
 from erasable.service.problems import RESPONSES
 from erasable.service.shop import shop_of
 from erasable.service.tokens import Caller
 from erasable.unlearning import Request as Wish
 
-router = APIRouter(prefix="/v1/plan", tags=["erasure requests"], responses=RESPONSES)
+router = APIRouter(prefix="/v1/plan", tags=["erasure requests"], responses=RESPONSES, route_class=StrictRoute)
 
 
 @router.post("")

@@ -35,7 +35,13 @@ class _Schema(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-class Submission(_Schema):
+class _Incoming(_Schema):
+    """What comes in is taken as it is: text is no number, and neither is true."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class Submission(_Incoming):
     """A request to erase a person, or some of a person's interactions."""
 
     user_id: Id
@@ -43,7 +49,7 @@ class Submission(_Schema):
     """Only the interactions with these items; everything if none are named."""
 
 
-class Explanation(_Schema):
+class Explanation(_Incoming):
     """Why something is done; kept, so it must name nobody."""
 
     reason: Reason
@@ -153,7 +159,7 @@ class RequestList(_Schema):
     """Give it as `before` to get those that follow."""
 
 
-class PlanWanted(_Schema):
+class PlanWanted(_Incoming):
     """Whom to plan for: people by id, or everyone whose request waits."""
 
     user_ids: list[Id] = Field(default=[], max_length=10_000)
@@ -190,7 +196,7 @@ class Recommended(_Schema):
     items: list[RecommendedItem]
 
 
-class ManyUsers(_Schema):
+class ManyUsers(_Incoming):
     """Users to recommend to."""
 
     user_ids: list[Id] = Field(min_length=1, max_length=1_000)
@@ -206,7 +212,7 @@ class RecommendedToMany(_Schema):
     """The places in the list of those of whom nothing is held."""
 
 
-class Interaction(_Schema):
+class Interaction(_Incoming):
     """One row to learn from."""
 
     user_id: Id
@@ -215,7 +221,7 @@ class Interaction(_Schema):
     time: float | None = Field(default=None, allow_inf_nan=False)
 
 
-class Interactions(_Schema):
+class Interactions(_Incoming):
     """Rows to learn from."""
 
     interactions: list[Interaction] = Field(min_length=1, max_length=10_000)
@@ -260,8 +266,6 @@ class Readiness(_Schema):
     """Whether the service can do its work."""
 
     status: Literal["ready", "not ready"]
-    model: bool
-    """Whether recommendations are served."""
     ledger: bool
     """Whether requests can be taken in."""
     worker: bool

@@ -1,0 +1,56 @@
+"""What the erasure service promises, tried on the real server and worker, one part at a time or all.
+
+    scripts/bench service kills         200 kills of server, worker or both at random moments
+    scripts/bench service races         50 clients for one person, and 50 freezes of a worker past its lease
+    scripts/bench service fuzz          10,000 made-up requests to every route
+    scripts/bench service load --data DIR   recommendations under load on MovieLens 1M (DIR/ml-1m/ratings.csv)
+    scripts/bench service all --data DIR
+
+Each part writes results/service-PART.json, and ends with an error if what is promised does not hold.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the kit that the tests share
+
+import service_fuzz
+import service_kills
+import service_load
+import service_races
+from reporting import documented_parser
+
+PARTS = {
+    "kills": service_kills.run,
+    "races": service_races.run,
+    "fuzz": service_fuzz.run,
+    "load": service_load.run,
+}
+
+
+def main() -> None:
+    options = _options()
+    for part in PARTS if options.part == "all" else [options.part]:
+        print(f"{part}:", flush=True)
+        PARTS[part](options)
+
+
+def _options() -> argparse.Namespace:
+    parser = documented_parser(__doc__)
+    parser.add_argument("part", choices=[*PARTS, "all"])
+    parser.add_argument("--data", type=Path, help="where ml-1m/ratings.csv is, for load")
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--freezes", type=int, default=50)
+    parser.add_argument("--cases", type=int, default=10_000, help="how many made-up requests at least")
+    parser.add_argument("--runs", type=int, default=3, help="how often each load is put on")
+    parser.add_argument("--seconds", type=int, default=10, help="how long each load lasts")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    if options.part in ("load", "all") and options.data is None:
+        parser.error("load needs --data DIR, where ml-1m/ratings.csv is")
+    return options
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""A small shop behind the erasure service: requests are filed, carried out here, and found to have ended right."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from erasable.operations import DiskHome, scan, status
+from erasable.service.clock import universal_time
+from erasable.service.requests import Requests
+from erasable.service.settings import ServiceSettings
+from erasable.service.shop import Shop
+from erasable.service.tokens import Role, Tokens
+from erasable.service.worker import Post, Worker
+from erasable.store.layout import LEDGER_FILES
+from erasable.store.ledger import Ledger
+from erasable.unlearning import Request
+from kit import small_shop
+
+AT_ONCE = ServiceSettings(batch_window=0, attempts=1000, lease_seconds=2, retry_seconds=0)
+
+
+def learn(path: Path, users: int = 60) -> Path:
+    """Learn a small shop."""
+    return small_shop.learn_shop(path, small_shop.table(users, 30))
+
+
+@contextmanager
+def ledger_of(path: Path) -> Iterator[Ledger]:
+    """Open the ledger of a workspace."""
+    with closing(Ledger.open(path)) as ledger:
+        yield ledger
+
+
+def new_token(path: Path, role: Role) -> str:
+    """Make a token, and return its secret."""
+    with ledger_of(path) as ledger:
+        return Tokens(ledger).create(role, "", universal_time())[1]
+
+
+def file_requests(path: Path, *requests: Request) -> list[str]:
+    """Take requests in, and return their ids."""
+    shop = Shop.open(path, AT_ONCE)
+    with closing(shop.ledger):
+        return [shop.reception.file(request, "someone").request_id for request in requests]
+
+
+def work_off(path: Path, settings: ServiceSettings = AT_ONCE) -> None:
+    """Do all that there is to do, as a worker in this process."""
+    worker = Worker(Post(path, settings, threads=1))
+    with closing(worker.ledger):
+        while worker.step():
+            pass
+        worker.lease.release()
+
+
+def states(path: Path) -> dict[str, list[str]]:
+    """Return the states that each request went through."""
+    with ledger_of(path) as ledger:
+        events = reversed(Requests(ledger).journal(limit=1_000_000))
+    found: dict[str, list[str]] = {}
+    for event in events:
+        if event.request_id is not None and event.state is not None:
+            found.setdefault(event.request_id, []).append(event.state)
+    return found
+
+
+def require_erased_once(path: Path, request_ids: Sequence[str], people: Sequence[str]) -> None:
+    """Require that requests ended once, with one certificate each, and that nobody is found in any file."""
+    for request_id, states_of_it in states(path).items():
+        assert states_of_it[-1] == "erased", f"{request_id} went through {states_of_it}"
+        assert states_of_it.count("erased") == 1
+    assert sorted(states(path)) == sorted(request_ids)
+    assert sorted(file.stem for file in path.glob("certificates/*.json")) == sorted(request_ids)
+    found = status(DiskHome(path))
+    assert (found["pending"], found["erasures"]) == (0, len(request_ids))
+    assert [name for name in small_shop.unnamed_files(path) if name not in LEDGER_FILES] == []
+    assert [person for person in people if not scan(path, person).clean] == []

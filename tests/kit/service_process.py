@@ -1,0 +1,111 @@
+"""The service as people run it: a server process with its worker, that can be killed, and asked over HTTP."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import erasable
+from erasable.service.running import Place
+from erasable.service.settings import ServiceSettings
+
+_START_SECONDS = 60
+
+
+class ServiceProcess:
+    """A server and its worker, in a group of processes of their own."""
+
+    def __init__(self, folder: Path, settings: ServiceSettings, port: int | None = None) -> None:
+        self.folder = folder
+        self.port = port or free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        place = Place(folder=folder, settings=settings, port=self.port, threads=1)
+        self._log = (folder.parent / f"{folder.name}.log").open("ab")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "erasable.service", place.model_dump_json()],
+            stderr=self._log,
+            env={**os.environ, "PYTHONPATH": str(Path(erasable.__file__).parents[1])},
+            start_new_session=True,
+        )
+
+    @property
+    def pid(self) -> int:
+        """The number of the server's process."""
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """What server and worker have logged."""
+        return Path(self._log.name).read_text()
+
+    @property
+    def memory(self) -> int:
+        """How many bytes of memory the server takes."""
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def workers(self) -> list[int]:
+        """Return the numbers of the processes that work for this server."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children")
+        threads = Path(f"/proc/{self.pid}/task").glob("*/children") if children.exists() else []
+        pids = [int(pid) for thread in threads for pid in _read(thread).split()]
+        return [pid for pid in pids if b"spawn_main" in _read(Path(f"/proc/{pid}/cmdline")).encode()]
+
+    def wait_until_it_answers(self) -> None:
+        """Wait until the server takes connections."""
+        end = time.monotonic() + _START_SECONDS
+        while time.monotonic() < end:
+            assert self._process.poll() is None, f"the server ended by itself: {self.log}"
+            with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+                return
+            time.sleep(0.02)
+        raise AssertionError("the server does not answer")
+
+    def kill_server(self) -> None:
+        """Kill the server alone."""
+        self._process.kill()
+        self._process.wait()
+        self._log.close()
+
+    def kill_workers(self) -> None:
+        """Kill the worker alone."""
+        for pid in self.workers():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def kill_both(self) -> None:
+        """Kill server and worker at once."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+        self._log.close()
+
+
+@contextmanager
+def running(folder: Path, settings: ServiceSettings) -> Iterator[ServiceProcess]:
+    """Run the service for a block."""
+    service = ServiceProcess(folder, settings)
+    try:
+        service.wait_until_it_answers()
+        yield service
+    finally:
+        service.kill_both()
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,79 @@
+"""The service, killed just before every single change that it makes: no request is lost, stuck or carried out twice."""
+
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from erasable.service.application import make_application
+from erasable.service.shop import Shop
+from erasable.store import Workspace
+from erasable.unlearning import Request
+from kit import erasure_service, small_shop
+from kit.killing import killed_at
+
+KEY = "a key that the caller chose"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory) -> Path:
+    """A workspace that has learned; to be copied."""
+    return erasure_service.learn(tmp_path_factory.mktemp("kills") / "shop")
+
+
+@pytest.fixture(scope="module")
+def people(shop) -> list[str]:
+    return [small_shop.member_of(shop, position) for position in range(3)]
+
+
+@pytest.fixture(scope="module")
+def wishes(shop, people) -> list[Request]:
+    """Two people want everything erased, and one a single interaction."""
+    with Workspace.reading(shop) as workspace:
+        (item, *_) = workspace.state().knowledge.items_of(people[2])
+    return [Request(people[0]), Request(people[1]), Request(people[2], (item,))]
+
+
+def test_a_worker_killed_at_any_change_is_followed_by_one_that_finishes_its_requests(
+    shop, people, wishes, copied, swift_path
+):
+    waiting = copied(shop, swift_path / "waiting")
+    request_ids = erasure_service.file_requests(waiting, *wishes)
+    undisturbed = copied(waiting, swift_path / "undisturbed")
+    erasure_service.work_off(undisturbed)
+    died, change = True, 0
+    while died:
+        change += 1
+        path = copied(waiting, swift_path / f"shop-{change}")
+        died = killed_at(change, lambda path=path: erasure_service.work_off(path))
+        erasure_service.work_off(path)
+        erasure_service.require_erased_once(path, request_ids, people[:2])
+        assert small_shop.lasting_files(path) == small_shop.lasting_files(undisturbed)
+    assert change > 80
+
+
+def test_a_server_killed_while_it_takes_a_request_in_answers_the_repeated_one_as_the_first(
+    shop, people, copied, swift_path
+):
+    died, change = True, 0
+    while died:
+        change += 1
+        path = copied(shop, swift_path / f"shop-{change}")
+        token = erasure_service.new_token(path, "application")
+        died = killed_at(change, lambda path=path, token=token: submitted(path, token, people[0]))
+        erasure_service.work_off(path)
+        answer = submitted(path, token, people[0])
+        assert submitted(path, token, people[0]) == answer
+        erasure_service.work_off(path)
+        erasure_service.require_erased_once(path, [answer["id"]], people[:1])
+    assert change > 1
+
+
+def submitted(path: Path, token: str, user: str) -> dict:
+    """Ask for a person to be erased, of a service that is started for it."""
+    shop = Shop.open(path, erasure_service.AT_ONCE)
+    headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": KEY}
+    answer = TestClient(make_application(shop)).post("/v1/erasure-requests", json={"user_id": user}, headers=headers)
+    assert answer.status_code == 201
+    shop.ledger.close()
+    return answer.json()
