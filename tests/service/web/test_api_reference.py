@@ -17,7 +17,7 @@ def test_every_route_says_what_it_does_and_who_may_use_it(routes):
     assert all(route.about for route in routes)
     roles = {route.path: list(route.roles) for route in routes}
     assert roles["/healthz"] == []
-    assert roles["/v1/status"] == ["officer", "operator"]
+    assert roles["/v1/recommendations"] == ["application", "operator"]
     assert roles["/v1/plan"] == ["officer", "operator"]
 
 

@@ -12,6 +12,15 @@ def test_second_request_of_a_person_joins_the_first(office, users):
     assert first == second
 
 
+def test_code_is_shown_again_to_who_submitted_it_only(shop, office, users):
+    office.submit(users[0])
+    other = type(office)(shop).sign_in()
+    text = other.send("/requests", 201, user_id=users[0]).text
+    assert "<h1>Request joined</h1>" in text
+    assert "given to whoever submitted it first" in text
+    assert "<h2>Receipt code</h2>" not in text
+
+
 def test_unknown_person_is_told_to_be_unknown(office):
     text = office.send("/requests", 201, user_id="nobody").text
     assert "<h1>Nothing to erase</h1>" in text

@@ -47,6 +47,15 @@ def test_progress_is_that_of_the_own_batch(office, shop, worker, page, request_i
     assert re.findall(r'<li class="([\w-]+)"', text) == ["kept", "rolled-back", "rolled-back"]
 
 
+def test_progress_of_what_is_gone_on_with_is_shown(office, shop, worker, page, request_id):
+    shop.requests.change(request_id, "erasing", "worker", shop.clock(), {"batch": "abc", "requests": 1})
+    shop.requests.note(request_id, "resumed", "worker", shop.clock(), {"lease": 2})
+    worker.lease.take()
+    for batch, running in (("another", True), ("learning", False)):
+        with LedgerReporter(worker.lease, batch).track("scanning"):
+            assert ("Searching the files" in office.get(f"{page}/progress")) == running
+
+
 def test_steps_are_run_again_as_the_work_goes_on(office, shop, worker, page, request_id):
     facts = {"batch": "abc", "requests": 1, "stages_rerun": 3, "stages_total": 3, "rerun": [0, 1, 2]}
     shop.requests.change(request_id, "erasing", "worker", shop.clock(), facts)

@@ -3,7 +3,7 @@
 import threading
 from dataclasses import dataclass
 
-from erasable.errors import ErasableError
+from erasable.errors import WorkspaceDamaged
 from erasable.operations import Home
 from erasable.proof import papers_fault, records_of
 from erasable.proof.audit_chain import Record
@@ -38,6 +38,6 @@ class AuditWatch:
             with self._home.reading() as session:
                 papers, issued = session.papers(), session.issued()
                 fault = papers_fault(papers, issued)
-        except ErasableError as error:
+        except WorkspaceDamaged as error:
             return AuditState((), str(error))
         return AuditState(() if fault else tuple(records_of(papers.audit)), fault)

@@ -42,7 +42,7 @@ _SENTENCES = {
     "on hold": "Put on hold: {reason}",
     "failed": "Failed: {reason} ({retry})",
     "extended": "Extended by two months: {reason}",
-    "resumed": "Gone on with by another worker",
+    "resumed": "Gone on with, since the worker had ended before it was done",
     "retry asked": "Asked to be tried again",
     "revealed": "Was shown who asked",
     "verification asked": "Asked for a verification",
