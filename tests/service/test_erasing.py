@@ -269,3 +269,20 @@ def hide(folder):
 def show_again(folder):
     for name in LEDGER_FILES:
         (folder.parent / name).rename(folder / name)
+
+
+def test_what_can_not_be_certified_lets_others_wait_and_does_not_fail_them(shop, worker, file, clock, folder):
+    first = file(FAY)
+    (folder / "notes.txt").write_text(f"called {FAY}")
+    clock.pass_days(7)
+    worker.step()
+    second = file("ann")
+    clock.pass_days(7)
+    worker.step()
+    worker.step()
+    assert shop.requests.get(second.request_id).state == "suppressed"
+    (folder / "notes.txt").unlink()
+    shop.requests.retry(first.request_id, "officer 1", clock())
+    while worker.step():
+        pass
+    assert shop.requests.counts() == {"erased": 2}

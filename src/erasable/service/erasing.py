@@ -17,7 +17,7 @@ from erasable.errors import (
     WorkspaceError,
 )
 from erasable.operations import Batch, Home, Outside, Work, batch, certificates_of, forget, learned_elsewhere
-from erasable.proof import Certificate, Pending
+from erasable.proof import Certificate, Pending, read_pending
 from erasable.proof.suppression import Suppression
 from erasable.service.clock import Clock
 from erasable.service.filed import Filed
@@ -64,14 +64,15 @@ class Eraser:
         failed = [one for one in self._requests.in_states(["failed"]) if one.retry_at and one.retry_at <= now]
         once = [one for one in failed if one.attempts <= 1]
         # What keeps failing is tried by itself: what is wrong with one must not keep others waiting.
-        for together in (self._resumed(begun), once, *([one] for one in failed if one not in once)):
+        for together in (begun, once, *([one] for one in failed if one not in once)):
             if together:
                 self._carry_out(together)
         return bool(begun or failed)
 
     def finish_commands(self) -> bool:
         """Finish what a command has begun in the workspace and left, if there is any."""
-        if not self._pending_of_commands():
+        pending = {one.request_id for one in self._pending().accepted}
+        if not pending - {one.request_id for one in self._requests.some(sorted(pending))}:
             return False
         self._carry_out([])
         return True
@@ -80,7 +81,7 @@ class Eraser:
         """Carry out the requests that are due, and those that are best done with them; say whether there were any."""
         now, waiting = self.clock(), self._requests.in_states(["suppressed"])
         due = [one for one in waiting if one.deadlines(self.settings).begin <= now]
-        if not due:
+        if not due or self._pending().accepted:  # what is not certified yet comes first
             return False
         people = {one.request_id: one for one in self._requests.accepted([one.request_id for one in waiting])}
         urgent = {one.request_id for one in due}
@@ -105,7 +106,9 @@ class Eraser:
 
     def _carry_out(self, filed: Sequence[Filed], chosen: Batch | None = None) -> None:
         number = secrets.token_hex(8)
-        ids = self._begin([one.request_id for one in filed], number, chosen)
+        ids = self._begin([one.request_id for one in self._resumed(filed, number)], number, chosen)
+        if filed and not ids:
+            return
         people = self._requests.accepted(ids)
         reporter = LedgerReporter(self.lease, number)
         try:
@@ -123,21 +126,22 @@ class Eraser:
             self._end(ids)
         reporter.clear()
 
-    def _pending_of_commands(self) -> bool:
+    def _pending(self) -> Pending:
         with self.home.reading() as session:
-            return bool(session.papers().pending)
+            return read_pending(session.papers().pending)
 
-    def _resumed(self, begun: Sequence[Filed]) -> list[Filed]:
-        """Return what was begun and not finished, less what has ended too many workers."""
-        left_behind = [one for one in begun if not self._is_begun_here(one)]
-        too_often = [one for one in left_behind if one.attempts >= self.settings.attempts]
+    def _resumed(self, filed: Sequence[Filed], number: str) -> list[Filed]:
+        """Return requests, less what has ended too many workers; what another worker had begun is gone on with."""
+        begun = [one for one in filed if one.state in ("erasing", "verifying") and not self._is_begun_here(one)]
+        too_often = [one for one in begun if one.attempts >= self.settings.attempts]
         with self.lease.writing():
-            for one in left_behind:
+            for one in begun:
                 if one in too_often:
                     self._change(one.request_id, "failed", {"reason": _ENDED_WORKERS, "retry_at": None})
                 else:
-                    self._requests.note(one.request_id, "resumed", ACTOR, self.clock(), {"lease": self.lease.number})
-        return [one for one in begun if one not in too_often]
+                    facts = {"batch": number, "lease": self.lease.number}
+                    self._requests.note(one.request_id, "resumed", ACTOR, self.clock(), facts)
+        return [one for one in filed if one not in too_often]
 
     def _is_begun_here(self, filed: Filed) -> bool:
         """Whether a request was begun, or gone on with, under this lease: then it ended no worker, it has to wait."""

@@ -64,6 +64,17 @@ class Requests:
         with self._ledger.writing() as connection:
             add_event(connection, now, actor, name, request_id, None, facts or {})
 
+    def hold(self, request_id: str, reason: str, actor: str, now: datetime) -> None:
+        """Put a request on hold: it is not carried out, and the person stays suppressed."""
+        self.change(request_id, "on hold", actor, now, {"reason": reason})
+
+    def release(self, request_id: str, actor: str, now: datetime) -> None:
+        """Go on with a request that is on hold."""
+        with self._ledger.writing():
+            if self.get(request_id).state != "on hold":
+                raise Refused("only a request that is on hold can be released")
+            self.change(request_id, "suppressed", actor, now)
+
     def extend(self, request_id: str, reason: str, actor: str, now: datetime) -> None:
         """Extend the legal month by two, once, with a reason that is told to the person."""
         with self._ledger.writing() as connection:

@@ -9,10 +9,12 @@ from hashlib import blake2b
 from typing import Literal, get_args
 
 from erasable.errors import Refused
+from erasable.service.events import add_event
 from erasable.store.ledger import Ledger
 
 Role = Literal["application", "officer", "operator"]
 ROLES: tuple[Role, ...] = get_args(Role)
+ACTOR = "command"
 _VISIT_SECONDS = 12 * 3600
 _SECRET_BYTES = 32
 
@@ -55,6 +57,7 @@ class Tokens:
         with self._ledger.writing() as connection:
             values = (number, _digest(secret), role, label, now.isoformat(timespec="seconds"))
             connection.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, NULL)", values)
+            add_event(connection, now, ACTOR, "token created", facts={"token": number, "role": role})
         self._mark = None
         return number, secret
 
@@ -65,10 +68,11 @@ class Tokens:
                 "UPDATE tokens SET revoked_time = ? WHERE token_number = ? AND revoked_time IS NULL",
                 (now.isoformat(timespec="seconds"), number),
             ).rowcount
+            if not changed:
+                raise Refused(f"there is no token {number} in use: erasable token list shows them")
             connection.execute("DELETE FROM visits WHERE token_number = ?", (number,))
+            add_event(connection, now, ACTOR, "token revoked", facts={"token": number})
         self._mark = None
-        if not changed:
-            raise Refused(f"there is no token {number} in use: erasable token list shows them")
 
     def all(self) -> list[Token]:
         """Return what is kept of all tokens, oldest first."""

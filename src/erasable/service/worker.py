@@ -50,6 +50,7 @@ class Worker:
         self._busy_since: float | None = None
         self._learned = 0.0
         self._seen: object = None
+        self._look_again = 0.0
 
     @property
     def _eraser(self) -> Eraser:
@@ -86,13 +87,12 @@ class Worker:
         )
 
     def _finish_commands(self) -> bool:
-        """Finish what a command has left, if the workspace has changed since it was last looked at."""
-        mark = self.home.mark()
-        if mark == self._seen:
+        """Finish what a command has left; looked at when the workspace has changed, and once in a while."""
+        mark, now = self.home.mark(), time.monotonic()
+        if mark == self._seen and now < self._look_again:
             return False
-        done = self._eraser.finish_commands()
-        self._seen = mark
-        return done
+        self._seen, self._look_again = mark, now + self.post.settings.retry_seconds
+        return self._eraser.finish_commands()
 
     def _wait_for_workspace(self, began: float) -> None:
         """Wait for another command to end; a worker whose lease has run out and that stays frozen is ended."""

@@ -28,8 +28,8 @@ def test_records_and_journal_go_together(office, users, clock, worker):
 def test_journal_goes_on(office, users, monkeypatch):
     monkeypatch.setattr("erasable.service.web.audit_page._EVENTS_SHOWN", 2)
     office.submit(users[0])
-    assert 'href="/audit?before=2#journal"' in office.get("/audit")
-    assert "Received: all data of one person" in office.get("/audit?before=2")
+    assert 'href="/audit?before=3#journal"' in office.get("/audit")
+    assert "Received: all data of one person" in office.get("/audit?before=3")
 
 
 def test_tokens_are_listed_and_not_shown(office, shop):

@@ -49,7 +49,7 @@ def test_progress_is_that_of_the_own_batch(office, shop, worker, page, request_i
 
 def test_progress_of_what_is_gone_on_with_is_shown(office, shop, worker, page, request_id):
     shop.requests.change(request_id, "erasing", "worker", shop.clock(), {"batch": "abc", "requests": 1})
-    shop.requests.note(request_id, "resumed", "worker", shop.clock(), {"lease": 2})
+    shop.requests.note(request_id, "resumed", "worker", shop.clock(), {"batch": "another", "lease": 2})
     worker.lease.take()
     for batch, running in (("another", True), ("learning", False)):
         with LedgerReporter(worker.lease, batch).track("scanning"):

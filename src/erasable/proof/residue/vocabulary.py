@@ -48,7 +48,8 @@ LEDGER_WORDS = (
     "received accepted suppressed erasing verifying erased rejected withdrawn on hold failed joined extended revealed "
     "resumed released application officer operator worker service scope reason batch requests retry_at stages_rerun "
     "stages_total rerun version seconds cost_ratio kept files_searched utility before after identical compared users "
-    "interactions people\nretry asked\nverification asked\nverification ended\nlearned more\nlearning failed\n"
+    "interactions people token role lease command\ntoken created\ntoken revoked\n"
+    "retry asked\nverification asked\nverification ended\nlearned more\nlearning failed\n"
     "forgetting learning scanning evaluating cohesion saving verification replaying\n"
 )
 """The words of events, states, roles and steps in the ledger of the service."""

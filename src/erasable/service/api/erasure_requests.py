@@ -5,7 +5,6 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from erasable.errors import Refused
 from erasable.operations import certificate_file
 from erasable.service.access import OFFICE, SUBMITTING
 from erasable.service.api.schemas import (
@@ -56,7 +55,7 @@ def list_requests(
     request: Request,
     caller: Annotated[Caller, Depends(OFFICE)],
     state: Annotated[list[RequestState] | None, Query(description="Only those in one of these states.")] = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    limit: Annotated[int, Query(ge=1, le=1000, description="How many at most.")] = 100,
     before: Annotated[int | None, Query(ge=1, le=2**53, description="As `next` of the list before.")] = None,
 ) -> RequestList:
     """List requests, newest first."""
@@ -92,7 +91,7 @@ def hold(
 ) -> ErasureRequestDetail:
     """Put a request on hold: it is not carried out, and the person stays suppressed."""
     shop = shop_of(request)
-    shop.requests.change(request_id, "on hold", caller.actor, shop.clock(), {"reason": why.reason})
+    shop.requests.hold(request_id, why.reason, caller.actor, shop.clock())
     return _detail(shop, request_id)
 
 
@@ -102,9 +101,7 @@ def release(
 ) -> ErasureRequestDetail:
     """Go on with a request that is on hold."""
     shop = shop_of(request)
-    if shop.requests.get(request_id).state != "on hold":
-        raise Refused("only a request that is on hold can be released")
-    shop.requests.change(request_id, "suppressed", caller.actor, shop.clock())
+    shop.requests.release(request_id, caller.actor, shop.clock())
     return _detail(shop, request_id)
 
 

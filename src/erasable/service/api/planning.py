@@ -22,7 +22,8 @@ def make_plan(request: Request, wanted: PlanWanted, caller: Annotated[Caller, De
     """Say what forgetting some people together would touch and cost, and what it would cost one by one."""
     shop = shop_of(request)
     waiting = shop.requests.in_states(["suppressed"]) if wanted.waiting else []
-    wishes = {one.user: one.request for one in shop.requests.accepted([filed.request_id for filed in waiting])}
+    asked = shop.requests.accepted([filed.request_id for filed in waiting])
+    wishes = {one.user: one.request for one in asked if shop.live.knows(one.user)}  # others wait to be learned
     wishes |= {user: Wish(user) for user in wanted.user_ids}
     if not wishes:
         raise WrongUse("there is nobody to plan for: name user_ids, or wait for requests")

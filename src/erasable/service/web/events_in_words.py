@@ -45,6 +45,8 @@ _SENTENCES = {
     "resumed": "Gone on with, since the worker had ended before it was done",
     "retry asked": "Asked to be tried again",
     "revealed": "Was shown who asked",
+    "token created": "Made the token {token} for the role {role}",
+    "token revoked": "Revoked the token {token}",
     "verification asked": "Asked for a verification",
     "verification ended": "Verification ended: {reason}",
     "learned more": "Learned {interactions} more interactions, {users} new users",

@@ -65,13 +65,11 @@ def _withdraw(shop: Shop, request_id: str, actor: str, reason: str) -> None:
 
 
 def _hold(shop: Shop, request_id: str, actor: str, reason: str) -> None:
-    shop.requests.change(request_id, "on hold", actor, shop.clock(), {"reason": reason})
+    shop.requests.hold(request_id, reason, actor, shop.clock())
 
 
 def _release(shop: Shop, request_id: str, actor: str, reason: str) -> None:
-    if shop.requests.get(request_id).state != "on hold":
-        raise Refused("only a request that is on hold can be released")
-    shop.requests.change(request_id, "suppressed", actor, shop.clock())
+    shop.requests.release(request_id, actor, shop.clock())
 
 
 def _extend(shop: Shop, request_id: str, actor: str, reason: str) -> None:

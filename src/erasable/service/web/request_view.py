@@ -13,7 +13,6 @@ from erasable.training import Knowledge
 
 Fate = Literal["kept", "rolled back", "run again"]
 _TRAINING = "forgetting"
-_OTHER_WORK = ("learning", "verification")
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ class WorkView:
         """Return how far the work on a request is."""
         begun = _last_batch(filed)
         progress = read_progress(shop.ledger) if filed.state in ("erasing", "verifying") else None
-        if progress is not None and not _is_about(progress, filed, begun):
+        if progress is not None and progress.batch != begun.get("batch"):
             progress = None
         return WorkView(_steps(filed, begun, shop.live.knowledge, progress), progress)
 
@@ -96,12 +95,6 @@ def _last_batch(filed: Filed) -> Mapping[str, Any]:
     """Return what was said of the batch when erasing was last begun; a second attempt does not say the plan again."""
     said = [event.facts for event in filed.events if "batch" in event.facts]
     return {name: value for facts in said for name, value in facts.items()}
-
-
-def _is_about(progress: Progress, filed: Filed, begun: Mapping[str, Any]) -> bool:
-    """Whether what the worker does is about a request: what it goes on with gets a number that no event names."""
-    resumed = any(event.name == "resumed" for event in filed.events)
-    return progress.batch == begun.get("batch") or (resumed and progress.batch not in _OTHER_WORK)
 
 
 def _steps(filed: Filed, begun: Mapping[str, Any], knowledge: Knowledge, progress: Progress | None) -> Sequence[Step]:
