@@ -44,7 +44,7 @@ class Reception:
             yield filing
         log("request joined" if filing.joined else "request received", request_id=filing.request_id)
 
-    def withdraw(self, request_id: str, actor: str, reason: str) -> None:
+    def withdraw(self, request_id: str, actor: str, reason: str | None) -> None:
         """Take a request back; the person is served again."""
         with self._lock:
             self._requests.change(request_id, "withdrawn", actor, self._clock(), {"reason": reason})

@@ -49,7 +49,7 @@ class Requests:
         """Bring a request into another state; who asked is forgotten where nothing needs to be known any more."""
         with self._ledger.writing() as connection:
             refuse_unless_may_follow(state_of(connection, request_id), state)
-            _refuse_naming(connection, request_id, (facts or {}).get("reason", ""))
+            _refuse_naming(connection, request_id, (facts or {}).get("reason") or "")
             add_event(connection, now, actor, state, request_id, state, facts or {})
             if state == "verifying":
                 nobody = "user_id = NULL, item_ids = NULL, receipt_code = NULL"
@@ -64,7 +64,7 @@ class Requests:
         with self._ledger.writing() as connection:
             add_event(connection, now, actor, name, request_id, None, facts or {})
 
-    def hold(self, request_id: str, reason: str, actor: str, now: datetime) -> None:
+    def hold(self, request_id: str, reason: str | None, actor: str, now: datetime) -> None:
         """Put a request on hold: it is not carried out, and the person stays suppressed."""
         self.change(request_id, "on hold", actor, now, {"reason": reason})
 

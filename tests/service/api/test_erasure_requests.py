@@ -94,10 +94,18 @@ def test_withdraw_hold_release_extend_and_retry(officer):
 
 
 @pytest.mark.parametrize("what", ["withdraw", "hold", "extend"])
-def test_what_needs_a_reason_is_refused_without(officer, what):
+def test_a_reason_is_some_text(officer, what):
     found = submitted(officer, user_id="ann")
-    for body in (None, {}, {"reason": ""}, {"reason": "  "}, {"reason": "x" * 501}):
+    for body in ({"reason": ""}, {"reason": "  "}, {"reason": "x" * 501}, {"reason": 7}):
         assert officer.post(f"{PATH}/{found['id']}/{what}", json=body).status_code == 422
+
+
+def test_only_an_extension_needs_a_reason(officer):
+    found = submitted(officer, user_id="ann")
+    for body in (None, {}):
+        assert officer.post(f"{PATH}/{found['id']}/extend", json=body).status_code == 422
+    assert officer.post(f"{PATH}/{found['id']}/hold").json()["state"] == "on hold"
+    assert officer.post(f"{PATH}/{found['id']}/withdraw", json={}).json()["state"] == "withdrawn"
 
 
 def test_a_reason_must_not_name_the_person(officer):

@@ -11,6 +11,7 @@ from erasable.service.api.schemas import (
     ErasureRequest,
     ErasureRequestDetail,
     Explanation,
+    Remark,
     RequestList,
     Submission,
     Submitted,
@@ -27,6 +28,7 @@ router = APIRouter(
     prefix="/v1/erasure-requests", tags=["erasure requests"], responses=RESPONSES, route_class=StrictRoute
 )
 RequestId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The id of a request.")]
+NOTHING_SAID = Remark()
 Key = Annotated[
     str | None,
     Header(
@@ -78,7 +80,7 @@ def show_request(
 
 @router.post("/{request_id}/withdraw")
 def withdraw(
-    request: Request, request_id: RequestId, why: Explanation, caller: Annotated[Caller, Depends(OFFICE)]
+    request: Request, request_id: RequestId, caller: Annotated[Caller, Depends(OFFICE)], why: Remark = NOTHING_SAID
 ) -> ErasureRequestDetail:
     """Take a request back, until erasing begins; the person is served again."""
     shop_of(request).reception.withdraw(request_id, caller.actor, why.reason)
@@ -87,7 +89,7 @@ def withdraw(
 
 @router.post("/{request_id}/hold")
 def hold(
-    request: Request, request_id: RequestId, why: Explanation, caller: Annotated[Caller, Depends(OFFICE)]
+    request: Request, request_id: RequestId, caller: Annotated[Caller, Depends(OFFICE)], why: Remark = NOTHING_SAID
 ) -> ErasureRequestDetail:
     """Put a request on hold: it is not carried out, and the person stays suppressed."""
     shop = shop_of(request)

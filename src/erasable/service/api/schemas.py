@@ -55,6 +55,12 @@ class Explanation(_Incoming):
     reason: Reason
 
 
+class Remark(_Incoming):
+    """Why something is done, if that is said; kept, so it must name nobody."""
+
+    reason: Reason | None = None
+
+
 class Clocks(_Schema):
     """The two clocks of a request, in universal time: suppressed from serving, and erased."""
 

@@ -57,7 +57,8 @@ _SENTENCES = {
 def event_in_words(event: Event) -> str:
     """Return what happened as a sentence; events that are not known here keep their own name."""
     sentence = _SENTENCES.get(event.name, event.name)
-    return sentence.format_map(defaultdict(lambda: "not given", {**event.facts, **_worded(event.facts)}))
+    given = {name: value for name, value in event.facts.items() if value is not None}
+    return sentence.format_map(defaultdict(lambda: "not given", {**given, **_worded(event.facts)}))
 
 
 def _worded(facts: Mapping[str, Any]) -> dict[str, str]:
