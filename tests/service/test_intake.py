@@ -19,7 +19,7 @@ def test_what_came_in_waits_in_its_order(intake):
     table = intake.waiting().table
     assert table.column("user_id").to_pylist() == ["zoe", "ann"]
     assert table.column("time").to_pylist() == [None, 7.0]
-    assert (intake.count(), intake.holds("zoe"), intake.holds("bob")) == (2, True, False)
+    assert (intake.count(), intake.holds(Request("zoe")), intake.holds(Request("bob"))) == (2, True, False)
 
 
 def test_a_column_that_no_row_has_is_left_out(intake):

@@ -50,7 +50,7 @@ def test_of_whom_something_waits_to_be_learned_something_is_held(shop):
     shop.intake.add([Coming("zoe", "a", 5.0, None)])
     filing = shop.reception.file(Request("zoe"), "application 1")
     assert shop.requests.get(filing.request_id).state == "suppressed"
-    assert not shop.intake.holds("zoe")
+    assert not shop.intake.holds(Request("zoe"))
 
 
 def test_nobody_is_served_between_the_erasure_and_the_version_without_them(shop, worker, clock):

@@ -148,7 +148,7 @@ def test_whether_it_can_be_written_is_told(ledger, swift_path, monkeypatch):
     assert ledger.is_writable()
     other = sqlite3.connect(swift_path / LEDGER, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    ledger._connection.execute("PRAGMA busy_timeout = 10")
+    ledger._writer.execute("PRAGMA busy_timeout = 10")
     assert not ledger.is_writable()
     other.execute("ROLLBACK")
     other.close()

@@ -24,6 +24,7 @@ class Rule:
     async def __call__(self, request: Request) -> Caller | None:
         """Return who asks, or refuse."""
         caller = caller_of(request, self.pages)
+        request.state.caller = caller
         if not self.roles:
             return caller
         if caller is None:

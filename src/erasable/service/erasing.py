@@ -16,11 +16,22 @@ from erasable.errors import (
     WorkspaceDamaged,
     WorkspaceError,
 )
-from erasable.operations import Batch, Home, Outside, Work, batch, certificates_of, forget, learned_elsewhere
+from erasable.operations import (
+    Batch,
+    Home,
+    Outside,
+    Work,
+    batch,
+    certificates_of,
+    forget,
+    learned_elsewhere,
+    withdraw_pending,
+)
 from erasable.proof import Certificate, Pending, read_pending
 from erasable.proof.suppression import Suppression
 from erasable.service.clock import Clock
 from erasable.service.filed import Filed
+from erasable.service.intake import Intake
 from erasable.service.lease import Lease
 from erasable.service.lifecycle import BEGUN, RequestState
 from erasable.service.logs import log
@@ -62,11 +73,8 @@ class Eraser:
         begun = self._requests.in_states(["erasing", "verifying"])
         now = self.clock()
         failed = [one for one in self._requests.in_states(["failed"]) if one.retry_at and one.retry_at <= now]
-        once = [one for one in failed if one.attempts <= 1]
-        # What keeps failing is tried by itself: what is wrong with one must not keep others waiting.
-        for together in (begun, once, *([one] for one in failed if one not in once)):
-            if together:
-                self._carry_out(together)
+        for together in (*self._apart_if_often(begun), *self._apart_if_often(failed)):
+            self._carry_out(together)
         return bool(begun or failed)
 
     def finish_commands(self) -> bool:
@@ -83,22 +91,30 @@ class Eraser:
         due = [one for one in waiting if one.deadlines(self.settings).begin <= now]
         if not due or self._pending().accepted:  # what is not certified yet comes first
             return False
-        people = {one.request_id: one for one in self._requests.accepted([one.request_id for one in waiting])}
+        chosen = self._batch(due, waiting)
+        if chosen is None:
+            self._carry_out(due)
+        else:
+            asked = self._requests.accepted([one.request_id for one in waiting])
+            ids = {one.request_id for one in asked if one.user in chosen.users}
+            self._carry_out([one for one in waiting if one.request_id in ids], chosen)
+        return True
+
+    def _batch(self, due: Sequence[Filed], waiting: Sequence[Filed]) -> Batch | None:
+        """Choose who is best carried out with those who are due; what is wrong is found again when they are."""
         urgent = {one.request_id for one in due}
+        asked = self._requests.accepted([one.request_id for one in waiting])
         try:
-            chosen = batch(
+            return batch(
                 self.home,
-                [people[request_id].request for request_id in urgent],
-                [one.request for request_id, one in people.items() if request_id not in urgent],
+                [one.request for one in asked if one.request_id in urgent],
+                [one.request for one in asked if one.request_id not in urgent],
                 Work(self.threads),
             )
         except (LeaseLost, WorkspaceBusy):
             raise
-        except ErasableError:  # what is wrong is found again, and written down, when they are carried out
-            self._carry_out(due)
-        else:
-            self._carry_out([one for one in waiting if people[one.request_id].user in chosen.users], chosen)
-        return True
+        except ErasableError:
+            return None
 
     @property
     def _requests(self) -> Requests:
@@ -129,6 +145,16 @@ class Eraser:
     def _pending(self) -> Pending:
         with self.home.reading() as session:
             return read_pending(session.papers().pending)
+
+    def _apart_if_often(self, filed: Sequence[Filed]) -> list[list[Filed]]:
+        """Return what came to nothing once together, and what did so more often each by itself.
+
+        What is wrong with one must not keep others waiting; so what they were begun with is taken back, if it can be.
+        """
+        often = [one for one in filed if one.attempts > 1]
+        if often and self._pending().erased is None:
+            withdraw_pending(self.home)
+        return [part for part in ([one for one in filed if one not in often], *([one] for one in often)) if part]
 
     def _resumed(self, filed: Sequence[Filed], number: str) -> list[Filed]:
         """Return requests, less what has ended too many workers; what another worker had begun is gone on with."""
@@ -163,6 +189,7 @@ class Eraser:
             for one in self._requests.some([accepted.request_id for accepted in pending.accepted]):
                 if one.state in ("erasing", "failed"):
                     self._change(one.request_id, "verifying")
+            Intake(self.ledger).forget(pending.requests)
             erased = {accepted.user for accepted in pending.accepted if accepted.items is None}
             for one in self._requests.of_people(erased):  # by command, under another id
                 self._change(one.request_id, "rejected", {"reason": NOTHING_HELD})

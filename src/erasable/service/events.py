@@ -2,19 +2,16 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
 from erasable.errors import UnknownRequest
 from erasable.service.filed import Event, Filed
-from erasable.service.lifecycle import ENDED, RequestState
+from erasable.service.lifecycle import RequestState
 
-_LAST = (
-    "SELECT request_id, status FROM events AS last WHERE status IS NOT NULL AND event_number = "
-    "(SELECT max(event_number) FROM events WHERE request_id = last.request_id AND status IS NOT NULL)"
-)
+_AT_ONCE = 500
 
 
 def add_event(
@@ -34,12 +31,9 @@ def add_event(
     )
 
 
-def state_of(connection: sqlite3.Connection, request_id: str) -> RequestState | None:
+def state_of(connection: sqlite3.Connection, request_id: str) -> RequestState:
     """Return the state of a request."""
-    row = connection.execute(
-        "SELECT status FROM events WHERE request_id = ? AND status IS NOT NULL ORDER BY event_number DESC LIMIT 1",
-        (request_id,),
-    ).fetchone()
+    row = connection.execute("SELECT status FROM current_states WHERE request_id = ?", (request_id,)).fetchone()
     if row is None:
         raise UnknownRequest("there is no such request: check its id")
     state: RequestState = row["status"]
@@ -48,32 +42,36 @@ def state_of(connection: sqlite3.Connection, request_id: str) -> RequestState | 
 
 def counts_by_state(connection: sqlite3.Connection) -> dict[RequestState, int]:
     """Return how many requests are in each state."""
-    rows = connection.execute(f"SELECT status, count(*) AS total FROM ({_LAST}) GROUP BY status")  # noqa: S608
+    rows = connection.execute("SELECT status, count(*) AS total FROM current_states GROUP BY status")
     return {row["status"]: int(row["total"]) for row in rows}
 
 
 def ids_in_states(connection: sqlite3.Connection, states: Collection[RequestState]) -> list[str]:
-    """Return the ids of all requests in some states; of those that are open not all have to be looked at."""
-    if ENDED.isdisjoint(states):
-        rows = connection.execute("SELECT request_id FROM open_requests").fetchall()
-        return [row["request_id"] for row in rows if state_of(connection, row["request_id"]) in states]
-    marks = ", ".join("?" * len(states))
-    found = connection.execute(f"SELECT request_id FROM ({_LAST}) WHERE status IN ({marks})", tuple(states))  # noqa: S608
-    return [row["request_id"] for row in found]
+    """Return the ids of all requests in some states."""
+    rows = connection.execute(
+        f"SELECT request_id FROM current_states WHERE status IN ({_marks(states)})",  # noqa: S608 - only marks
+        tuple(states),
+    )
+    return [row["request_id"] for row in rows]
 
 
 def newest_ids(
     connection: sqlite3.Connection, states: Collection[RequestState], limit: int, before: int | None
 ) -> list[tuple[int, str]]:
     """Return the numbers and ids of the newest requests in some states, before a number if one is given."""
-    marks = ", ".join("?" * len(states))
     rows = connection.execute(
-        "SELECT event_number, request_id FROM events AS first WHERE event_name = 'received' AND event_number < ? "  # noqa: S608
-        "AND (SELECT status FROM events WHERE request_id = first.request_id AND status IS NOT NULL "
-        f"ORDER BY event_number DESC LIMIT 1) IN ({marks}) ORDER BY event_number DESC LIMIT ?",
-        (before or 2**62, *states, limit),
-    ).fetchall()
-    return [(int(row["event_number"]), row["request_id"]) for row in rows]
+        f"SELECT first_number, request_id FROM current_states WHERE status IN ({_marks(states)}) "  # noqa: S608
+        "AND first_number < ? ORDER BY first_number DESC LIMIT ?",
+        (*states, before or 2**62, limit),
+    )
+    return [(int(row["first_number"]), row["request_id"]) for row in rows]
+
+
+def events_of(connection: sqlite3.Connection, request_ids: Sequence[str]) -> Iterator[sqlite3.Row]:
+    """Yield all events of some requests."""
+    for start in range(0, len(request_ids), _AT_ONCE):
+        part = request_ids[start : start + _AT_ONCE]
+        yield from connection.execute(f"SELECT * FROM events WHERE request_id IN ({_marks(part)})", part)  # noqa: S608
 
 
 def folded(rows: Iterable[sqlite3.Row]) -> list[Filed]:
@@ -95,3 +93,7 @@ def event_of(row: sqlite3.Row) -> Event:
         actor=row["actor_name"],
         facts=json.loads(row["facts"]),
     )
+
+
+def _marks(values: Collection[object]) -> str:
+    return ", ".join("?" * len(values))

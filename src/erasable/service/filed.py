@@ -92,8 +92,8 @@ class Filed:
         return next((event.facts for event in reversed(self.events) if event.state == "erased"), None)
 
     def when(self, state: RequestState) -> datetime | None:
-        """Return when it last came into a state."""
-        return next((event.at for event in reversed(self.events) if event.state == state), None)
+        """Return when it first came into a state; a hold in between changes nothing about since when it is in it."""
+        return next((event.at for event in self.events if event.state == state), None)
 
     def deadlines(self, settings: ServiceSettings) -> Deadlines:
         """Return by when what has to happen."""

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
-from erasable.service.requests import Requests
+from erasable.service.requests import Requests, drop_waiting
 from erasable.store.ledger import Ledger
+from erasable.unlearning import Request
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,17 @@ class Waiting:
     last: int
 
 
+def as_table(coming: Sequence[Coming]) -> pa.Table:
+    """Return interactions as a table that can be learned from; a column that no row has is left out."""
+    columns: dict[str, list[Any]] = {
+        "user_id": [one.user for one in coming],
+        "item_id": [one.item for one in coming],
+        "rating": [one.rating for one in coming],
+        "time": [one.time for one in coming],
+    }
+    return pa.table({name: values for name, values in columns.items() if any(value is not None for value in values)})
+
+
 class Intake:
     """Keeps what came in until it is learned."""
 
@@ -44,10 +57,17 @@ class Intake:
             connection.executemany("INSERT INTO intake (user_id, item_id, rating, time) VALUES (?, ?, ?, ?)", kept)
         return len(kept)
 
-    def holds(self, user: str) -> bool:
-        """Whether something of a person waits to be learned."""
+    def holds(self, request: Request) -> bool:
+        """Whether something of what is to be erased waits to be learned."""
         with self._ledger.reading() as connection:
-            return connection.execute("SELECT 1 FROM intake WHERE user_id = ?", (user,)).fetchone() is not None
+            rows = connection.execute("SELECT item_id FROM intake WHERE user_id = ?", (request.user,)).fetchall()
+        return any(request.items is None or row["item_id"] in request.items for row in rows)
+
+    def forget(self, requests: Sequence[Request]) -> None:
+        """Drop what waits to be learned of what is to be erased."""
+        with self._ledger.writing() as connection:
+            for request in requests:
+                drop_waiting(connection, request)
 
     def count(self) -> int:
         """Return how many wait."""
@@ -55,14 +75,13 @@ class Intake:
             return int(connection.execute("SELECT count(*) FROM intake").fetchone()[0])
 
     def waiting(self) -> Waiting | None:
-        """Return all that wait; a column that no row has is left out."""
+        """Return all that wait."""
         with self._ledger.reading() as connection:
             rows = connection.execute("SELECT * FROM intake ORDER BY interaction_number").fetchall()
         if not rows:
             return None
-        columns = {name: [row[name] for row in rows] for name in ("user_id", "item_id", "rating", "time")}
-        named = {name: values for name, values in columns.items() if any(value is not None for value in values)}
-        return Waiting(pa.table(named), int(rows[-1]["interaction_number"]))
+        coming = [Coming(row["user_id"], row["item_id"], row["rating"], row["time"]) for row in rows]
+        return Waiting(as_table(coming), int(rows[-1]["interaction_number"]))
 
     def drop(self, last: int) -> None:
         """Drop what is learned, up to a number."""

@@ -63,7 +63,7 @@ def problem(
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {}}}
-    for status in (400, 401, 403, 404, 405, 408, 409, 413, 422, 503)
+    for status in (400, 401, 403, 404, 405, 408, 409, 413, 422, 500, 503, 507)
 }
 """The problems that any route may answer with, as OpenAPI has them."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from erasable.service.lease import Lease
 from erasable.store.ledger import Ledger
 
-_SECONDS_BETWEEN = 0.25
+_SECONDS_BETWEEN = 1.0
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ class Reception:
     def withdraw(self, request_id: str, actor: str, reason: str | None) -> None:
         """Take a request back; the person is served again."""
         with self._lock:
-            self._requests.change(request_id, "withdrawn", actor, self._clock(), {"reason": reason})
+            self._requests.withdraw(request_id, reason, actor, self._clock())
             self._suppress()
 
     def follow(self) -> None:
@@ -65,7 +65,7 @@ class Reception:
 
     def _is_held(self, request: Request) -> bool:
         # In this order: what is learned is current before it leaves the intake, and followed before it is looked for.
-        if self._intake.holds(request.user) or self._is_served(request):
+        if self._intake.holds(request) or self._is_served(request):
             return True
         self._live.follow()
         return self._is_served(request)

@@ -11,7 +11,16 @@ from typing import Any
 from erasable.errors import Refused, UnknownRequest, WrongUse
 from erasable.proof import Accepted, new_receipt_code, receipt_code_digest, salt_of_code
 from erasable.service.deadlines import legal_deadline
-from erasable.service.events import add_event, counts_by_state, event_of, folded, ids_in_states, newest_ids, state_of
+from erasable.service.events import (
+    add_event,
+    counts_by_state,
+    event_of,
+    events_of,
+    folded,
+    ids_in_states,
+    newest_ids,
+    state_of,
+)
 from erasable.service.filed import EVERYTHING, SOME, Event, Filed, Filing
 from erasable.service.lifecycle import BEGUN, ENDED, WAITING, RequestState, refuse_unless_may_follow
 from erasable.store.ledger import Ledger
@@ -40,7 +49,7 @@ class Requests:
                 return Filing(request_id, code, joined=False, rejected=True)
             add_event(connection, now, actor, "accepted", request_id, "accepted")
             _keep_subject(connection, request_id, request, code)
-            _drop_waiting(connection, request)
+            drop_waiting(connection, request)
             return Filing(request_id, code, joined=False)
 
     def change(
@@ -49,7 +58,6 @@ class Requests:
         """Bring a request into another state; who asked is forgotten where nothing needs to be known any more."""
         with self._ledger.writing() as connection:
             refuse_unless_may_follow(state_of(connection, request_id), state)
-            _refuse_naming(connection, request_id, (facts or {}).get("reason") or "")
             add_event(connection, now, actor, state, request_id, state, facts or {})
             if state == "verifying":
                 nobody = "user_id = NULL, item_ids = NULL, receipt_code = NULL"
@@ -64,8 +72,14 @@ class Requests:
         with self._ledger.writing() as connection:
             add_event(connection, now, actor, name, request_id, None, facts or {})
 
+    def withdraw(self, request_id: str, reason: str | None, actor: str, now: datetime) -> None:
+        """Take a request back."""
+        self._refuse_naming(request_id, reason, actor, now)
+        self.change(request_id, "withdrawn", actor, now, {"reason": reason})
+
     def hold(self, request_id: str, reason: str | None, actor: str, now: datetime) -> None:
         """Put a request on hold: it is not carried out, and the person stays suppressed."""
+        self._refuse_naming(request_id, reason, actor, now)
         self.change(request_id, "on hold", actor, now, {"reason": reason})
 
     def release(self, request_id: str, actor: str, now: datetime) -> None:
@@ -77,7 +91,8 @@ class Requests:
 
     def extend(self, request_id: str, reason: str, actor: str, now: datetime) -> None:
         """Extend the legal month by two, once, with a reason that is told to the person."""
-        with self._ledger.writing() as connection:
+        self._refuse_naming(request_id, reason, actor, now)
+        with self._ledger.writing():
             filed = self.get(request_id)
             if not filed.open:
                 raise Refused(f"the request is {filed.state}: there is nothing left to extend")
@@ -85,7 +100,6 @@ class Requests:
                 raise Refused("the request was extended already, and the law allows it once")
             if now > legal_deadline(filed.received):
                 raise Refused("the legal month is over: an extension has to be told within it")
-            _refuse_naming(connection, request_id, reason)
             self.note(request_id, "extended", actor, now, {"reason": reason})
 
     def retry(self, request_id: str, actor: str, now: datetime) -> None:
@@ -123,13 +137,7 @@ class Requests:
     def some(self, request_ids: Sequence[str]) -> list[Filed]:
         """Return these requests, as far as there are such, oldest first."""
         with self._ledger.reading() as connection:
-            rows = [
-                row
-                for request_id in request_ids
-                for row in connection.execute(
-                    "SELECT * FROM events WHERE request_id = ? ORDER BY event_number", (request_id,)
-                )
-            ]
+            rows = list(events_of(connection, request_ids))
         return sorted(folded(rows), key=lambda filed: filed.events[0].number)
 
     def in_states(self, states: Collection[RequestState]) -> list[Filed]:
@@ -201,6 +209,20 @@ class Requests:
             ).fetchone()
         return event_of(row) if row else None
 
+    def _refuse_naming(self, request_id: str, reason: str | None, actor: str, now: datetime) -> None:
+        """Refuse a reason that names the person: events stay when the person is gone.
+
+        Whoever guesses a name learns from it who asked: so it is written down like a look.
+        """
+        with self._ledger.writing() as connection:
+            row = connection.execute("SELECT user_id FROM open_requests WHERE request_id = ?", (request_id,)).fetchone()
+            user = row["user_id"] if row else None
+            named = user is not None and re.search(rf"(?<!\w){re.escape(user)}(?!\w)", reason or "") is not None
+            if named:
+                self.note(request_id, "named", actor, now)
+        if named:
+            raise WrongUse("the reason names the person, and it is kept for good: say it without the id")
+
     def _open_request_of(self, connection: sqlite3.Connection, request: Request) -> Filed | None:
         rows = connection.execute(
             "SELECT request_id, item_ids FROM open_requests WHERE user_id = ?", (request.user,)
@@ -219,7 +241,7 @@ class Requests:
             items = None if request.items is None or row["item_ids"] is None else json.loads(row["item_ids"])
             joined = None if items is None else json.dumps(list(dict.fromkeys([*items, *(request.items or ())])))
             connection.execute("UPDATE open_requests SET item_ids = ? WHERE request_id = ?", (joined, first.request_id))
-        _drop_waiting(connection, request)
+        drop_waiting(connection, request)
         scope = EVERYTHING if request.everything else first.scope
         add_event(connection, now, actor, "joined", first.request_id, None, {"scope": scope})
         # The code is a secret of whoever was given it: nobody gets it by asking for the same person.
@@ -227,20 +249,12 @@ class Requests:
         return Filing(first.request_id, code, joined=True)
 
 
-def _refuse_naming(connection: sqlite3.Connection, request_id: str, reason: str) -> None:
-    """Refuse a reason that names the person: events stay when the person is gone."""
-    row = connection.execute("SELECT user_id FROM open_requests WHERE request_id = ?", (request_id,)).fetchone()
-    user = row["user_id"] if row else None
-    if user and re.search(rf"(?<!\w){re.escape(user)}(?!\w)", reason):
-        raise WrongUse("the reason names the person, and it is kept for good: say it without the id")
-
-
 def _keep_subject(connection: sqlite3.Connection, request_id: str, request: Request, code: str) -> None:
     items = None if request.items is None else json.dumps(list(dict.fromkeys(request.items)))
     connection.execute("INSERT INTO open_requests VALUES (?, ?, ?, ?)", (request_id, request.user, items, code))
 
 
-def _drop_waiting(connection: sqlite3.Connection, request: Request) -> None:
+def drop_waiting(connection: sqlite3.Connection, request: Request) -> None:
     """Drop what waits to be learned of what is to be erased."""
     if request.items is None:
         connection.execute("DELETE FROM intake WHERE user_id = ?", (request.user,))

@@ -23,6 +23,7 @@ from erasable.store.ledger import Ledger
 _FOLLOW_SECONDS = 0.1
 _LOOK_SECONDS = 1.0
 _END_SECONDS = 30
+_FAILURE_SECONDS = 5.0
 
 
 class Place(BaseModel):
@@ -93,22 +94,33 @@ def _follow(shop: Shop, stop: threading.Event) -> None:
             shop.reception.follow()
         except Exception as error:
             log_failure("following failed", error)
+            stop.wait(_FAILURE_SECONDS)
 
 
 def _keep_working(place: Place, ledger: Ledger, stop: threading.Event) -> None:
     """Run a worker, and another one whenever it ends, or is silent for so long that it must be frozen."""
-    worker = _started(place)
-    while not stop.wait(_LOOK_SECONDS):
-        if worker.pid and silent_seconds(ledger, worker.pid) > place.settings.lease_seconds:
-            log("ending a frozen worker", process=worker.pid)
-            worker.kill()
-            worker.join()
-        if not worker.is_alive():
-            worker = _started(place)
-    worker.terminate()
-    worker.join(_END_SECONDS)
-    worker.kill()
-    worker.join()
+    worker: BaseProcess | None = None
+    while not stop.is_set():
+        try:
+            worker = _at_work(place, ledger, worker)
+            stop.wait(_LOOK_SECONDS)
+        except Exception as error:
+            log_failure("looking after the worker failed", error)
+            stop.wait(_FAILURE_SECONDS)
+    if worker is not None:
+        worker.terminate()
+        worker.join(_END_SECONDS)
+        worker.kill()
+        worker.join()
+
+
+def _at_work(place: Place, ledger: Ledger, worker: BaseProcess | None) -> BaseProcess:
+    """Return the worker, or another one in its place."""
+    if worker is not None and worker.pid and silent_seconds(ledger, worker.pid) > place.settings.lease_seconds:
+        log("ending a frozen worker", process=worker.pid)
+        worker.kill()
+        worker.join()
+    return worker if worker is not None and worker.is_alive() else _started(place)
 
 
 def _started(place: Place) -> BaseProcess:

@@ -48,6 +48,7 @@ class Tokens:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+        self._watch = Ledger(ledger.path)  # of its own: who asks for recommendations waits for nobody who writes
         self._known: Mapping[str, Caller] = {}
         self._mark: int | None = None
 
@@ -58,7 +59,6 @@ class Tokens:
             values = (number, _digest(secret), role, label, now.isoformat(timespec="seconds"))
             connection.execute("INSERT INTO tokens VALUES (?, ?, ?, ?, ?, NULL)", values)
             add_event(connection, now, ACTOR, "token created", facts={"token": number, "role": role})
-        self._mark = None
         return number, secret
 
     def revoke(self, number: str, now: datetime) -> None:
@@ -72,7 +72,6 @@ class Tokens:
                 raise Refused(f"there is no token {number} in use: erasable token list shows them")
             connection.execute("DELETE FROM visits WHERE token_number = ?", (number,))
             add_event(connection, now, ACTOR, "token revoked", facts={"token": number})
-        self._mark = None
 
     def all(self) -> list[Token]:
         """Return what is kept of all tokens, oldest first."""
@@ -85,7 +84,7 @@ class Tokens:
 
     def caller(self, secret: str) -> Caller | None:
         """Return whose token this is, None if it is nobody's any more."""
-        mark = self._ledger.change_mark()
+        mark = self._watch.change_mark()
         if mark != self._mark:
             self._known, self._mark = self._in_use(), mark
         return self._known.get(_digest(secret))
@@ -102,7 +101,7 @@ class Tokens:
 
     def visitor(self, secret: str) -> Caller | None:
         """Return who came by browser, None if the visit is over."""
-        with self._ledger.reading() as connection:
+        with self._watch.reading() as connection:
             row = connection.execute(
                 "SELECT token_number, role_name FROM visits JOIN tokens USING (token_number) "
                 "WHERE visit_digest = ? AND end_time > ? AND revoked_time IS NULL",
@@ -116,7 +115,7 @@ class Tokens:
             connection.execute("DELETE FROM visits WHERE visit_digest = ?", (_digest(secret),))
 
     def _in_use(self) -> dict[str, Caller]:
-        with self._ledger.reading() as connection:
+        with self._watch.reading() as connection:
             rows = connection.execute("SELECT * FROM tokens WHERE revoked_time IS NULL").fetchall()
         return {row["token_digest"]: Caller(row["token_number"], row["role_name"]) for row in rows}
 

@@ -9,7 +9,7 @@ from multiprocessing import parent_process
 from pathlib import Path
 from types import FrameType
 
-from erasable.errors import ErasableError, LeaseLost, Unfinished, WorkspaceBusy
+from erasable.errors import DataRefused, ErasableError, LeaseLost, Unfinished, WorkspaceBusy
 from erasable.operations import DiskHome, Inputs, Work, available_cores, learn_more, learned_elsewhere, verify
 from erasable.proof.suppression import Suppression
 from erasable.service.clock import Clock, universal_time
@@ -24,6 +24,7 @@ from erasable.store.ledger import Ledger
 
 _PAUSE = 0.2
 _NICENESS = 10
+_LARGEST_LOG = 1_000_000
 _ANSWERS_KEPT = 86_400
 
 
@@ -51,6 +52,7 @@ class Worker:
         self._learned = 0.0
         self._seen: object = None
         self._look_again = 0.0
+        self._wiped = 0
 
     @property
     def _eraser(self) -> Eraser:
@@ -64,6 +66,8 @@ class Worker:
         try:
             done = (self.lease.held or self.lease.take()) and self._do_next()
             self._busy_since = None
+            if done:
+                self.lease.before = None  # whoever it was keeps nobody from writing
         except LeaseLost:
             log("lease lost")
             return False
@@ -105,21 +109,30 @@ class Worker:
     def _verify(self) -> bool:
         """Verify the workspace if someone has asked for it."""
         requests = Requests(self.ledger)
-        last = requests.last_event("verification asked", "verification ended")
+        last = requests.last_event("verification asked", "verification begun", "verification ended")
         if last is None or last.name == "verification ended":
             return False
         reporter = LedgerReporter(self.lease, "verification")
-        try:
-            found = verify(self.home, work=Work(self.post.threads or available_cores(), reporter))
-            facts = {"identical": found.identical, "compared": found.compared, "reason": found.reason}
-        except (LeaseLost, WorkspaceBusy):
-            raise
-        except ErasableError as error:
-            facts = {"identical": False, "compared": 0, "reason": str(error)}
+        if last.name == "verification begun" and last.facts["lease"] != self.lease.number:
+            facts = _unverified("the worker ended while it was verifying: look at the log of the service")
+        else:
+            with self.lease.writing():
+                requests.note(None, "verification begun", ACTOR, self.post.clock(), {"lease": self.lease.number})
+            facts = self._verified(reporter)
         with self.lease.writing():
             requests.note(None, "verification ended", ACTOR, self.post.clock(), facts)
         reporter.clear()
         return True
+
+    def _verified(self, reporter: LedgerReporter) -> dict[str, object]:
+        try:
+            found = verify(self.home, work=Work(self.post.threads or available_cores(), reporter))
+        except (LeaseLost, WorkspaceBusy):
+            raise
+        except (ErasableError, OSError, MemoryError) as error:
+            log_failure("verification failed", error)
+            return _unverified(f"it could not be verified ({type(error).__name__}): look at the log of the service")
+        return {"identical": found.identical, "compared": found.compared, "reason": found.reason}
 
     def _learn(self) -> bool:
         """Learn what came in, once it was collected for a while."""
@@ -137,9 +150,11 @@ class Worker:
             learned = learn_more(self.home, waiting.table, inputs, work, rerun)
         except (LeaseLost, WorkspaceBusy):
             raise
-        except ErasableError as error:
+        except (ErasableError, OSError, MemoryError) as error:
             log_failure("learning failed", error)
             self._note_failed_learning(type(error).__name__)
+            if isinstance(error, DataRefused):  # each row was looked at when it came: all of them are of erased people
+                intake.drop(waiting.last)
         else:
             with self.lease.writing():
                 intake.drop(waiting.last)
@@ -166,9 +181,18 @@ class Worker:
         if old:
             with self.lease.writing() as connection:
                 connection.execute("DELETE FROM answers WHERE answer_time < ?", (time.time() - _ANSWERS_KEPT,))
-        if self.ledger.log_size():  # whoever took a request back stands there still
+        # Whoever took a request back stands in the file still.
+        ended = Requests(self.ledger).last_event("withdrawn", "rejected")
+        if old or (ended is not None and ended.number > self._wiped):
             self.ledger.wipe()
+            self._wiped = ended.number if ended else 0
+        elif self.ledger.log_size() > _LARGEST_LOG:
+            self.ledger.cut_log()
         return False
+
+
+def _unverified(reason: str) -> dict[str, object]:
+    return {"identical": None, "compared": 0, "reason": reason}
 
 
 def run_worker(post: Post) -> None:

@@ -4,11 +4,12 @@ What happened is added as events and never changed. Who asked stands in tables o
 """
 
 import os
+import re
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from erasable.errors import DiskFull, WorkspaceBusy, WorkspaceDamaged, WorkspaceError
@@ -17,6 +18,7 @@ from erasable.store.layout import LEDGER
 FORMAT = 1
 _WAIT_SECONDS = 30
 _TRUNCATE_SECONDS = 10
+_PAUSE_SECONDS = 0.01
 
 _SCHEMA = """
 CREATE TABLE events (
@@ -29,11 +31,22 @@ CREATE TABLE events (
     facts TEXT NOT NULL
 ) STRICT;
 CREATE INDEX events_by_request ON events (request_id, event_number);
-CREATE INDEX states_by_request ON events (request_id, event_number, status) WHERE status IS NOT NULL;
+CREATE INDEX events_by_name ON events (event_name, event_number);
 CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events
     BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
 CREATE TRIGGER events_are_not_removed BEFORE DELETE ON events
     BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
+CREATE TABLE current_states (
+    request_id TEXT PRIMARY KEY,
+    first_number INTEGER NOT NULL,
+    status TEXT NOT NULL
+) STRICT;
+CREATE INDEX current_states_by_state ON current_states (status, first_number);
+CREATE TRIGGER events_make_states AFTER INSERT ON events WHEN NEW.status IS NOT NULL
+    BEGIN
+        INSERT INTO current_states VALUES (NEW.request_id, NEW.event_number, NEW.status)
+            ON CONFLICT (request_id) DO UPDATE SET status = excluded.status;
+    END;
 CREATE TABLE open_requests (
     request_id TEXT PRIMARY KEY,
     user_id TEXT,
@@ -77,44 +90,61 @@ CREATE TABLE progress (batch_number TEXT NOT NULL, step_name TEXT NOT NULL, done
 """
 
 
+SCHEMA_WORDS = frozenset(re.findall("[a-z_]+", _SCHEMA))
+"""The names of tables, columns and the rest, which stand in every ledger."""
+
+
 def before_commit() -> None:
     """Be told just before a change becomes durable; tests put a function here that stops at the n-th."""
 
 
 class Ledger:
-    """An open ledger, for any number of threads; give each process its own."""
+    """An open ledger, for any number of threads; give each process its own.
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self._path = path
-        self._connection = connection
-        self._lock = threading.RLock()
+    Reading has a connection of its own, so that who only reads does not wait for who waits to write.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._writer, self._reader = _connected(path), _connected(path)
+        self._writing, self._reading = threading.RLock(), threading.RLock()
+        self._who_writes: int | None = None
 
     @staticmethod
     def open(workspace: Path) -> "Ledger":
         """Open the ledger of a workspace; it is made on first use, for its owner alone."""
         path = workspace / LEDGER
         _create(path)
-        with _explained(path):
-            connection = sqlite3.connect(
-                path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
-            )
+        with _explained(path), closing(_connected(path)) as connection:
             _prepare(connection, path)
-        return Ledger(path, connection)
+        return Ledger(path)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Read what is there at one moment."""
-        with self._transaction("BEGIN") as connection:
-            yield connection
+        """Read what is there at one moment; inside a change, what is there with it."""
+        if self._who_writes == threading.get_ident():
+            yield self._writer
+            return
+        with self._reading, _explained(self.path), _transaction(self._reader, "BEGIN"):
+            yield self._reader
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Change it: all of the block is durable when it ends, or nothing of it ever was."""
-        with self._transaction("BEGIN IMMEDIATE") as connection:
-            yield connection
+        with self._writing, _explained(self.path):
+            if self._writer.in_transaction:  # a block inside another is a part of it
+                yield self._writer
+                return
+            with _transaction(self._writer, "BEGIN IMMEDIATE"):
+                self._who_writes = threading.get_ident()
+                try:
+                    yield self._writer
+                    before_commit()
+                finally:
+                    self._who_writes = None
 
     def is_writable(self) -> bool:
-        """Whether something could be written now."""
+        """Whether the right to change it can be had now."""
         try:
             with self.writing():
                 return True
@@ -122,48 +152,74 @@ class Ledger:
             return False
 
     def change_mark(self) -> int:
-        """Return a number that changes whenever another process has changed the ledger."""
-        with self._lock:
-            return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+        """Return a number that changes whenever someone has changed the ledger."""
+        with self._reading, _explained(self.path):
+            return int(self._reader.execute("PRAGMA data_version").fetchone()[0])
 
     def wipe(self) -> None:
-        """Let nothing that was deleted be left in the log beside the ledger: it goes into the file and is cut off."""
+        """Let nothing that was deleted be left, neither in the file nor in the log beside it.
+
+        What is deleted is overwritten, but not where a page of the file was divided or joined before: so the file is
+        written anew.
+        """
+        with self._writing, _explained(self.path):
+            self._writer.execute("VACUUM")
+        self.cut_log()
+
+    def cut_log(self) -> None:
+        """Put the log beside the ledger into the file, and cut it off."""
         end = time.monotonic() + _TRUNCATE_SECONDS
-        while True:
-            with self._lock:
-                busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            if not busy:
-                return
+        while self._is_log_in_use():
             if time.monotonic() > end:
                 raise WorkspaceBusy("the ledger's log is in use and can't be cut off: end other programs that read it")
-            time.sleep(0.01)
+            time.sleep(_PAUSE_SECONDS)
 
     def log_size(self) -> int:
         """Return how many bytes the log beside the ledger takes."""
-        log = self._path.with_name(self._path.name + "-wal")
+        log = self.path.with_name(self.path.name + "-wal")
         return log.stat().st_size if log.exists() else 0
 
     def close(self) -> None:
         """Close it."""
-        with self._lock:
-            self._connection.close()
+        with self._writing, self._reading:
+            self._reader.close()
+            self._writer.close()
 
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        with self._lock, _explained(self._path):
-            if self._connection.in_transaction:  # a block inside another is a part of it
-                yield self._connection
-                return
-            self._connection.execute(begin)
+    def _is_log_in_use(self) -> bool:
+        """Try to cut the log off, without waiting: whoever waits keeps others from writing."""
+        with self._writing, _explained(self.path):
+            self._writer.execute("PRAGMA busy_timeout = 0")
             try:
-                yield self._connection
-                if begin != "BEGIN":
-                    before_commit()
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+                return bool(self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+            finally:
+                self._writer.execute(f"PRAGMA busy_timeout = {1000 * _WAIT_SECONDS}")
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    connection.row_factory = sqlite3.Row
+    for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "temp_store = MEMORY"):
+        connection.execute(f"PRAGMA {setting}")
+    # A search reads the file while others write: only cutting the log puts it into the file.
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    return connection
 
 
 def _create(path: Path) -> None:
@@ -174,13 +230,6 @@ def _create(path: Path) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    connection.row_factory = sqlite3.Row
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA secure_delete = ON")
-    connection.execute("PRAGMA temp_store = MEMORY")
-    # A search reads the file while others write: only `wipe` puts the log into it.
-    connection.execute("PRAGMA wal_autocheckpoint = 0")
     connection.execute("BEGIN IMMEDIATE")
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if found == 0:

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from erasable.evaluation import PROTOCOLS
 from erasable.store import Manifest
 from erasable.store.layout import AUDIT, CONFIG, FOLDERS, KEY, LEDGER_FILES, LOCKS, MANIFEST, NEW_MANIFEST, PENDING
+from erasable.store.ledger import SCHEMA_WORDS
 from erasable.training import Config, numeric_environment
 
 
@@ -46,10 +47,10 @@ FORMAT_WORDS = (
 )
 LEDGER_WORDS = (
     "received accepted suppressed erasing verifying erased rejected withdrawn on hold failed joined extended revealed "
-    "resumed released application officer operator worker service scope reason batch requests retry_at stages_rerun "
-    "stages_total rerun version seconds cost_ratio kept files_searched utility before after identical compared users "
-    "interactions people token role lease command\ntoken created\ntoken revoked\n"
-    "retry asked\nverification asked\nverification ended\nlearned more\nlearning failed\n"
+    "resumed released named application officer operator worker service scope reason batch requests retry_at "
+    "stages_rerun stages_total rerun version seconds cost_ratio kept files_searched utility before after identical "
+    "compared users interactions people token role lease command\ntoken created\ntoken revoked\n"
+    "retry asked\nverification asked\nverification begun\nverification ended\nlearned more\nlearning failed\n"
     "forgetting learning scanning evaluating cohesion saving verification replaying\n"
 )
 """The words of events, states, roles and steps in the ledger of the service."""
@@ -89,6 +90,7 @@ class Vocabulary:
             PENDING,
             FORMAT_WORDS,
             LEDGER_WORDS,
+            *sorted(SCHEMA_WORDS),
             *numeric_environment().values(),
         ]
         return Vocabulary(fields, "\n".join([*words, *sentences]))

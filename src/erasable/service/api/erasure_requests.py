@@ -1,5 +1,6 @@
 """Routes of erasure requests: submit, look, withdraw, hold, release, extend, retry, certificate."""
 
+import json
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
@@ -47,8 +48,7 @@ async def submit(
     """
     body, shop = await request.body(), shop_of(request)
     answer = await run_in_threadpool(_answered_once, shop, caller, f"{caller.token} {key}" if key else None, wish, body)
-    location = answer.partition(b'"id":"')[2][:32].decode()
-    headers = {"Location": f"/v1/erasure-requests/{location}"}
+    headers = {"Location": f"{router.prefix}/{json.loads(answer)['id']}"}
     return Response(answer, 201, headers, "application/json")
 
 

@@ -4,11 +4,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 
+from erasable.data import ColumnNames, read_interactions
 from erasable.errors import DataRefused, Refused
 from erasable.service.access import RECOMMENDING
 from erasable.service.api.schemas import Interactions, TakenIn
 from erasable.service.api.strict_json import StrictRoute
-from erasable.service.intake import Coming
+from erasable.service.intake import Coming, as_table
 from erasable.service.problems import RESPONSES
 from erasable.service.shop import Shop, shop_of
 from erasable.service.tokens import Caller
@@ -20,20 +21,20 @@ router = APIRouter(prefix="/v1/interactions", tags=["learning"], responses=RESPO
 def take_in(request: Request, coming: Interactions, caller: Annotated[Caller, Depends(RECOMMENDING)]) -> TakenIn:
     """Take interactions in, to be learned soon; those of people whose erasure is under way are left out."""
     shop = shop_of(request)
-    rows = [Coming(one.user_id, one.item_id, one.rating, one.time) for one in coming.interactions]
-    _refuse_unlike(shop, rows)
+    scale = shop.live.knowledge.scale
+    happened = scale.high if scale.low == scale.high else None  # where a row says only that it happened
+    rows = [Coming(one.user_id, one.item_id, one.rating or happened, one.time) for one in coming.interactions]
+    _refuse_what_can_not_be_learned(shop, rows)
     kept = shop.intake.add(rows, leaving=shop.live.served.withheld)
     return TakenIn(accepted=kept, left_out=len(rows) - kept)
 
 
-def _refuse_unlike(shop: Shop, rows: list[Coming]) -> None:
-    """Refuse what could not be learned, before it is taken in."""
+def _refuse_what_can_not_be_learned(shop: Shop, rows: list[Coming]) -> None:
+    """Refuse now what learning would refuse later, with everything that came in since."""
     knowledge = shop.live.knowledge
     if knowledge.config.min_interactions:
         raise Refused("a filter was applied when this was learned, so that it can't learn more: learn again from all")
-    scale = knowledge.scale
     for place, row in enumerate(rows):
-        if row.rating is None and scale.low < scale.high:
-            raise DataRefused(f"interactions.{place}.rating: ratings go from {scale} here: give one")
-        if row.rating is not None and not scale.low <= row.rating <= scale.high:
-            raise DataRefused(f"interactions.{place}.rating: must lie on the scale {scale}")
+        if row.rating is None:
+            raise DataRefused(f"interactions.{place}.rating: ratings go from {knowledge.scale} here: give one")
+    read_interactions(as_table(rows), ColumnNames(), knowledge.scale, fewest_users=1)

@@ -19,6 +19,7 @@ from erasable.service.tokens import Caller
 router = APIRouter(prefix="/v1/recommendations", tags=["recommendations"], responses=RESPONSES, route_class=StrictRoute)
 _JSON = "application/json"
 _MOST_ITEMS = 1000
+_MOST_ANSWERS = 20_000
 
 
 class _Direct(APIRoute):
@@ -60,6 +61,8 @@ def recommend_to_many(
     request: Request, wanted: ManyUsers, caller: Annotated[Caller, Depends(RECOMMENDING)]
 ) -> Response:
     """Recommend to several users at once, all from one version of the model."""
+    if len(wanted.user_ids) * wanted.k > _MOST_ANSWERS:
+        raise WrongUse(f"body.k: more than {_MOST_ANSWERS} items in all: ask for fewer users or items at a time")
     live = shop_of(request).live
     found = live.recommend_many(wanted.user_ids, wanted.k)
     answer = {

@@ -207,6 +207,7 @@ class ManyUsers(_Incoming):
 
     user_ids: list[Id] = Field(min_length=1, max_length=1_000)
     k: int = Field(default=10, ge=1, le=1_000)
+    """How many items for each; together at most 20,000."""
 
 
 class RecommendedToMany(_Schema):

@@ -13,12 +13,14 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+_NOT_KEPT = (("Cache-Control", "no-store"),)
+"""What the API answers is for who asked, too."""
 CERTIFICATE_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; {_CLOSED}"
 """For certificates, which carry their style with them and nothing else."""
 
 
 class PageHeaders:
-    """Adds the headers to every answer of a page's route, files and redirects too; what a route has set stays."""
+    """Adds the headers to every answer, files and redirects too; what a route has set stays."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -27,9 +29,9 @@ class PageHeaders:
         """Answer, with the headers."""
 
         async def adding(message: Message) -> None:
-            if message["type"] == "http.response.start" and is_page(scope):
+            if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in HEADERS.items() if is_page(scope) else _NOT_KEPT:
                     headers.setdefault(name, value)
             await send(message)
 

@@ -7,7 +7,6 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from erasable.service.access import caller_of
 from erasable.service.shop import shop_of
 from erasable.service.web.events_in_words import STATES_IN_WORDS, STEPS_IN_WORDS, event_in_words
 from erasable.service.web.headers import HEADERS
@@ -52,7 +51,7 @@ _TEMPLATES.globals |= {"states_in_words": STATES_IN_WORDS, "steps_in_words": STE
 def page(request: Request, template: str, facts: Mapping[str, object] | None = None, status: int = 200) -> HTMLResponse:
     """Return a page made from a template."""
     shown = {
-        "caller": caller_of(request, pages=True),
+        "caller": getattr(request.state, "caller", None),
         "form_token": form_token(request),
         "here": request.url.path,
         "now": shop_of(request).clock(),

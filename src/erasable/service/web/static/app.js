@@ -5,7 +5,8 @@ async function follow(part) {
   let next = part;
   try {
     const answer = await fetch(part.dataset.live, { redirect: "manual" });
-    if (!answer.ok) return; // the visit is over
+    if (answer.type === "opaqueredirect") return; // the visit is over
+    if (!answer.ok) throw new Error("not just now");
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(part.id);
     if (fresh.dataset.state !== part.dataset.state) {
       location.reload();
