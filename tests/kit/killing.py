@@ -1,4 +1,4 @@
-"""Child processes that are killed: just before a change becomes durable, or at any moment."""
+"""Child processes that are killed, or frozen: just before a change becomes durable, or at any moment."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ def killed_at(change: int, action: Callable[[], object]) -> bool:
     """Run something in a child that is killed just before its n-th change of a file or ledger; say whether it was."""
 
     def dying() -> None:
-        files.before_change = ledger.before_commit = _dying_at(change)
+        files.before_change = ledger.before_commit = _sent_at(change, signal.SIGKILL)
         action()
 
     code = os.waitstatus_to_exitcode(os.waitpid(_forked(dying), 0)[1])
@@ -33,6 +33,18 @@ def killed_after(seconds: float, action: Callable[[], object]) -> bool:
     return code == _DIED
 
 
+def frozen_at(change: int, action: Callable[[], object]) -> int:
+    """Run something in a child that is frozen just before its n-th change; return its number once it is."""
+
+    def freezing() -> None:
+        files.before_change = ledger.before_commit = _sent_at(change, signal.SIGSTOP)
+        action()
+
+    child = _forked(freezing)
+    assert os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1]), f"the child ended before change {change}"
+    return child
+
+
 def _forked(action: Callable[[], object]) -> int:
     with warnings.catch_warnings():
         # From 3.12 on Python warns of threads; none of them holds a lock that the child needs.
@@ -47,12 +59,13 @@ def _forked(action: Callable[[], object]) -> int:
         os._exit(_FAILED)
 
 
-def _dying_at(change: int) -> Callable[..., None]:
+def _sent_at(change: int, number: signal.Signals) -> Callable[..., None]:
+    """Return a hook that sends this process a signal at the n-th change."""
     left = [change]
 
-    def die_at_zero(*what: object) -> None:
+    def send_at_zero(*what: object) -> None:
         left[0] -= 1
         if not left[0]:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), number)
 
-    return die_at_zero
+    return send_at_zero

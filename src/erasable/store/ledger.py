@@ -181,15 +181,25 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA temp_store = MEMORY")
     # A search reads the file while others write: only `wipe` puts the log into it.
     connection.execute("PRAGMA wal_autocheckpoint = 0")
+    if _format_of(connection) == 0:  # looked at first: whoever is frozen in the middle of a change lets nobody write
+        _make_tables(connection)
+    found = _format_of(connection)
+    if found != FORMAT:
+        raise WorkspaceError(f"{path} has the format {found} and this version of erasable reads {FORMAT}: update it")
+
+
+def _format_of(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    """Make all tables, unless another process has made them meanwhile."""
     connection.execute("BEGIN IMMEDIATE")
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found == 0:
+    if _format_of(connection) == 0:
         for statement in _statements(_SCHEMA):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {FORMAT}")
     connection.execute("COMMIT")
-    if found not in (0, FORMAT):
-        raise WorkspaceError(f"{path} has the format {found} and this version of erasable reads {FORMAT}: update it")
 
 
 def _statements(script: str) -> Iterator[str]:
