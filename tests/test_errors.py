@@ -8,7 +8,6 @@ from erasable.errors import (
     DataRefused,
     ErasableError,
     NotReproducible,
-    NotYet,
     Refused,
     UnknownInteraction,
     UnknownUser,
@@ -42,7 +41,6 @@ def test_the_tree_in_the_docstring_is_the_tree_of_classes():
     ("kind", "code", "status"),
     [
         (WrongUse, 2, 422),
-        (NotYet, 2, 422),
         (DataRefused, 1, 422),
         (Refused, 1, 409),
         (UnknownUser, 1, 404),

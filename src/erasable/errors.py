@@ -2,7 +2,6 @@
 
 ErasableError
 ├── WrongUse                 an option or an argument makes no sense
-│   └── NotYet               asked for something that a later version brings
 ├── DataRefused              the input can't be read as interactions
 ├── Refused                  the request can't be carried out; nothing was changed
 │   ├── UnknownUser          the workspace holds nothing about that user
@@ -27,10 +26,6 @@ class ErasableError(Exception):
 
 class WrongUse(ErasableError):
     """An option or an argument makes no sense."""
-
-
-class NotYet(WrongUse):
-    """Asked for something that a later version brings."""
 
 
 class DataRefused(ErasableError):

@@ -11,7 +11,7 @@ from erasable import __version__
 
 COMMANDS = [
     *("demo", "learn", "recommend", "show", "plan", "forget", "verify", "scan", "audit", "evaluate", "groups"),
-    *("status", "reproduce", "doctor", "serve", "token", "data"),
+    *("status", "reproduce", "serve", "doctor", "data", "token"),
 ]
 WITH_A_FOLDER = {
     "recommend": ("--user", "ann"),
@@ -129,7 +129,7 @@ def test_without_a_command_the_help_lists_every_command_in_whole_sentences(run):
     assert all(sentence.endswith(".") and not sentence.endswith(("..", "Art.")) for sentence in listed.values())
 
 
-@pytest.mark.parametrize("slow", ["scipy.stats", "gensim", "matplotlib"])
+@pytest.mark.parametrize("slow", ["scipy.stats", "gensim", "matplotlib", "fastapi", "uvicorn", "jinja2"])
 def test_what_is_slow_to_load_waits_until_it_is_needed(slow):
     code = f"import sys, erasable.cli.main; sys.exit({slow!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

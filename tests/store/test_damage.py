@@ -32,7 +32,7 @@ def read_everything(path) -> None:
         list(state.knowledge.groups)
         for link in state.chain:
             workspace.checkpoints.get(link.fingerprint)
-        workspace.issued()
+        dict(workspace.issued())
         workspace.papers()
 
 

@@ -36,6 +36,7 @@ from erasable.proof import (
 from erasable.proof.residue import Scan, scan_folder
 from erasable.proof.suppression import Suppression, SuppressionList, add_requests
 from erasable.store import files
+from erasable.store.layout import LEDGER_FILES
 from erasable.training import Knowledge, State
 from erasable.unlearning import Erasure, Plan, plan_change
 
@@ -171,7 +172,9 @@ def _scan(session: Session, pending: Pending) -> Scan | None:
         raise _not_certified(session.path, f"not every file could be searched ({error})") from error
     if not scan.clean:
         places = "; ".join(f"{residue.file} ({residue.place})" for residue in scan.residues[:5])
-        raise _not_certified(session.path, f"{len(scan.residues)} places still hold the person: {places}")
+        filed = any(residue.file in LEDGER_FILES for residue in scan.residues)
+        hint = " (the service has an open request of the person in its ledger, and finishes this)" if filed else ""
+        raise _not_certified(session.path, f"{len(scan.residues)} places still hold the person: {places}{hint}")
     return scan
 
 

@@ -12,7 +12,7 @@ from erasable.operations.recording import version_facts
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import add_record
 from erasable.store import Stamp
-from erasable.training import Earlier, Knowledge, differences, grown, train_chain
+from erasable.training import Earlier, Knowledge, State, differences, grown, train_chain
 from erasable.unlearning import Plan, plan_change
 
 
@@ -41,18 +41,22 @@ def learn_more(
     source: Any,  # noqa: ANN401 - a path or any table that data.read_interactions takes
     inputs: Inputs = NO_INPUTS,
     work: Work = QUIET_WORK,
+    rerun: bool = False,
 ) -> LearnedMore:
-    """Learn more into a recommender; its settings, groups and rating scale stay. If anything fails nothing changes."""
+    """Learn more into a recommender; its settings, groups and rating scale stay. If anything fails nothing changes.
+
+    In a numeric environment other than the one that learned, this is refused; with `rerun` everything is trained again.
+    """
     began = time.perf_counter()
     if inputs.groups_from is not None:
         raise WrongUse("who is known stays in the own group: leave out --groups-from")
     with home.writing() as session:
-        _refuse_unready(session)
+        _refuse_unready(session, rerun)
         before = session.state().knowledge
         read = read_source(source, inputs, before.scale, work.reporter, fewest_users=1)
         _refuse_unlike(read, before)
         after = _grown(before, read, inputs, work)
-        planned = _learned(session, after, work)
+        planned = _learned(session, after, work, rerun)
     return LearnedMore(
         users=after.users,
         items=len(after.catalogue.items),
@@ -70,11 +74,11 @@ def learn_more(
     )
 
 
-def _refuse_unready(session: Session) -> None:
+def _refuse_unready(session: Session, rerun: bool) -> None:
     if session.papers().pending:
         raise Refused("an erasure is not finished: finish it with erasable forget --resume, then learn more")
     found = differences(session.environment)
-    if found:
+    if found and not rerun:
         raise NotReproducible(
             f"this was learned in another numeric environment ({'; '.join(found)}): learn more there, or learn all "
             "again here"
@@ -102,9 +106,9 @@ def _catalogue(catalogue: Catalogue, coming: Interactions, inputs: Inputs) -> Ca
     return catalogue if catalogue.declared else catalogue.grown(coming.items)
 
 
-def _learned(session: Session, after: Knowledge, work: Work) -> Plan:
-    """Make what is new of the chain, and the outcome current."""
-    state = session.state()
+def _learned(session: Session, after: Knowledge, work: Work, rerun: bool) -> Plan:
+    """Make what is new of the chain, or all of it, and the outcome current."""
+    state = State(session.state().knowledge, ()) if rerun else session.state()
     planned = plan_change(state, after)
     session.refuse_if_full(session.size)
     with work.training("learning", planned.samples) as effort:

@@ -10,6 +10,7 @@ from erasable.service.limits import BodyLimits
 from erasable.service.metrics import Measured, Metrics
 from erasable.service.problems import answer_problems
 from erasable.service.shop import Shop
+from erasable.service.web.site import add_pages
 
 _ABOUT = "Recommendations from a model that can forget, and requests to be forgotten."
 
@@ -29,6 +30,7 @@ def make_application(shop: Shop) -> FastAPI:
     for part in (erasure_requests, recommendations, interactions, planning, running):
         app.router.routes.extend(part.router.routes)
     answer_problems(app)
+    add_pages(app)
     app.add_middleware(BodyLimits, largest=shop.settings.largest_body, slowest=shop.settings.slowest_body)
     app.add_middleware(Measured, metrics=app.state.metrics)
     refuse_routes_without_rule(app)

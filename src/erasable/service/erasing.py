@@ -69,6 +69,13 @@ class Eraser:
                 self._carry_out(together)
         return bool(begun or failed)
 
+    def finish_commands(self) -> bool:
+        """Finish what a command has begun in the workspace and left, if there is any."""
+        if not self._pending_of_commands():
+            return False
+        self._carry_out([])
+        return True
+
     def carry_out_due(self) -> bool:
         """Carry out the requests that are due, and those that are best done with them; say whether there were any."""
         now, waiting = self.clock(), self._requests.in_states(["suppressed"])
@@ -77,13 +84,19 @@ class Eraser:
             return False
         people = {one.request_id: one for one in self._requests.accepted([one.request_id for one in waiting])}
         urgent = {one.request_id for one in due}
-        chosen = batch(
-            self.home,
-            [people[request_id].request for request_id in urgent],
-            [one.request for request_id, one in people.items() if request_id not in urgent],
-            Work(self.threads),
-        )
-        self._carry_out([one for one in waiting if people[one.request_id].user in chosen.users], chosen)
+        try:
+            chosen = batch(
+                self.home,
+                [people[request_id].request for request_id in urgent],
+                [one.request for request_id, one in people.items() if request_id not in urgent],
+                Work(self.threads),
+            )
+        except (LeaseLost, WorkspaceBusy):
+            raise
+        except ErasableError:  # what is wrong is found again, and written down, when they are carried out
+            self._carry_out(due)
+        else:
+            self._carry_out([one for one in waiting if people[one.request_id].user in chosen.users], chosen)
         return True
 
     @property
@@ -109,6 +122,10 @@ class Eraser:
         else:
             self._end(ids)
         reporter.clear()
+
+    def _pending_of_commands(self) -> bool:
+        with self.home.reading() as session:
+            return bool(session.papers().pending)
 
     def _resumed(self, begun: Sequence[Filed]) -> list[Filed]:
         """Return what was begun and not finished, less what has ended too many workers."""
@@ -142,6 +159,9 @@ class Eraser:
             for one in self._requests.some([accepted.request_id for accepted in pending.accepted]):
                 if one.state in ("erasing", "failed"):
                     self._change(one.request_id, "verifying")
+            erased = {accepted.user for accepted in pending.accepted if accepted.items is None}
+            for one in self._requests.of_people(erased):  # by command, under another id
+                self._change(one.request_id, "rejected", {"reason": NOTHING_HELD})
         self.ledger.wipe()
 
     def _end(self, ids: Sequence[str]) -> None:

@@ -106,6 +106,6 @@ class Filing:
 
     request_id: str
     receipt_code: str | None
-    """With it the person follows the request, and shows later that the certificate is about them."""
+    """With it the person follows the request, and shows later that the certificate is about them; told to who asked."""
     joined: bool
     rejected: bool = False

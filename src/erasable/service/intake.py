@@ -1,6 +1,6 @@
 """Interactions that came in and wait to be learned."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -33,10 +33,13 @@ class Intake:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
-    def add(self, coming: Sequence[Coming]) -> int:
-        """Keep interactions, but not those of people whose erasure is under way; return how many are kept."""
+    def add(self, coming: Sequence[Coming], leaving: Collection[str] = ()) -> int:
+        """Keep interactions, but not those of people whose erasure is under way; return how many are kept.
+
+        Whose data is erased and not certified yet, the ledger does not know any more: they are to be given.
+        """
         with self._ledger.writing() as connection:
-            leaving = Requests(self._ledger).suppressed_people()
+            leaving = Requests(self._ledger).suppressed_people().union(leaving)
             kept = [(one.user, one.item, one.rating, one.time) for one in coming if one.user not in leaving]
             connection.executemany("INSERT INTO intake (user_id, item_id, rating, time) VALUES (?, ?, ?, ?)", kept)
         return len(kept)

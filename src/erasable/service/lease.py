@@ -118,6 +118,13 @@ class Lease:
             raise LeaseLost("another worker has taken over: this one stops")
 
 
+def silent_seconds(ledger: Ledger, process: int) -> float:
+    """Return for how long the lease of a process has run out without being renewed; 0 if it does not hold it."""
+    with ledger.reading() as connection:
+        row = connection.execute("SELECT * FROM lease").fetchone()
+    return max(0.0, time.time() - row["end_time"]) if row["process_number"] == process else 0.0
+
+
 def holder_of(ledger: Ledger) -> Process | None:
     """Return the process that holds the lease now, None if nobody works."""
     with ledger.reading() as connection:

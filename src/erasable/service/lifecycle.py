@@ -25,10 +25,10 @@ BEGUN: frozenset[RequestState] = frozenset({"erasing", "verifying", "failed"})
 _FOLLOWING: dict[RequestState | None, frozenset[RequestState]] = {
     None: frozenset({"received"}),
     "received": frozenset({"accepted", "rejected"}),
-    "accepted": frozenset({"suppressed", "on hold", "withdrawn"}),
+    "accepted": frozenset({"suppressed", "on hold", "withdrawn", "rejected"}),
     "suppressed": frozenset({"erasing", "on hold", "withdrawn", "rejected"}),
-    "on hold": frozenset({"suppressed", "withdrawn"}),
-    "erasing": frozenset({"verifying", "failed", "rejected"}),
+    "on hold": frozenset({"suppressed", "withdrawn", "rejected"}),
+    "erasing": frozenset({"verifying", "erased", "failed", "rejected"}),
     "verifying": frozenset({"erased", "failed"}),
     "failed": frozenset({"erasing", "verifying", "failed", "erased", "rejected"}),
     **dict.fromkeys(ENDED, frozenset()),

@@ -5,6 +5,7 @@ import time
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from erasable.service.lease import holder_of
 from erasable.service.lifecycle import STATES
 from erasable.service.overview import overview
 from erasable.service.shop import Shop
@@ -29,6 +30,7 @@ class Metrics:
         self._requests = Gauge("erasable_requests", "Erasure requests by state.", ["state"], registry=self.registry)
         self._late = Gauge("erasable_requests_late", "Open requests by lateness.", ["kind"], registry=self.registry)
         self._version = Gauge("erasable_model_version", "The version that is served.", registry=self.registry)
+        self._worker = Gauge("erasable_worker", "Whether a worker is at work.", registry=self.registry)
         self._waiting = Gauge("erasable_interactions_waiting", "Interactions to be learned.", registry=self.registry)
 
     def answered(self, scope: Scope, status: int, seconds: float) -> None:
@@ -45,6 +47,7 @@ class Metrics:
         for kind in ("overdue", "alarming", "stuck"):
             self._late.labels(kind).set(len(getattr(found, kind)))
         self._version.set(shop.live.version)
+        self._worker.set(holder_of(shop.ledger) is not None)
         self._waiting.set(shop.intake.count())
         return generate_latest(self.registry)
 

@@ -11,10 +11,23 @@ from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
-from erasable.errors import ErasableError, http_status
-from erasable.service.logs import log
+from erasable.errors import (
+    ErasableError,
+    UnknownInteraction,
+    UnknownUser,
+    WorkspaceBusy,
+    WorkspaceError,
+    http_status,
+)
+from erasable.service.logs import log_failure
 
 MEDIA_TYPE = "application/problem+json"
+_INSTEAD: dict[type, str] = {
+    UnknownUser: "nothing is held about this user: check the id, exactly as in the data",
+    UnknownInteraction: "the user has no such interaction: check the item",
+    WorkspaceBusy: "the workspace is being changed just now: try again soon",
+    WorkspaceError: "the workspace can't be used: look at the log of the service",
+}
 
 
 class Fault(BaseModel):
@@ -66,9 +79,14 @@ def answer_problems(app: FastAPI) -> None:
 async def _of_ours(request: Request, error: Exception) -> JSONResponse:
     status = http_status(error) if isinstance(error, ErasableError) else 500
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        log("request failed", error=type(error).__name__, status=status)
+        log_failure("request failed", error)
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else None
-    return problem(status, str(error), headers=headers)
+    return problem(status, _said(error), headers=headers)
+
+
+def _said(error: Exception) -> str:
+    """Return what an error says, unless that may name people or places of this machine."""
+    return next((_INSTEAD[kind] for kind in type(error).__mro__ if kind in _INSTEAD), str(error))
 
 
 async def _of_validation(request: Request, error: Exception) -> JSONResponse:
@@ -92,5 +110,5 @@ def _allowed(request: Request) -> list[str]:
 
 
 async def _of_anything(request: Request, error: Exception) -> JSONResponse:
-    log("request failed", error=type(error).__name__, status=500)
+    log_failure("request failed", error)
     return problem(500, "something went wrong here: look at the log of the service")

@@ -1,13 +1,14 @@
 """Requests in the ledger: what happens to them is added to it, and what they are is told from it."""
 
 import json
+import re
 import secrets
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from erasable.errors import Refused, UnknownRequest
+from erasable.errors import Refused, UnknownRequest, WrongUse
 from erasable.proof import Accepted, new_receipt_code, receipt_code_digest, salt_of_code
 from erasable.service.deadlines import legal_deadline
 from erasable.service.events import add_event, counts_by_state, event_of, folded, ids_in_states, newest_ids, state_of
@@ -39,7 +40,7 @@ class Requests:
                 return Filing(request_id, code, joined=False, rejected=True)
             add_event(connection, now, actor, "accepted", request_id, "accepted")
             _keep_subject(connection, request_id, request, code)
-            connection.execute("DELETE FROM intake WHERE user_id = ?", (request.user,))
+            _drop_waiting(connection, request)
             return Filing(request_id, code, joined=False)
 
     def change(
@@ -48,6 +49,7 @@ class Requests:
         """Bring a request into another state; who asked is forgotten where nothing needs to be known any more."""
         with self._ledger.writing() as connection:
             refuse_unless_may_follow(state_of(connection, request_id), state)
+            _refuse_naming(connection, request_id, (facts or {}).get("reason", ""))
             add_event(connection, now, actor, state, request_id, state, facts or {})
             if state == "verifying":
                 nobody = "user_id = NULL, item_ids = NULL, receipt_code = NULL"
@@ -64,7 +66,7 @@ class Requests:
 
     def extend(self, request_id: str, reason: str, actor: str, now: datetime) -> None:
         """Extend the legal month by two, once, with a reason that is told to the person."""
-        with self._ledger.writing():
+        with self._ledger.writing() as connection:
             filed = self.get(request_id)
             if not filed.open:
                 raise Refused(f"the request is {filed.state}: there is nothing left to extend")
@@ -72,6 +74,7 @@ class Requests:
                 raise Refused("the request was extended already, and the law allows it once")
             if now > legal_deadline(filed.received):
                 raise Refused("the legal month is over: an extension has to be told within it")
+            _refuse_naming(connection, request_id, reason)
             self.note(request_id, "extended", actor, now, {"reason": reason})
 
     def retry(self, request_id: str, actor: str, now: datetime) -> None:
@@ -145,6 +148,12 @@ class Requests:
                 row[0] for row in connection.execute("SELECT user_id FROM open_requests WHERE user_id IS NOT NULL")
             )
 
+    def of_people(self, users: Collection[str]) -> list[Filed]:
+        """Return the requests of some people that are still kept with who asked."""
+        with self._ledger.reading() as connection:
+            rows = connection.execute("SELECT * FROM open_requests WHERE user_id IS NOT NULL").fetchall()
+        return self.some([row["request_id"] for row in rows if row["user_id"] in users])
+
     def accepted(self, request_ids: Collection[str]) -> list[Accepted]:
         """Return what some people asked for, as far as it is still kept."""
         with self._ledger.reading() as connection:
@@ -199,14 +208,33 @@ class Requests:
             items = None if request.items is None or row["item_ids"] is None else json.loads(row["item_ids"])
             joined = None if items is None else json.dumps(list(dict.fromkeys([*items, *(request.items or ())])))
             connection.execute("UPDATE open_requests SET item_ids = ? WHERE request_id = ?", (joined, first.request_id))
+        _drop_waiting(connection, request)
         scope = EVERYTHING if request.everything else first.scope
         add_event(connection, now, actor, "joined", first.request_id, None, {"scope": scope})
-        return Filing(first.request_id, row["receipt_code"], joined=True)
+        # The code is a secret of whoever was given it: nobody gets it by asking for the same person.
+        code = row["receipt_code"] if first.events[0].actor == actor else None
+        return Filing(first.request_id, code, joined=True)
+
+
+def _refuse_naming(connection: sqlite3.Connection, request_id: str, reason: str) -> None:
+    """Refuse a reason that names the person: events stay when the person is gone."""
+    row = connection.execute("SELECT user_id FROM open_requests WHERE request_id = ?", (request_id,)).fetchone()
+    user = row["user_id"] if row else None
+    if user and re.search(rf"(?<!\w){re.escape(user)}(?!\w)", reason):
+        raise WrongUse("the reason names the person, and it is kept for good: say it without the id")
 
 
 def _keep_subject(connection: sqlite3.Connection, request_id: str, request: Request, code: str) -> None:
     items = None if request.items is None else json.dumps(list(dict.fromkeys(request.items)))
     connection.execute("INSERT INTO open_requests VALUES (?, ?, ?, ?)", (request_id, request.user, items, code))
+
+
+def _drop_waiting(connection: sqlite3.Connection, request: Request) -> None:
+    """Drop what waits to be learned of what is to be erased."""
+    if request.items is None:
+        connection.execute("DELETE FROM intake WHERE user_id = ?", (request.user,))
+    for item in request.items or ():
+        connection.execute("DELETE FROM intake WHERE user_id = ? AND item_id = ?", (request.user, item))
 
 
 def _covers(row: sqlite3.Row, request: Request) -> bool:

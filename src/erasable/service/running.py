@@ -9,18 +9,20 @@ from pathlib import Path
 import uvicorn
 from pydantic import BaseModel, ConfigDict
 
-from erasable.errors import ErasableError
 from erasable.models.blas import one_blas_thread
-from erasable.proof.suppression import Suppression
+from erasable.proof.suppression import Suppression, SuppressionList
 from erasable.service.application import make_application
 from erasable.service.connections import impatient
-from erasable.service.logs import log
+from erasable.service.lease import silent_seconds
+from erasable.service.logs import log, log_everything_as_json, log_failure
 from erasable.service.settings import DEFAULT_SETTINGS, ServiceSettings
 from erasable.service.shop import Shop
 from erasable.service.worker import Post, run_worker
+from erasable.store.ledger import Ledger
 
 _FOLLOW_SECONDS = 0.1
 _LOOK_SECONDS = 1.0
+_END_SECONDS = 30
 
 
 class Place(BaseModel):
@@ -41,16 +43,19 @@ class Place(BaseModel):
         """The list of people who must not be learned again, if there is one."""
         if self.suppression_list is None or self.suppression_key is None:
             return None
-        return Suppression(self.suppression_list, self.suppression_key)
+        return Suppression(self.suppression_list, self.suppression_key, drop=True)
 
 
 def serve(place: Place) -> None:
     """Serve a workspace until the process is told to end."""
     stop = threading.Event()
+    log_everything_as_json()
+    if place.suppression is not None:
+        SuppressionList.open_or_create(place.suppression)
     shop = Shop.open(place.folder, place.settings)
     threads = [
         threading.Thread(target=_follow, args=(shop, stop)),
-        threading.Thread(target=_keep_working, args=(place, stop)),
+        threading.Thread(target=_keep_working, args=(place, shop.ledger, stop)),
     ]
     config = uvicorn.Config(
         make_application(shop),
@@ -86,20 +91,24 @@ def _follow(shop: Shop, stop: threading.Event) -> None:
     while not stop.wait(_FOLLOW_SECONDS):
         try:
             shop.reception.follow()
-        except ErasableError as error:
-            log("following failed", error=type(error).__name__)
+        except Exception as error:
+            log_failure("following failed", error)
 
 
-def _keep_working(place: Place, stop: threading.Event) -> None:
-    """Run a worker, and another one whenever it ends."""
-    worker: BaseProcess | None = None
-    while not stop.is_set():
-        if worker is None or not worker.is_alive():
+def _keep_working(place: Place, ledger: Ledger, stop: threading.Event) -> None:
+    """Run a worker, and another one whenever it ends, or is silent for so long that it must be frozen."""
+    worker = _started(place)
+    while not stop.wait(_LOOK_SECONDS):
+        if worker.pid and silent_seconds(ledger, worker.pid) > place.settings.lease_seconds:
+            log("ending a frozen worker", process=worker.pid)
+            worker.kill()
+            worker.join()
+        if not worker.is_alive():
             worker = _started(place)
-        stop.wait(_LOOK_SECONDS)
-    if worker is not None:
-        worker.terminate()
-        worker.join()
+    worker.terminate()
+    worker.join(_END_SECONDS)
+    worker.kill()
+    worker.join()
 
 
 def _started(place: Place) -> BaseProcess:

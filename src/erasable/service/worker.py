@@ -10,13 +10,13 @@ from pathlib import Path
 from types import FrameType
 
 from erasable.errors import ErasableError, LeaseLost, Unfinished, WorkspaceBusy
-from erasable.operations import DiskHome, Inputs, Work, available_cores, learn_more, verify
+from erasable.operations import DiskHome, Inputs, Work, available_cores, learn_more, learned_elsewhere, verify
 from erasable.proof.suppression import Suppression
 from erasable.service.clock import Clock, universal_time
 from erasable.service.erasing import ACTOR, Eraser
 from erasable.service.intake import Intake
 from erasable.service.lease import Lease, Process
-from erasable.service.logs import log
+from erasable.service.logs import log, log_everything_as_json, log_failure
 from erasable.service.progress import LedgerReporter
 from erasable.service.requests import Requests
 from erasable.service.settings import ServiceSettings
@@ -25,7 +25,6 @@ from erasable.store.ledger import Ledger
 _PAUSE = 0.2
 _NICENESS = 10
 _ANSWERS_KEPT = 86_400
-_LARGEST_LOG = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,7 @@ class Worker:
         self.home = DiskHome(post.folder, fence=self.lease.check)
         self._busy_since: float | None = None
         self._learned = 0.0
+        self._seen: object = None
 
     @property
     def _eraser(self) -> Eraser:
@@ -69,11 +69,30 @@ class Worker:
         except WorkspaceBusy:
             self._wait_for_workspace(began)
             return False
+        except ErasableError as error:
+            log_failure("the worker could not go on", error)
+            return False
         return done
 
     def _do_next(self) -> bool:
         eraser = self._eraser
-        return eraser.resume() or eraser.carry_out_due() or self._verify() or self._learn() or self._tidy()
+        return (
+            eraser.resume()
+            or self._finish_commands()
+            or eraser.carry_out_due()
+            or self._verify()
+            or self._learn()
+            or self._tidy()
+        )
+
+    def _finish_commands(self) -> bool:
+        """Finish what a command has left, if the workspace has changed since it was last looked at."""
+        mark = self.home.mark()
+        if mark == self._seen:
+            return False
+        done = self._eraser.finish_commands()
+        self._seen = mark
+        return done
 
     def _wait_for_workspace(self, began: float) -> None:
         """Wait for another command to end; a worker whose lease has run out and that stays frozen is ended."""
@@ -114,12 +133,13 @@ class Worker:
         reporter = LedgerReporter(self.lease, "learning")
         work = Work(self.post.threads or available_cores(), reporter)
         try:
-            learned = learn_more(self.home, waiting.table, Inputs(suppression=self.post.suppression), work)
+            inputs, rerun = Inputs(suppression=self.post.suppression), learned_elsewhere(self.home)
+            learned = learn_more(self.home, waiting.table, inputs, work, rerun)
         except (LeaseLost, WorkspaceBusy):
             raise
         except ErasableError as error:
-            with self.lease.writing():
-                requests.note(None, "learning failed", ACTOR, self.post.clock(), {"reason": type(error).__name__})
+            log_failure("learning failed", error)
+            self._note_failed_learning(type(error).__name__)
         else:
             with self.lease.writing():
                 intake.drop(waiting.last)
@@ -128,6 +148,14 @@ class Worker:
         reporter.clear()
         self.ledger.wipe()
         return True
+
+    def _note_failed_learning(self, reason: str) -> None:
+        """Write down that learning fails, once for each reason."""
+        requests = Requests(self.ledger)
+        last = requests.last_event("learning failed", "learned more")
+        if last is None or last.facts.get("reason") != reason:
+            with self.lease.writing():
+                requests.note(None, "learning failed", ACTOR, self.post.clock(), {"reason": reason})
 
     def _tidy(self) -> bool:
         """Drop answers that nobody repeats any more, and keep the ledger's log short."""
@@ -138,7 +166,7 @@ class Worker:
         if old:
             with self.lease.writing() as connection:
                 connection.execute("DELETE FROM answers WHERE answer_time < ?", (time.time() - _ANSWERS_KEPT,))
-        if old or self.ledger.log_size() > _LARGEST_LOG:
+        if self.ledger.log_size():  # whoever took a request back stands there still
             self.ledger.wipe()
         return False
 
@@ -146,6 +174,7 @@ class Worker:
 def run_worker(post: Post) -> None:
     """Work until the process is told to end."""
     stop = threading.Event()
+    log_everything_as_json()
 
     def end(number: int, frame: FrameType | None) -> None:
         stop.set()
@@ -163,6 +192,9 @@ def run_worker(post: Post) -> None:
                 stop.wait(post.pause)
     except (KeyboardInterrupt, Unfinished):
         log("worker stopped")
+    except Exception as error:
+        log_failure("worker failed", error)
+        raise SystemExit(1) from None
     finally:
         stop.set()
         worker.lease.release()

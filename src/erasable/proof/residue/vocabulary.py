@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from erasable.evaluation import PROTOCOLS
 from erasable.store import Manifest
-from erasable.store.layout import AUDIT, CONFIG, FOLDERS, KEY, LOCKS, MANIFEST, NEW_MANIFEST, PENDING
+from erasable.store.layout import AUDIT, CONFIG, FOLDERS, KEY, LEDGER_FILES, LOCKS, MANIFEST, NEW_MANIFEST, PENDING
 from erasable.training import Config, numeric_environment
 
 
@@ -44,6 +44,14 @@ FORMAT_WORDS = (
     "signing-key kept-items recall@10 recall@20\nall data of one person\nsome interactions of one person\n"
     "certificate of erasure\nreceipt of erasure\n" + "0" * 64
 )
+LEDGER_WORDS = (
+    "received accepted suppressed erasing verifying erased rejected withdrawn on hold failed joined extended revealed "
+    "resumed released application officer operator worker service scope reason batch requests retry_at stages_rerun "
+    "stages_total rerun version seconds cost_ratio kept files_searched utility before after identical compared users "
+    "interactions people\nretry asked\nverification asked\nverification ended\nlearned more\nlearning failed\n"
+    "forgetting learning scanning evaluating cohesion saving verification replaying\n"
+)
+"""The words of events, states, roles and steps in the ledger of the service."""
 _HASH = "[0-9a-f]{12}"
 _OWN_JSON = re.compile(
     rf"manifest\.json(\.new)?|config(-{_HASH})?\.json|pending-{_HASH}\.json|audit[^/]*\.jsonl|certificates/[^/]+\.json"
@@ -53,7 +61,7 @@ _OWN_NAME = re.compile(
     rf"[0-9a-f]{{64}}(-{_HASH})?\.safetensors|[0-9a-f]{{32}}\.(json|html)|"
     rf"(config|catalogue|kept-items|audit|signing-key|pending|group-\d+|held-out)(-{_HASH})?\.(json|jsonl|parquet|txt)"
 )
-_OWN_NAMES = frozenset({MANIFEST, NEW_MANIFEST, *LOCKS, *FOLDERS})
+_OWN_NAMES = frozenset({MANIFEST, NEW_MANIFEST, *LOCKS, *FOLDERS, *LEDGER_FILES})
 _OWN_TENSOR = re.compile(r"(shared|rows)\.[a-z][a-z_]*")
 
 
@@ -79,6 +87,7 @@ class Vocabulary:
             KEY,
             PENDING,
             FORMAT_WORDS,
+            LEDGER_WORDS,
             *numeric_environment().values(),
         ]
         return Vocabulary(fields, "\n".join([*words, *sentences]))

@@ -22,7 +22,7 @@ def take_in(request: Request, coming: Interactions, caller: Annotated[Caller, De
     shop = shop_of(request)
     rows = [Coming(one.user_id, one.item_id, one.rating, one.time) for one in coming.interactions]
     _refuse_unlike(shop, rows)
-    kept = shop.intake.add(rows)
+    kept = shop.intake.add(rows, leaving=shop.live.served.withheld)
     return TakenIn(accepted=kept, left_out=len(rows) - kept)
 
 

@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from erasable.operations import status
-from erasable.service.access import ANYONE, EVERY_ROLE, OPERATING
+from erasable.service.access import ANYONE, EVERY_ROLE, OFFICE
 from erasable.service.api.schemas import Health, Readiness, ServiceStatus
 from erasable.service.lease import holder_of
 from erasable.service.overview import overview
@@ -20,7 +20,7 @@ router = APIRouter(tags=["the service"], responses=RESPONSES)
 
 
 @router.get("/v1/status")
-def show_status(request: Request, caller: Annotated[Caller, Depends(EVERY_ROLE)]) -> ServiceStatus:
+def show_status(request: Request, caller: Annotated[Caller, Depends(OFFICE)]) -> ServiceStatus:
     """Show what is served, and how many requests are in which state."""
     shop = shop_of(request)
     found, progress = overview(shop), read_progress(shop.ledger)
@@ -52,7 +52,7 @@ def readiness(request: Request, caller: Annotated[Caller | None, Depends(ANYONE)
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-def metrics(request: Request, caller: Annotated[Caller, Depends(OPERATING)]) -> Response:
+def metrics(request: Request, caller: Annotated[Caller, Depends(EVERY_ROLE)]) -> Response:
     """Return figures for Prometheus."""
     return Response(request.app.state.metrics.text(shop_of(request)), media_type=CONTENT_TYPE_LATEST)
 
@@ -68,4 +68,4 @@ def _readiness(shop: Shop) -> Readiness:
     ledger = shop.ledger.is_writable()
     worker = ledger and holder_of(shop.ledger) is not None
     ready = ledger and worker
-    return Readiness(status="ready" if ready else "not ready", model=True, ledger=ledger, worker=worker)
+    return Readiness(status="ready" if ready else "not ready", ledger=ledger, worker=worker)

@@ -266,8 +266,6 @@ class Readiness(_Schema):
     """Whether the service can do its work."""
 
     status: Literal["ready", "not ready"]
-    model: bool
-    """Whether recommendations are served."""
     ledger: bool
     """Whether requests can be taken in."""
     worker: bool

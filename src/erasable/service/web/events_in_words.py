@@ -1,0 +1,71 @@
+"""Events, states and steps of the work as sentences."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from erasable.service.filed import Event
+from erasable.service.lifecycle import RequestState
+from erasable.service.web.wording import counted, moment
+
+STATES_IN_WORDS: Mapping[RequestState, str] = {
+    "received": "just received",
+    "accepted": "accepted, about to be left out of recommendations",
+    "suppressed": "waits for its batch; the person is not used for recommendations any more",
+    "erasing": "being erased",
+    "verifying": "erased; what is left is being searched and certified",
+    "erased": "erased, searched and certified",
+    "rejected": "rejected",
+    "withdrawn": "taken back",
+    "on hold": "on hold; the person is not used for recommendations meanwhile",
+    "failed": "failed",
+}
+STEPS_IN_WORDS = {
+    "forgetting": "Running groups again without the person",
+    "scanning": "Searching the files for what was erased",
+    "evaluating": "Measuring how well it recommends",
+    "replaying": "Training again from what is left, to compare every byte",
+    "learning": "Learning what came in",
+    "saving": "Saving",
+}
+_SENTENCES = {
+    "received": "Received: {scope}",
+    "joined": "Asked for again; joined with this request: {scope}",
+    "accepted": "Accepted: there is data to erase",
+    "suppressed": "Left out of recommendations",
+    "erasing": "Erasing began, {batch}{again}",
+    "verifying": "Data erased; who asked is forgotten here; searching what is left",
+    "erased": "Certified: {files} searched, nothing found",
+    "rejected": "Rejected: {reason}",
+    "withdrawn": "Taken back: {reason}",
+    "on hold": "Put on hold: {reason}",
+    "failed": "Failed: {reason} ({retry})",
+    "extended": "Extended by two months: {reason}",
+    "retry asked": "Asked to be tried again",
+    "revealed": "Was shown who asked",
+    "verification asked": "Asked for a verification",
+    "verification ended": "Verification ended: {reason}",
+    "learned more": "Learned {interactions} more interactions, {users} new users",
+    "learning failed": "Learning what came in failed: {reason}",
+}
+
+
+def event_in_words(event: Event) -> str:
+    """Return what happened as a sentence; events that are not known here keep their own name."""
+    sentence = _SENTENCES.get(event.name, event.name)
+    return sentence.format_map(defaultdict(lambda: "not given", {**event.facts, **_worded(event.facts)}))
+
+
+def _worded(facts: Mapping[str, Any]) -> dict[str, str]:
+    total = facts.get("stages_total")
+    return {
+        "batch": f"in a batch of {counted(facts.get('requests', 1), 'request')}",
+        "again": f"; {facts['stages_rerun']} of {counted(total, 'stage')} to run again" if total else "",
+        "files": counted(facts.get("files_searched", 0), "file"),
+        "retry": _retry(facts.get("retry_at")),
+    }
+
+
+def _retry(retry_at: str | None) -> str:
+    return f"tried again {moment(datetime.fromisoformat(retry_at))}" if retry_at else "waits for someone to look at it"

@@ -1,0 +1,111 @@
+"""The public page of a receipt: where a request is, for whoever has its code; a code is sent in no address.
+
+A code that does not exist gets the answer of one about which nothing can be told yet: same status, headers and layout.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Depends, Form, Request, Response
+
+from erasable.operations import certificate_file
+from erasable.proof import Receipt, read_certificate, salt_of_code
+from erasable.service.access import OPEN_PAGES
+from erasable.service.api.schemas import Id
+from erasable.service.filed import Filed
+from erasable.service.shop import Shop, shop_of
+from erasable.service.tokens import Caller
+from erasable.service.web.own_site import refuse_other_sites
+from erasable.service.web.pages import page
+from erasable.service.web.request_list import item_lines
+from erasable.service.web.request_view import left_out_since
+
+router = APIRouter(prefix="/receipt", include_in_schema=False)
+Visitor = Annotated[Caller | None, Depends(OPEN_PAGES)]
+Code = Annotated[str, Form(max_length=100)]
+Kind = Annotated[Literal["json", "html"], Form()]
+_TYPES = {"json": "application/json", "html": "text/html"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Who says that a certificate is about them, and whether it is."""
+
+    user_id: str
+    items: str
+    holds: bool
+
+
+@router.get("")
+def ask_for_code(request: Request, caller: Visitor) -> Response:
+    """Ask for a code."""
+    return _receipt_page(request, None)
+
+
+@router.post("", dependencies=[Depends(refuse_other_sites)])
+def show_receipt(request: Request, caller: Visitor, code: Code) -> Response:
+    """Show where a request is."""
+    return _receipt_page(request, code)
+
+
+@router.post("/certificate", dependencies=[Depends(refuse_other_sites)])
+def certificate(request: Request, caller: Visitor, code: Code, kind: Kind) -> Response:
+    """Return the certificate as a file to keep, or where the request is if there is none."""
+    shop = shop_of(request)
+    filed = _erased(shop, code)
+    if filed is None:
+        return _receipt_page(request, code)
+    name = f"{filed.request_id}.{kind}"
+    return _attachment(certificate_file(shop.home, name), f"certificate-{name}", _TYPES[kind])
+
+
+@router.post("/check", dependencies=[Depends(refuse_other_sites)])
+def check(
+    request: Request, caller: Visitor, code: Code, user_id: Annotated[Id, Form()], items: Annotated[str, Form()] = ""
+) -> Response:
+    """Say whether the certificate is about who asks."""
+    holds = _receipt(shop_of(request), code, user_id, items) is not None
+    return _receipt_page(request, code, Claim(user_id, items, holds))
+
+
+@router.post("/file", dependencies=[Depends(refuse_other_sites)])
+def receipt_file(
+    request: Request, caller: Visitor, code: Code, user_id: Annotated[Id, Form()], items: Annotated[str, Form()] = ""
+) -> Response:
+    """Return the receipt as a file to keep, if the certificate is about who asks."""
+    receipt = _receipt(shop_of(request), code, user_id, items)
+    if receipt is None:
+        return _receipt_page(request, code, Claim(user_id, items, holds=False))
+    return _attachment(receipt.encoded(), f"receipt-{receipt.request_id}.json", "application/json")
+
+
+def _receipt_page(request: Request, code: str | None, claim: Claim | None = None) -> Response:
+    shop = shop_of(request)
+    filed = None if code is None else shop.requests.by_code(code)
+    facts = {
+        "code": code,
+        "filed": filed,
+        "deadlines": None if filed is None else filed.deadlines(shop.settings),
+        "left_out": None if filed is None else left_out_since(filed),
+        "claim": claim if filed is not None and filed.state == "erased" else None,
+    }
+    return page(request, "receipt.html", facts)
+
+
+def _receipt(shop: Shop, code: str, user_id: str, items: str) -> Receipt | None:
+    """Return the receipt of who asks, if the certificate that belongs to the code is about them."""
+    filed = _erased(shop, code)
+    if filed is None:
+        return None
+    receipt = Receipt(request_id=filed.request_id, user_id=user_id, items=item_lines(items), salt=salt_of_code(code))
+    issued = read_certificate(certificate_file(shop.home, f"{filed.request_id}.json"))
+    return receipt if receipt.opens(issued) else None
+
+
+def _erased(shop: Shop, code: str) -> Filed | None:
+    filed = shop.requests.by_code(code)
+    return filed if filed is not None and filed.state == "erased" else None
+
+
+def _attachment(content: bytes, name: str, kind: str) -> Response:
+    return Response(content, headers={"Content-Disposition": f'attachment; filename="{name}"'}, media_type=kind)

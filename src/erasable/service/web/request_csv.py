@@ -1,0 +1,46 @@
+"""Requests as CSV; who asked is not in it, and no cell is a formula to a spreadsheet."""
+
+import csv
+import io
+from collections.abc import Iterable
+from datetime import datetime
+
+from erasable.service.filed import Filed
+from erasable.service.settings import ServiceSettings
+
+COLUMNS = (
+    *("id", "state", "scope", "received", "suppressed", "erased"),
+    *("begin", "erase_by", "alarm", "limit", "legal", "extended", "reason"),
+)
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def requests_csv(requests: Iterable[Filed], settings: ServiceSettings) -> str:
+    """Return requests as CSV, one a line."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([_cell(value) for value in _row(filed, settings)] for filed in requests)
+    return text.getvalue()
+
+
+def _row(filed: Filed, settings: ServiceSettings) -> tuple[str | datetime | None, ...]:
+    deadlines = filed.deadlines(settings)
+    return (
+        *(filed.request_id, filed.state, filed.scope),
+        *(filed.received, filed.when("suppressed"), filed.when("erased")),
+        *(deadlines.begin, deadlines.erase_by, deadlines.alarm, deadlines.limit, deadlines.legal),
+        *(filed.extended, filed.reason),
+    )
+
+
+def _cell(value: str | datetime | None) -> str:
+    """Return what stands in a cell; text that a spreadsheet would compute gets a quote before it.
+
+    >>> _cell("=1+1"), _cell("waits"), _cell(None)
+    ("'=1+1", 'waits', '')
+    """
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="seconds")
+    text = value or ""
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text

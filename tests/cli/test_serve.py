@@ -1,0 +1,83 @@
+"""`erasable serve`, as its user runs it."""
+
+import json
+import signal
+import socket
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from erasable.cli import serve as serve_module
+
+
+@pytest.fixture
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def ask(port, path, token=None, body=None):
+    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    data = None if body is None else json.dumps(body).encode()
+    with urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}{path}", data, headers)) as answer:
+        return json.load(answer)
+
+
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if condition():
+                return
+        except (urllib.error.URLError, ConnectionError):
+            pass
+        time.sleep(0.1)
+    pytest.fail("it did not happen in time")
+
+
+def test_from_a_request_to_its_certificate_and_a_clean_end(run, start_apart, shop, free_port, facts):
+    token = run("token", "create", shop, "--role", "operator").out.strip()
+    service = start_apart("serve", shop, "--port", free_port, "--batch-window", "0")
+    wait_for(lambda: ask(free_port, "/readyz")["status"] == "ready")
+    found = ask(free_port, "/v1/erasure-requests", token, {"user_id": facts.long})
+    path = f"/v1/erasure-requests/{found['id']}"
+    wait_for(lambda: ask(free_port, path, token)["state"] == "erased")
+    assert ask(free_port, f"{path}/certificate", token)["request_id"] == found["id"]
+    wait_for(lambda: ask(free_port, "/v1/status", token)["served_version"] == 2)
+    service.send_signal(signal.SIGTERM)
+    out, err = service.communicate(timeout=30)
+    assert service.returncode == 0
+    assert f"http://127.0.0.1:{free_port}" in out
+    events = [json.loads(line)["event"] for line in err.splitlines()]
+    assert {"service started", "worker started", "request received", "worker stopped", "service stopped"} <= set(events)
+    assert facts.long not in out + err
+    assert run("verify", shop).code == 0
+
+
+def test_without_a_token_it_says_how_to_make_one_and_that_others_can_reach_it(run, shop, monkeypatch):
+    started = []
+    monkeypatch.setattr(serve_module.os, "execv", lambda *arguments: started.append(arguments))
+    out = run("serve", shop, "--host", "0.0.0.0").out
+    assert "erasable token create" in out
+    assert "TLS" in out
+    assert "erasable.service" in started[0][1]
+
+
+def test_without_the_extra_it_says_what_to_install(run, shop, monkeypatch):
+    monkeypatch.setattr(serve_module, "find_spec", lambda name: None)
+    result = run("serve", shop)
+    assert (result.code, "pip install 'erasable[service]'" in result.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "wrong", [("--batch-window", "-1"), ("--alarm-day", "28", "--limit-day", "3"), ("--port", "70000")]
+)
+def test_wrong_use_is_refused_before_anything_starts(run, shop, wrong):
+    assert run("serve", shop, *wrong).code == 2
+
+
+def test_what_is_no_workspace_is_refused(run, tmp_path):
+    assert run("serve", tmp_path).code == 1

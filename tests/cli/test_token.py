@@ -1,0 +1,34 @@
+"""`erasable token`."""
+
+from erasable.service.tokens import Tokens
+from erasable.store.ledger import Ledger
+
+
+def test_a_token_is_printed_once_and_works(run, shop):
+    result = run("token", "create", shop, "--role", "officer", "--label", "till 3")
+    secret = result.out.strip()
+    assert Tokens(Ledger.open(shop)).caller(secret).role == "officer"
+    listed = run("token", "list", shop).out
+    assert "till 3" in listed
+    assert secret not in listed
+
+
+def test_json_tells_the_number_that_revokes_it(run, shop):
+    made = run("token", "create", shop, "--role", "operator", "--json").json
+    assert run("token", "revoke", shop, made["number"]).code == 0
+    assert run("token", "list", shop, "--json").json["tokens"][0]["revoked"]
+    again = run("token", "revoke", shop, made["number"])
+    assert (again.code, "token list" in again.err) == (1, True)
+    assert Tokens(Ledger.open(shop)).caller(made["token"]) is None
+
+
+def test_without_any_it_says_how_to_make_one(run, shop):
+    assert "erasable token create" in run("token", "list", shop).out
+
+
+def test_wrong_use_is_refused(run, shop, tmp_path):
+    assert run("token", "create", shop, "--role", "king").code == 2
+    assert run("token", "create", shop).code == 2
+    assert run("token", "create", shop, "--role", "officer", "--label", "x" * 101).code == 2
+    assert run("token", "create", tmp_path, "--role", "officer").code == 1
+    assert not (tmp_path / "ledger.sqlite").exists()

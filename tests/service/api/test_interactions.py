@@ -1,0 +1,48 @@
+"""Learning goes on by HTTP."""
+
+import pytest
+
+from erasable.service.settings import ServiceSettings
+
+
+@pytest.fixture
+def settings():
+    return ServiceSettings(batch_window=0, learn_seconds=0)
+
+
+def rows(*given):
+    return {"interactions": [dict(zip(("user_id", "item_id", "rating"), one, strict=False)) for one in given]}
+
+
+def test_what_comes_in_is_learned_and_recommended_from(client, shop, worker):
+    application = client("application")
+    answer = application.post("/v1/interactions", json=rows(("zoe", "a", 5), ("zoe", "e", 1)))
+    assert (answer.status_code, answer.json()) == (202, {"accepted": 2, "left_out": 0})
+    assert application.get("/v1/recommendations/zoe").status_code == 404
+    worker.step()
+    shop.reception.follow()
+    assert application.get("/v1/recommendations/zoe").json()["version"] == 2
+
+
+def test_who_is_leaving_is_left_out(client):
+    application = client("application")
+    application.post("/v1/erasure-requests", json={"user_id": "ann"})
+    answer = application.post("/v1/interactions", json=rows(("ann", "f", 5), ("bob", "f", 5)))
+    assert answer.json() == {"accepted": 1, "left_out": 1}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        rows(("zoe", "a", 6)),
+        rows(("zoe", "a", 0)),
+        rows(("zoe", "a")),
+        rows(),
+        {"interactions": [{"user_id": "zoe", "item_id": "a", "rating": "NaN"}]},
+        {"interactions": [{"user_id": "zoe"}]},
+    ],
+)
+def test_what_could_not_be_learned_is_refused_whole(client, shop, wrong):
+    answer = client("application").post("/v1/interactions", json=wrong)
+    assert answer.status_code == 422
+    assert shop.intake.count() == 0

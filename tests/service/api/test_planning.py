@@ -1,0 +1,26 @@
+"""Plans by HTTP."""
+
+from erasable.operations import plan
+from erasable.unlearning import Request
+
+
+def test_a_plan_is_that_of_the_command_and_changes_nothing(client, shop):
+    found = client("officer").post("/v1/plan", json={"user_ids": ["ann", "bob"]}).json()
+    expected = plan(shop.home, [Request("ann"), Request("bob")])
+    assert (found["people"], found["stages_rerun"]) == (2, expected.stages_rerun)
+    assert found["cost_ratio"] == expected.cost_ratio
+    assert found["one_by_one"]["requests"] == 2
+    assert shop.requests.open_requests() == []
+
+
+def test_those_who_wait_are_planned_for(client, shop):
+    officer = client("officer")
+    officer.post("/v1/erasure-requests", json={"user_id": "ann"})
+    assert officer.post("/v1/plan", json={"waiting": True}).json()["people"] == 1
+    assert officer.post("/v1/plan", json={"waiting": True, "user_ids": ["bob"]}).json()["people"] == 2
+
+
+def test_nobody_to_plan_for_and_unknown_people_are_refused(client):
+    officer = client("officer")
+    assert officer.post("/v1/plan", json={}).status_code == 422
+    assert officer.post("/v1/plan", json={"user_ids": ["nobody"]}).status_code == 404

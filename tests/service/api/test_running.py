@@ -1,0 +1,45 @@
+"""Status, health, readiness and metrics."""
+
+import re
+
+
+def test_health_needs_no_token(client):
+    assert client().get("/healthz").json() == {"status": "ok"}
+
+
+def test_it_is_ready_once_a_worker_is_at_work(client, worker):
+    before = client().get("/readyz")
+    assert (before.status_code, before.json()["worker"]) == (503, False)
+    worker.lease.take()
+    after = client().get("/readyz")
+    assert (after.status_code, after.json()["status"]) == (200, "ready")
+
+
+def test_status_counts_requests_and_names_nobody(client):
+    officer = client("officer")
+    officer.post("/v1/erasure-requests", json={"user_id": "fay-the-unmistakable"})
+    answer = officer.get("/v1/status")
+    assert answer.json()["requests"] == {"suppressed": 1}
+    assert answer.json()["workspace"]["users"] == 6
+    assert "fay" not in answer.text
+
+
+def test_metrics_have_figures_and_no_ids(client):
+    operator = client("operator")
+    operator.get("/v1/recommendations/fay-the-unmistakable")
+    operator.get("/v1/recommendations/nobody-at-all")
+    operator.get("/somewhere-with-a-name/fay-the-unmistakable")
+    operator.post("/v1/erasure-requests", json={"user_id": "fay-the-unmistakable"})
+    text = operator.get("/metrics").text
+    assert 'erasable_requests{state="suppressed"} 1.0' in text
+    assert re.search(
+        r'erasable_answers_total\{method="GET",route="/v1/recommendations/\{user_id:path\}",status="200"\} 1', text
+    )
+    assert "fay" not in text
+    assert "nobody-at-all" not in text
+
+
+def test_the_api_is_described(client):
+    schema = client().get("/openapi.json").json()
+    assert "/v1/erasure-requests/{request_id}/certificate" in schema["paths"]
+    assert schema["paths"]["/v1/recommendations/{user_id}"]["get"]["parameters"]

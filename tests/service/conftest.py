@@ -1,0 +1,118 @@
+"""A small shop that is served, a clock that can be set, and callers of every role."""
+
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from starlette.testclient import TestClient
+
+from erasable.operations import learn
+from erasable.service.application import make_application
+from erasable.service.lease import Process
+from erasable.service.settings import ServiceSettings
+from erasable.service.shop import Shop
+from erasable.service.worker import Post, Worker
+from erasable.store.ledger import Ledger
+from erasable.training import Config
+
+RATINGS = {
+    "ann": {"a": 5, "b": 4, "c": 1},
+    "bob": {"a": 4, "b": 5, "d": 2},
+    "cat": {"b": 3, "c": 4, "e": 5},
+    "dan": {"c": 2, "d": 5, "e": 4},
+    "eve": {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 1},
+    "fay-the-unmistakable": {"a": 3, "d": 3, "e": 1},
+}
+NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
+
+
+class SetClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_days(self, days: float) -> None:
+        self.now += timedelta(days=days)
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory) -> Path:
+    """A workspace that has learned; to be read only."""
+    rows = [(user, item, rating) for user, has in RATINGS.items() for item, rating in has.items()]
+    users, items, ratings = zip(*rows, strict=True)
+    folder = tmp_path_factory.mktemp("service") / "shop"
+    config = Config(model="nmf", groups=3, epochs=3, batch=16, seed=1)
+    learn(pa.table({"user_id": users, "item_id": items, "rating": ratings}), folder, config)
+    return folder
+
+
+@pytest.fixture
+def folder(served, swift_path) -> Path:
+    """A copy of the workspace that may be changed."""
+    return Path(shutil.copytree(served, swift_path / "shop"))
+
+
+@pytest.fixture
+def ledger(folder) -> Ledger:
+    opened = Ledger.open(folder)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def settings() -> ServiceSettings:
+    return ServiceSettings()
+
+
+@pytest.fixture
+def shop(folder, settings, clock) -> Shop:
+    opened = Shop.open(folder, settings, clock)
+    yield opened
+    opened.ledger.close()
+
+
+@pytest.fixture
+def worker(folder, settings, clock) -> Worker:
+    """A worker on the same ledger, in this process."""
+    made = Worker(Post(folder, settings, threads=1, clock=clock))
+    yield made
+    made.ledger.close()
+
+
+@pytest.fixture
+def other_process() -> Process:
+    """Another process that is alive."""
+    started = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    facts = Path(f"/proc/{started.pid}/stat").read_text()
+    yield Process(started.pid, facts.rpartition(")")[2].split()[19])
+    started.kill()
+    started.wait()
+
+
+@pytest.fixture
+def app(shop):
+    return make_application(shop)
+
+
+@pytest.fixture
+def client(app, shop):
+    """Make a client that has a token of a role, or none."""
+
+    def make(role: str | None = None) -> TestClient:
+        headers = {} if role is None else {"Authorization": f"Bearer {shop.tokens.create(role, '', shop.clock())[1]}"}
+        return TestClient(app, headers=headers, raise_server_exceptions=False)
+
+    return make

@@ -1,0 +1,271 @@
+"""Carrying out requests: due ones in a batch, exactly, certified, and failures tried again."""
+
+import shutil
+
+import pytest
+
+from erasable.errors import DiskFull, ResidueFound, UnknownUser
+from erasable.operations import DiskHome, Outside, certificates_of, forget, show, verify
+from erasable.proof import Receipt, salt_of_code
+from erasable.proof.residue import Target, scan_folder
+from erasable.service import erasing
+from erasable.service.intake import Coming
+from erasable.store.layout import LEDGER_FILES
+from erasable.unlearning import Request
+
+FAY = "fay-the-unmistakable"
+
+
+@pytest.fixture
+def file(shop):
+    def ask(user, items=None):
+        return shop.reception.file(Request(user, items), "application 1")
+
+    return ask
+
+
+def test_nothing_happens_before_it_is_due(shop, worker, file, clock):
+    filing = file("ann")
+    clock.pass_days(5.9)
+    assert not worker.step()
+    assert shop.requests.get(filing.request_id).state == "suppressed"
+
+
+def test_what_is_due_is_erased_and_certified(shop, worker, file, clock, folder):
+    filing = file(FAY)
+    clock.pass_days(6)
+    assert worker.step()
+    done = shop.requests.get(filing.request_id)
+    assert [event.name for event in done.events if event.actor == "worker"] == ["erasing", "verifying", "erased"]
+    certificate = certificates_of(shop.home, [filing.request_id])[filing.request_id]
+    assert certificate.scan.residues == 0
+    assert done.outcome["stages_total"] == 3
+    assert done.outcome["kept"] == [stage.kept for stage in certificate.chain]
+    assert verify(shop.home).identical
+    with pytest.raises(UnknownUser):
+        show(shop.home, FAY)
+
+
+def test_the_certificate_opens_with_what_the_person_knows(shop, worker, file, clock):
+    filing = file(FAY, ("a",))
+    clock.pass_days(7)
+    worker.step()
+    certificate = certificates_of(shop.home, [filing.request_id])[filing.request_id]
+    salt = salt_of_code(filing.receipt_code)
+    assert Receipt(request_id=filing.request_id, user_id=FAY, items=("a",), salt=salt).opens(certificate)
+    assert not Receipt(request_id=filing.request_id, user_id="ann", items=("a",), salt=salt).opens(certificate)
+
+
+def test_nothing_in_the_workspace_holds_the_person_not_even_the_ledger(worker, file, clock, folder):
+    file(FAY)
+    clock.pass_days(7)
+    worker.step()
+    scan = scan_folder(folder, [Target(FAY)])
+    assert scan.clean
+    assert scan.kinds["sqlite"] >= 1
+
+
+@pytest.mark.parametrize("user", ["suppressed", "application", "officer", "worker", "verifying", "received", "7", "1"])
+def test_words_of_the_ledger_are_nobodys_name(worker, file, clock, folder, user):
+    file("ann")
+    clock.pass_days(7)
+    worker.step()
+    assert scan_folder(folder, [Target(user)]).clean
+
+
+def test_the_bytes_are_those_of_forgetting_by_command(shop, worker, file, clock, served, tmp_path):
+    by_command = DiskHome(shutil.copytree(served, tmp_path / "other"))
+    forget(by_command, [Request("ann"), Request(FAY)])
+    file("ann")
+    file(FAY)
+    clock.pass_days(7)
+    worker.step()
+    names = [sorted(path.name for path in home.path.rglob("*.safetensors")) for home in (shop.home, by_command)]
+    assert names[0] == names[1]
+    for name in names[0]:
+        assert (shop.folder / "checkpoints" / name).read_bytes() == (
+            by_command.path / "checkpoints" / name
+        ).read_bytes()
+
+
+def test_who_costs_hardly_anything_besides_joins_the_batch(shop, worker, file, clock):
+    early, late = sorted(("ann", "bob", "cat", "dan", "eve", FAY), key=lambda user: shop.live.knowledge.find(user)[0])[
+        ::5
+    ]
+    first = file(early)
+    clock.pass_days(3)
+    second = file(late)
+    clock.pass_days(4)
+    worker.step()
+    assert {shop.requests.get(one.request_id).state for one in (first, second)} == {"erased"}
+
+
+def test_who_would_cost_a_training_of_its_own_waits(shop, worker, file, clock):
+    early, late = sorted(("ann", "bob", "cat", "dan", "eve", FAY), key=lambda user: shop.live.knowledge.find(user)[0])[
+        ::5
+    ]
+    first = file(late)
+    clock.pass_days(3)
+    second = file(early)
+    clock.pass_days(4)
+    worker.step()
+    assert shop.requests.get(first.request_id).state == "erased"
+    assert shop.requests.get(second.request_id).state == "suppressed"
+
+
+def test_what_is_on_hold_waits_and_stays_suppressed(shop, worker, file, clock):
+    filing = file("ann")
+    shop.requests.change(filing.request_id, "on hold", "officer 1", clock(), {"reason": "a court asks"})
+    clock.pass_days(20)
+    assert not worker.step()
+    with pytest.raises(UnknownUser):
+        shop.live.recommend("ann", 1)
+    shop.requests.change(filing.request_id, "suppressed", "officer 1", clock())
+    assert worker.step()
+
+
+def test_what_was_erased_by_another_way_is_rejected_with_the_reason(shop, worker, file, clock):
+    filing = file("ann")
+    with pytest.raises(ResidueFound, match="open request"):
+        forget(shop.home, [Request("ann")])
+    assert worker.step()
+    assert verify(shop.home).identical
+    with shop.home.reading() as session:
+        assert session.erasures == 1
+    assert shop.requests.get(filing.request_id).state == "rejected"
+    assert shop.requests.get(filing.request_id).reason == erasing.NOTHING_HELD
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Let erasures fail until it is undone."""
+
+    def fail(*arguments, **settings):
+        raise DiskFull("the disk is full, says ann")
+
+    monkeypatch.setattr(erasing, "forget", fail)
+    return monkeypatch
+
+
+def test_a_failure_is_tried_again_with_longer_and_longer_pauses_and_then_shown(shop, worker, file, clock, full_disk):
+    filing = file("ann")
+    clock.pass_days(6)
+    pauses = []
+    worker.step()
+    while (retry_at := shop.requests.get(filing.request_id).retry_at) is not None:
+        pauses.append((retry_at - clock()).total_seconds())
+        clock.now = retry_at
+        worker.step()
+    assert pauses == [60, 240, 960, 3840, 15360]
+    failed = shop.requests.get(filing.request_id)
+    assert (failed.state, failed.attempts) == ("failed", 6)
+    assert "ann" not in failed.reason
+    assert not worker.step()
+
+
+def test_what_failed_is_done_once_it_can_be(shop, worker, file, clock, full_disk):
+    filing = file("ann")
+    clock.pass_days(6)
+    worker.step()
+    full_disk.undo()
+    assert not worker.step()
+    shop.requests.retry(filing.request_id, "officer 1", clock())
+    assert worker.step()
+    assert shop.requests.get(filing.request_id).state == "erased"
+
+
+def test_a_residue_keeps_it_from_being_certified_until_it_is_removed(shop, worker, file, clock, folder):
+    filing = file(FAY)
+    (folder / "notes.txt").write_text(f"called {FAY}")
+    clock.pass_days(7)
+    worker.step()
+    failed = shop.requests.get(filing.request_id)
+    assert failed.state == "failed"
+    assert "still holds the person" in failed.reason
+    assert FAY not in failed.reason
+    (folder / "notes.txt").unlink()
+    shop.requests.retry(filing.request_id, "officer 1", clock())
+    worker.step()
+    assert shop.requests.get(filing.request_id).state == "erased"
+    assert list(certificates_of(shop.home, [filing.request_id])) == [filing.request_id]
+
+
+def test_another_command_at_work_is_waited_for(shop, worker, file, clock):
+    filing = file("ann")
+    clock.pass_days(7)
+    with shop.home.writing():
+        assert not worker.step()
+    assert shop.requests.get(filing.request_id).attempts == 0
+    assert worker.step()
+    assert shop.requests.get(filing.request_id).state == "erased"
+
+
+def test_what_ends_workers_again_and_again_is_set_aside(shop, worker, file, clock, monkeypatch, settings):
+    filing = file("ann")
+    clock.pass_days(7)
+
+    def kill(*arguments, **given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(erasing, "forget", kill)
+    for _ in range(settings.attempts + 1):
+        with pytest.raises(KeyboardInterrupt):
+            worker.step()
+        worker.lease.release()  # the next one is another worker
+    worker.step()
+    assert shop.requests.get(filing.request_id).state == "failed"
+    assert shop.requests.get(filing.request_id).retry_at is None
+
+
+def test_what_was_learned_elsewhere_is_trained_again_here(shop, worker, file, clock, monkeypatch):
+    filing = file("ann")
+    monkeypatch.setattr(erasing, "learned_elsewhere", lambda home: True)
+    clock.pass_days(7)
+    worker.step()
+    assert shop.requests.get(filing.request_id).outcome["stages_rerun"] == 3
+
+
+def test_interactions_that_come_while_it_is_searched_do_not_keep_it_from_being_certified(
+    shop, worker, file, clock, folder
+):
+    filing = file(FAY)
+    (folder / "notes.txt").write_text(f"called {FAY}")
+    clock.pass_days(7)
+    worker.step()
+    shop.reception.follow()
+    assert shop.intake.add([Coming(FAY, "a", 5.0, None)], leaving=shop.live.served.withheld) == 0
+    (folder / "notes.txt").unlink()
+    shop.requests.retry(filing.request_id, "officer 1", clock())
+    worker.step()
+    assert shop.requests.get(filing.request_id).state == "erased"
+
+
+def test_a_damaged_workspace_fails_the_request_and_ends_no_worker(shop, worker, file, clock, folder):
+    filing = file("ann")
+    for damaged in (folder / "data").glob("*.parquet"):
+        damaged.write_bytes(damaged.read_bytes()[:-9])
+    clock.pass_days(7)
+    worker.step()
+    assert shop.requests.get(filing.request_id).state == "failed"
+    assert "damaged" in shop.requests.get(filing.request_id).reason
+
+
+def test_a_ledger_that_is_older_than_the_workspace_catches_up(shop, worker, file, clock, folder):
+    """As after a restore: the certificate is there, and the ledger knows nothing of it."""
+    filing = file("ann")
+    accepted = shop.requests.accepted([filing.request_id])
+    clock.pass_days(7)
+    forget(shop.home, accepted, outside=Outside(erased=lambda pending: hide(folder)))
+    show_again(folder)
+    worker.step()
+    assert shop.requests.get(filing.request_id).state == "erased"
+
+
+def hide(folder):
+    for name in LEDGER_FILES:
+        (folder / name).rename(folder.parent / name)
+
+
+def show_again(folder):
+    for name in LEDGER_FILES:
+        (folder.parent / name).rename(folder / name)

@@ -1,0 +1,72 @@
+"""Reception: whoever asks is not served any more, now and after a restart."""
+
+import pytest
+
+from erasable.errors import Refused, UnknownUser
+from erasable.service.intake import Coming
+from erasable.service.shop import Shop
+from erasable.unlearning import Request
+
+
+def test_when_a_request_is_taken_in_the_person_is_not_served_any_more(shop):
+    assert shop.live.recommend("ann", 3).ranked
+    filing = shop.reception.file(Request("ann"), "application 1")
+    assert shop.requests.get(filing.request_id).state == "suppressed"
+    with pytest.raises(UnknownUser):
+        shop.live.recommend("ann", 3)
+    assert shop.live.recommend("bob", 3).ranked
+
+
+def test_so_it_is_after_a_restart(shop, folder, settings, clock):
+    shop.reception.file(Request("ann"), "application 1")
+    with pytest.raises(UnknownUser):
+        Shop.open(folder, settings, clock).live.recommend("ann", 3)
+
+
+def test_a_restart_in_between_suppresses_who_was_accepted(shop, folder, settings, clock):
+    filing = shop.requests.file(Request("ann"), held=True, actor="application 1", now=clock())
+    again = Shop.open(folder, settings, clock)
+    assert again.requests.get(filing.request_id).state == "suppressed"
+    with pytest.raises(UnknownUser):
+        again.live.recommend("ann", 3)
+
+
+def test_who_withdraws_is_served_again(shop):
+    before = shop.live.recommend("ann", 3)
+    filing = shop.reception.file(Request("ann"), "application 1")
+    shop.reception.withdraw(filing.request_id, "officer 1", "asked by mistake")
+    shop.reception.follow()
+    assert shop.live.recommend("ann", 3) == before
+
+
+def test_what_is_not_held_is_rejected(shop):
+    for request in (Request("nobody"), Request("ann", ("f",))):
+        filing = shop.reception.file(request, "application 1")
+        assert shop.requests.get(filing.request_id).state == "rejected"
+    assert shop.live.recommend("ann", 3).ranked
+
+
+def test_of_whom_something_waits_to_be_learned_something_is_held(shop):
+    shop.intake.add([Coming("zoe", "a", 5.0, None)])
+    filing = shop.reception.file(Request("zoe"), "application 1")
+    assert shop.requests.get(filing.request_id).state == "suppressed"
+    assert not shop.intake.holds("zoe")
+
+
+def test_nobody_is_served_between_the_erasure_and_the_version_without_them(shop, worker, clock):
+    shop.reception.file(Request("ann"), "application 1")
+    clock.pass_days(7)
+    assert worker.step()
+    with pytest.raises(UnknownUser):
+        shop.live.recommend("ann", 3)
+    shop.reception.follow()
+    assert shop.live.version == 2
+    with pytest.raises(UnknownUser):
+        shop.live.recommend("ann", 3)
+
+
+def test_what_has_begun_can_not_be_withdrawn(shop, clock):
+    filing = shop.reception.file(Request("ann"), "application 1")
+    shop.requests.change(filing.request_id, "erasing", "worker", clock())
+    with pytest.raises(Refused, match="until erasing begins"):
+        shop.reception.withdraw(filing.request_id, "officer 1", "too late")

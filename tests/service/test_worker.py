@@ -1,0 +1,136 @@
+"""The worker: one at a time, learning and verifying besides."""
+
+import pytest
+
+from erasable.errors import LeaseLost, Refused, UnknownUser
+from erasable.service import erasing
+from erasable.service import worker as worker_module
+from erasable.service.intake import Coming
+from erasable.service.settings import ServiceSettings
+from erasable.service.worker import Post, Worker
+from erasable.unlearning import Request
+
+
+@pytest.fixture
+def settings():
+    return ServiceSettings(batch_window=0, learn_seconds=0)
+
+
+def test_of_two_workers_one_works(folder, shop, worker, other_process, clock, settings):
+    second = Worker(Post(folder, settings, threads=1, clock=clock), other_process)
+    filing = shop.reception.file(Request("ann"), "application 1")
+    second.lease.take()
+    assert not worker.step()
+    assert second.step()
+    assert shop.requests.get(filing.request_id).state == "erased"
+
+
+def test_a_worker_that_was_frozen_past_its_lease_can_not_write(
+    folder, shop, worker, other_process, clock, settings, monkeypatch
+):
+    """It is frozen in the middle of an erasure; when it wakes up the other one has finished."""
+    filing = shop.reception.file(Request("ann"), "application 1")
+    frozen = Worker(
+        Post(folder, settings.model_copy(update={"lease_seconds": 0.001}), threads=1, clock=clock), other_process
+    )
+    forget = erasing.forget
+
+    def freeze_and_wake(*arguments, **given):
+        monkeypatch.setattr(erasing, "forget", forget)
+        assert worker.step()
+        return forget(*arguments, **given)
+
+    monkeypatch.setattr(erasing, "forget", freeze_and_wake)
+    assert not frozen.step()
+    assert not frozen.lease.held
+    events = shop.requests.get(filing.request_id).events
+    assert [event.name for event in events].count("erased") == 1
+    assert sum(name.endswith(".json") for name in issued(shop)) == 1
+
+
+def issued(shop):
+    with shop.home.reading() as session:
+        return list(session.issued())
+
+
+def test_a_stale_worker_can_not_make_a_version_current(folder, worker, other_process, clock, settings):
+    stale = Worker(Post(folder, settings, threads=1, clock=clock), other_process)
+    stale.lease.take()
+    with stale.home.writing() as session:
+        stale.lease.seconds = 0
+        stale.lease.renew()
+        assert worker.lease.take()
+        with pytest.raises(LeaseLost):
+            session.commit(session.state(), session.papers())
+    with worker.home.reading() as session:
+        assert session.stamp.version == 1
+
+
+def test_what_came_in_is_learned(shop, worker):
+    shop.intake.add([Coming("zoe", "a", 5.0, None), Coming("zoe", "b", 1.0, None)])
+    assert worker.step()
+    shop.reception.follow()
+    assert shop.live.knows("zoe")
+    assert shop.intake.count() == 0
+    assert shop.requests.last_event("learned more").facts == {"users": 1, "interactions": 2}
+
+
+def test_who_came_in_while_leaving_is_erased_for_good(shop, worker, clock):
+    """The rows are read for learning just before the person asks to be erased."""
+    shop.intake.add([Coming("zoe", "a", 5.0, None), Coming("zoe", "b", 1.0, None)])
+    worker.lease.take()
+    worker._learn()
+    filing = shop.reception.file(Request("zoe"), "application 1")
+    shop.reception.follow()
+    assert shop.requests.get(filing.request_id).state in ("suppressed", "rejected")
+    worker.step()
+    shop.reception.follow()
+    with pytest.raises(UnknownUser):
+        shop.live.recommend("zoe", 1)
+    assert not shop.live.knows("zoe")
+
+
+def test_a_verification_that_was_asked_for_is_done_once(shop, worker, clock):
+    shop.requests.note(None, "verification asked", "officer 1", clock())
+    assert worker.step()
+    ended = shop.requests.last_event("verification ended")
+    assert ended.facts["identical"] is True
+    assert ended.facts["compared"] > 0
+    assert not worker.step()
+
+
+def test_old_answers_are_dropped(shop, worker, ledger):
+    shop.answers.keep("key", b"body", b"answer")
+    with ledger.writing() as connection:
+        connection.execute("UPDATE answers SET answer_time = 0")
+    worker.step()
+    assert shop.answers.earlier("key", b"body") is None
+
+
+def test_what_was_learned_elsewhere_is_trained_again_here_when_more_is_learned(shop, worker, monkeypatch):
+    monkeypatch.setattr(worker_module, "learned_elsewhere", lambda home: True)
+    shop.intake.add([Coming("zoe", "a", 5.0, None)])
+    assert worker.step()
+    shop.reception.follow()
+    assert shop.live.knows("zoe")
+
+
+def test_learning_that_fails_is_written_down_once_and_keeps_what_came_in(shop, worker, monkeypatch):
+    def fail(*arguments):
+        raise Refused("not now, zoe")
+
+    monkeypatch.setattr(worker_module, "learn_more", fail)
+    shop.intake.add([Coming("zoe", "a", 5.0, None)])
+    for _ in range(3):
+        worker.step()
+    assert [event.facts for event in shop.requests.journal(9) if event.name == "learning failed"] == [
+        {"reason": "Refused"}
+    ]
+    assert shop.intake.count() == 1
+
+
+def test_who_took_a_request_back_is_gone_from_the_log_soon(shop, worker, folder):
+    filing = shop.reception.file(Request("fay-the-unmistakable", ("a",)), "application 1")
+    shop.reception.withdraw(filing.request_id, "officer 1", "a mistake")
+    worker.step()
+    assert b"fay-the-unmistakable" not in b"".join(path.read_bytes() for path in folder.glob("ledger.sqlite*"))

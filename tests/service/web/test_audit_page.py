@@ -1,0 +1,38 @@
+"""The page of the audit: records, journal, tokens, and a verification that the worker carries out."""
+
+
+def test_verification_is_asked_for_and_its_outcome_shown(office, shop, worker):
+    assert "Nothing was verified by the service yet." in office.get("/audit")
+    assert office.send("/audit/verify").headers["location"] == "/audit"
+    text = office.get("/audit")
+    assert "A verification is under way" in text
+    assert ">Verify</button>" not in text
+    assert worker.step()
+    text = office.get("/audit")
+    assert "<strong>Same bytes.</strong>" in text
+    assert ">Verify</button>" in text
+    assert "(same bytes)" in text
+
+
+def test_records_and_journal_go_together(office, users, clock, worker):
+    request_id, _ = office.submit(users[0])
+    clock.advance(days=6)
+    worker.step()
+    text = office.get("/audit")
+    assert "The audit chain is intact" in text
+    assert 'forget <span class="quiet">(1 certificate)</span>' in text
+    assert text.count(f'href="/requests/{request_id}"') == 6
+    assert users[0] not in text
+
+
+def test_journal_goes_on(office, users, monkeypatch):
+    monkeypatch.setattr("erasable.service.web.audit_page._EVENTS_SHOWN", 2)
+    office.submit(users[0])
+    assert 'href="/audit?before=2#journal"' in office.get("/audit")
+    assert "Received: all data of one person" in office.get("/audit?before=2")
+
+
+def test_tokens_are_listed_and_not_shown(office, shop):
+    text = office.get("/audit")
+    assert shop.tokens.all()[0].number in text
+    assert office.token not in text

@@ -1,0 +1,92 @@
+"""The first page: figures, what needs action and in which order, the clocks, the proof and the worker."""
+
+import re
+
+import pytest
+
+from erasable.service.progress import LedgerReporter
+
+
+def figures(text: str) -> list[int]:
+    return [int(figure) for figure in re.findall(r"<b>(\d+)</b>", text)]
+
+
+def test_quiet_service_needs_nothing(office):
+    text = office.get("/")
+    assert figures(text) == [0, 0, 0, 0]
+    assert "Nothing. What is open is carried out by itself." in text
+    assert "Nobody was erased yet" in text
+    assert re.search(r"Intact</a>, 1 record\b", text)
+
+
+@pytest.fixture
+def late(office, users, clock) -> list[str]:
+    """A request past its limit, and one past its alarm, that came later."""
+    found = [office.submit(users[0])[0]]
+    clock.advance(days=6)
+    found.append(office.submit(users[1])[0])
+    office.send(f"/requests/{found[1]}/actions/hold", reason="identity is being checked")
+    clock.advance(days=23)
+    return found
+
+
+def test_most_urgent_stands_first_with_what_to_do(office, late):
+    text = office.get("/")
+    assert figures(text) == [2, 2, 1, 0]
+    assert text.index(late[0]) < text.index(late[1])
+    assert "past its limit" in text
+    assert "Release it if nothing speaks against erasing" in text
+
+
+def test_request_that_failed_for_good_says_what_to_do(office, shop, users):
+    request_id, _ = office.submit(users[0])
+    shop.requests.change(request_id, "erasing", "worker", shop.clock())
+    facts = {"reason": "the disk is full: free some space", "retry_at": None}
+    shop.requests.change(request_id, "failed", "worker", shop.clock(), facts)
+    text = office.get("/")
+    assert figures(text) == [1, 1, 0, 1]
+    assert "The disk is full: free some space. Then have it tried again." in text
+
+
+def test_figures_lead_to_what_they_count(office, late):
+    for address, count in zip(
+        re.findall(r'<a href="(/requests\?[^"]+)"><b>', office.get("/")), (2, 2, 1, 0), strict=True
+    ):
+        assert office.get(address).count('<th scope="row">') == count
+
+
+def test_last_scan_and_version_are_told(office, users, clock, worker, shop):
+    office.submit(users[0])
+    clock.advance(days=6)
+    worker.step()
+    shop.reception.follow()
+    text = office.get("/")
+    assert re.search(r"8 November 2026, 09:30 UTC</time> .*; \d+ files searched, nothing found", text)
+    assert "<dt>Version served</dt><dd>2</dd>" in text
+    assert "At work, and waiting for something to do" in text
+
+
+def test_worker_that_is_not_there_stands_out(office):
+    assert "Not at work" in office.get("/")
+
+
+def test_what_the_worker_does_is_told(office, worker):
+    worker.lease.take()
+    with LedgerReporter(worker.lease, "learning").track("learning", 4) as advance:
+        advance(1)
+        advance.write()
+    assert "Learning what came in, 25 % done" in office.get("/")
+
+
+def test_broken_audit_chain_stands_out(office, shop):
+    chain = next(shop.folder.glob("audit*"))
+    chain.write_bytes(chain.read_bytes().replace(b"learn", b"learm", 1))
+    text = office.get("/")
+    assert '<strong class="bad">Broken</strong>' in text
+
+
+def test_audit_chain_is_read_once_for_each_version(office, shop, monkeypatch):
+    office.get("/")
+    monkeypatch.setattr("erasable.service.web.audit_watch.papers_fault", lambda papers, issued: 1 / 0)
+    office.get("/")
+    office.get("/audit")

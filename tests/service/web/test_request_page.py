@@ -1,0 +1,54 @@
+"""The page of a request: who asked is hidden until someone wants to know, and the certificate is as it was issued."""
+
+import json
+
+from erasable.service.intake import Coming
+from erasable.service.web.headers import CERTIFICATE_POLICY
+
+
+def test_person_is_hidden_until_asked_for_and_that_is_written_down(office, shop, page, users, request_id):
+    assert users[0] not in office.get(page)
+    assert f'<code class="person">{users[0]}</code>' in office.send(f"{page}/reveal", 200).text
+    assert users[0] not in office.get(page)
+    last = shop.requests.get(request_id).events[-1]
+    assert (last.name, last.actor) == ("revealed", f"officer {shop.tokens.all()[0].number}")
+    assert "Was shown who asked" in office.get("/audit")
+
+
+def test_hostile_id_is_escaped(office, shop):
+    hostile = "<img src=x onerror=alert(1)>\"'&"
+    shop.intake.add([Coming(hostile, "i0001", 3.0, None)])
+    request_id, _ = office.submit(hostile)
+    text = office.send(f"/requests/{request_id}/reveal", 200).text
+    assert "&lt;img src=x onerror=alert(1)&gt;&#34;&#39;&amp;" in text
+    assert "<img" not in text
+
+
+def test_person_is_not_kept_once_erased(office, erased, users):
+    text = office.get(erased)
+    assert "Not kept any more" in text
+    assert users[0] not in text
+    office.send(f"{erased}/reveal", 409)
+
+
+def test_certificate_is_served_as_it_was_issued(office, erased, shop):
+    name = erased.rpartition("/")[2]
+    for kind in ("html", "json"):
+        issued = (shop.folder / "certificates" / f"{name}.{kind}").read_bytes()
+        assert office.client.get(f"{erased}/certificate.{kind}").content == issued
+
+
+def test_page_of_a_certificate_may_use_its_own_style_and_nothing_else(office, erased):
+    policy = office.client.get(f"{erased}/certificate.html").headers["content-security-policy"]
+    assert policy == CERTIFICATE_POLICY
+    assert "script-src" not in policy
+
+
+def test_signed_certificate_is_a_file_to_save(office, erased):
+    answer = office.client.get(f"{erased}/certificate.json")
+    assert answer.headers["content-disposition"].startswith("attachment")
+    assert json.loads(answer.content)["kind"] == "certificate of erasure"
+
+
+def test_certificate_is_missing_before(office, page):
+    assert "there is no certificate" in office.get(f"{page}/certificate.html", 404)

@@ -1,0 +1,75 @@
+"""What the page of a request shows of its clock, of its groups, and of how far the work is."""
+
+import re
+
+from erasable.service.progress import LedgerReporter
+
+
+def test_bar_runs_until_now_and_stops_when_done(office, page, clock):
+    def filled() -> float:
+        return float(re.search(r'class="run" y="6" width="([\d.]+)%"', office.get(page)).group(1))
+
+    assert filled() == 0
+    clock.advance(days=15)
+    assert 45 < filled() < 52
+    office.send(f"{page}/actions/withdraw", reason="changed their mind")
+    before = filled()
+    clock.advance(days=100)
+    assert filled() == before
+
+
+def test_alarm_that_has_passed_stands_out(office, page, clock):
+    assert '<li class="bad"><b>Alarm' not in office.get(page)
+    clock.advance(days=22)
+    text = office.get(page)
+    assert '<li class="bad"><b>Alarm' in text
+    assert '<li class="bad"><b>Limit' not in text
+
+
+def test_outcome_shows_groups_cost_and_utility(office, erased, shop):
+    text = office.get(erased)
+    stages = shop.live.knowledge.stages
+    assert len(re.findall(r'<li class="(?:kept|run-again)">', text)) == stages
+    assert re.search(r"Cost, against retraining all</dt><dd>\d+\.\d\xa0%", text)
+    assert "Hit rate in the first 10" in text
+
+
+def test_progress_is_that_of_the_own_batch(office, shop, worker, page, request_id):
+    facts = {"batch": "abc", "requests": 1, "stages_rerun": 2, "stages_total": 3, "rerun": [1, 2]}
+    shop.requests.change(request_id, "erasing", "worker", shop.clock(), facts)
+    worker.lease.take()
+    for batch, running in (("abc", True), ("other", False)):
+        with LedgerReporter(worker.lease, batch).track("forgetting", 10) as advance:
+            advance(5)
+            advance.write()
+            text = office.get(f"{page}/progress")
+        assert ('value="0.5"' in text) == running
+    assert re.findall(r'<li class="([\w-]+)"', text) == ["kept", "rolled-back", "rolled-back"]
+
+
+def test_steps_are_run_again_as_the_work_goes_on(office, shop, worker, page, request_id):
+    facts = {"batch": "abc", "requests": 1, "stages_rerun": 3, "stages_total": 3, "rerun": [0, 1, 2]}
+    shop.requests.change(request_id, "erasing", "worker", shop.clock(), facts)
+    worker.lease.take()
+    with LedgerReporter(worker.lease, "abc").track("forgetting", 9) as advance:
+        advance(6)
+        advance.write()
+    fates = re.findall(r'<li class="([\w-]+)"', office.get(f"{page}/progress"))
+    assert fates == ["run-again", "run-again", "rolled-back"]
+    shop.requests.change(request_id, "verifying", "worker", shop.clock())
+    assert "rolled-back" not in office.get(f"{page}/progress")
+
+
+def test_progress_is_a_part_and_no_page(office, page):
+    text = office.get(f"{page}/progress")
+    assert text.lstrip().startswith('<div id="work"')
+    assert "<html" not in text
+
+
+def test_ended_request_is_not_asked_for_again(office, erased):
+    assert "data-live" not in office.get(erased)
+
+
+def test_failure_says_whether_something_was_changed(office, page, request_id, fail):
+    fail(request_id)
+    assert "has changed nothing" in office.get(page)

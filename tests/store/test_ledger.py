@@ -1,0 +1,154 @@
+"""The ledger's file: durable, for its owner alone, and what is deleted in it is gone."""
+
+import sqlite3
+import stat
+import threading
+
+import pytest
+
+from erasable.errors import WorkspaceBusy, WorkspaceDamaged, WorkspaceError
+from erasable.store import ledger as ledger_module
+from erasable.store.layout import LEDGER
+from erasable.store.ledger import Ledger
+
+
+@pytest.fixture
+def ledger(swift_path):
+    opened = Ledger.open(swift_path)
+    yield opened
+    opened.close()
+
+
+def add(connection, user):
+    connection.execute("INSERT INTO intake (user_id, item_id) VALUES (?, 'a')", (user,))
+
+
+def fail_after_adding(connection, user):
+    add(connection, user)
+    raise KeyError
+
+
+def users(ledger):
+    with ledger.reading() as connection:
+        return [row["user_id"] for row in connection.execute("SELECT user_id FROM intake ORDER BY interaction_number")]
+
+
+def content(folder):
+    return b"".join(path.read_bytes() for path in folder.glob(f"{LEDGER}*"))
+
+
+def test_it_is_for_its_owner_alone(ledger, swift_path):
+    assert stat.S_IMODE((swift_path / LEDGER).stat().st_mode) == 0o600
+    with ledger.writing() as connection:
+        add(connection, "ann")
+    assert stat.S_IMODE((swift_path / f"{LEDGER}-wal").stat().st_mode) == 0o600
+
+
+def test_a_block_is_written_whole_or_not_at_all(ledger):
+    with ledger.writing() as connection:
+        add(connection, "ann")
+    with pytest.raises(KeyError), ledger.writing() as connection:
+        fail_after_adding(connection, "bob")
+    assert users(ledger) == ["ann"]
+
+
+def test_a_block_inside_another_is_a_part_of_it(ledger):
+    with pytest.raises(KeyError), ledger.writing(), ledger.writing() as connection:
+        fail_after_adding(connection, "ann")
+    assert users(ledger) == []
+
+
+def test_what_is_written_is_there_for_other_processes(ledger, swift_path):
+    other = Ledger.open(swift_path)
+    mark = other.change_mark()
+    with ledger.writing() as connection:
+        add(connection, "ann")
+    assert users(other) == ["ann"]
+    assert other.change_mark() != mark
+    other.close()
+
+
+def test_what_is_deleted_is_gone_from_every_file(ledger, swift_path):
+    with ledger.writing() as connection:
+        for number in range(500):
+            add(connection, f"someone-{number:04d}-unmistakable")
+    ledger.wipe()
+    assert b"unmistakable" in content(swift_path)
+    with ledger.writing() as connection:
+        connection.execute("DELETE FROM intake WHERE interaction_number % 2 = 0")
+    ledger.wipe()
+    left = content(swift_path)
+    for number in range(500):
+        kept = number % 2 == 0
+        assert (f"someone-{number:04d}-unmistakable".encode() in left) == kept
+
+
+def test_wiping_waits_for_a_reader_and_says_so_if_one_stays(ledger, swift_path, monkeypatch):
+    monkeypatch.setattr(ledger_module, "_TRUNCATE_SECONDS", 0.05)
+    reader = sqlite3.connect(swift_path / LEDGER, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM intake").fetchall()
+    with ledger.writing() as connection:
+        add(connection, "ann")
+    with pytest.raises(WorkspaceBusy, match="in use"):
+        ledger.wipe()
+    reader.execute("COMMIT")
+    ledger.wipe()
+    assert ledger.log_size() == 0
+    reader.close()
+
+
+def test_threads_take_turns(ledger):
+    def write():
+        for _ in range(50):
+            with ledger.writing() as connection:
+                add(connection, "ann")
+
+    threads = [threading.Thread(target=write) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(users(ledger)) == 200
+
+
+def test_two_that_open_it_first_at_once_make_one_ledger(swift_path):
+    opened = []
+    threads = [threading.Thread(target=lambda: opened.append(Ledger.open(swift_path))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(opened) == 8
+    for one in opened:
+        one.close()
+
+
+def test_what_is_no_ledger_is_refused(swift_path):
+    (swift_path / LEDGER).write_bytes(b"not a database, and longer than a header of a hundred bytes" * 5)
+    with pytest.raises(WorkspaceDamaged, match="damaged"):
+        Ledger.open(swift_path)
+
+
+def test_a_ledger_of_another_version_is_refused(swift_path):
+    Ledger.open(swift_path).close()
+    connection = sqlite3.connect(swift_path / LEDGER)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(WorkspaceError, match="format 99"):
+        Ledger.open(swift_path)
+
+
+def test_where_nothing_can_be_written_it_is_refused(swift_path):
+    with pytest.raises(WorkspaceError, match="can't be opened"):
+        Ledger.open(swift_path / "nowhere")
+
+
+def test_whether_it_can_be_written_is_told(ledger, swift_path, monkeypatch):
+    assert ledger.is_writable()
+    other = sqlite3.connect(swift_path / LEDGER, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    ledger._connection.execute("PRAGMA busy_timeout = 10")
+    assert not ledger.is_writable()
+    other.execute("ROLLBACK")
+    other.close()
