@@ -4,7 +4,8 @@ import os
 import signal
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from erasable.store import files, ledger
 
@@ -18,14 +19,14 @@ def killed_at(change: int, action: Callable[[], object]) -> bool:
         files.before_change = ledger.before_commit = _sent_at(change, signal.SIGKILL)
         action()
 
-    code = os.waitstatus_to_exitcode(os.waitpid(_forked(dying), 0)[1])
+    code = os.waitstatus_to_exitcode(os.waitpid(forked(dying), 0)[1])
     assert code in (0, _DIED), f"the child failed at change {change}"
     return code == _DIED
 
 
 def killed_after(seconds: float, action: Callable[[], object]) -> bool:
     """Run something in a child process that is sent SIGKILL after some time; say whether it was still at work."""
-    child = _forked(action)
+    child = forked(action)
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -33,19 +34,33 @@ def killed_after(seconds: float, action: Callable[[], object]) -> bool:
     return code == _DIED
 
 
-def frozen_at(change: int, action: Callable[[], object]) -> int:
-    """Run something in a child that is frozen just before its n-th change; return its number once it is."""
+@contextmanager
+def frozen_at(change: int, action: Callable[[], object]) -> Iterator[int]:
+    """Run something in a child that is frozen just before its n-th change, and give its number once it is."""
 
     def freezing() -> None:
         files.before_change = ledger.before_commit = _sent_at(change, signal.SIGSTOP)
         action()
 
-    child = _forked(freezing)
-    assert os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1]), f"the child ended before change {change}"
-    return child
+    with frozen(freezing) as child:
+        yield child
 
 
-def _forked(action: Callable[[], object]) -> int:
+@contextmanager
+def frozen(action: Callable[[], object]) -> Iterator[int]:
+    """Run something in a child that freezes itself, and give its number once it is; it does not outlive the block."""
+    child = forked(action)
+    assert os.WIFSTOPPED(os.waitpid(child, os.WUNTRACED)[1]), "the child ended before it was frozen"
+    try:
+        yield child
+    finally:
+        with suppress(ProcessLookupError, ChildProcessError):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+def forked(action: Callable[[], object]) -> int:
+    """Run something in a child process, and return its number."""
     with warnings.catch_warnings():
         # From 3.12 on Python warns of threads; none of them holds a lock that the child needs.
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -167,6 +167,8 @@ class Ledger:
 
 
 def _create(path: Path) -> None:
+    if os.access(path, os.R_OK | os.W_OK):
+        return  # opened and closed here, it would lose the locks that this process may have on it
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except OSError as error:
