@@ -23,8 +23,8 @@ from kit import erasure_service, service_process, small_shop
 from kit.service_process import ServiceProcess
 from reporting import print_table, save
 
-USERS = 1_500
-MOST_PEOPLE = 600
+USERS = 800
+MOST_PEOPLE = 500
 _LATEST = 5.0  # seconds after a start; the server takes 2 to 3 to answer, and its worker about as long again
 _REST = 120.0
 WAYS = ("server", "worker", "both")
