@@ -4,13 +4,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from erasable.operations import DiskHome, scan, status
+from erasable.operations import DiskHome, status
+from erasable.proof.residue import Target, scan_folder
 from erasable.service.clock import universal_time
 from erasable.service.requests import Requests
 from erasable.service.settings import ServiceSettings
 from erasable.service.shop import Shop
 from erasable.service.tokens import Role, Tokens
 from erasable.service.worker import Post, Worker
+from erasable.store import Workspace
 from erasable.store.layout import LEDGER_FILES
 from erasable.store.ledger import Ledger
 from erasable.unlearning import Request
@@ -22,6 +24,12 @@ AT_ONCE = ServiceSettings(batch_window=0, attempts=1000, lease_seconds=2, retry_
 def learn(path: Path, users: int = 60) -> Path:
     """Learn a small shop."""
     return small_shop.learn_shop(path, small_shop.table(users, 30))
+
+
+def people_in(path: Path) -> list[str]:
+    """Return everyone whom a shop knows."""
+    with Workspace.reading(path) as workspace:
+        return sorted(user for group in workspace.state().knowledge.groups for user in group.users)
 
 
 @contextmanager
@@ -74,4 +82,4 @@ def require_erased_once(path: Path, request_ids: Sequence[str], people: Sequence
     found = status(DiskHome(path))
     assert (found["pending"], found["erasures"]) == (0, len(request_ids))
     assert [name for name in small_shop.unnamed_files(path) if name not in LEDGER_FILES] == []
-    assert [person for person in people if not scan(path, person).clean] == []
+    assert scan_folder(path, [Target(person) for person in people]).clean

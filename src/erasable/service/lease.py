@@ -53,6 +53,7 @@ class Lease:
         self._number: int | None = None
         self.before: Process | None = None
         """Whose lease had run out when this one was to be taken; it may be frozen and keep others from writing."""
+        self._before_since = 0.0
 
     @property
     def number(self) -> int | None:
@@ -79,6 +80,14 @@ class Lease:
                 (number, self._holder.number, self._holder.start, time.time() + self.seconds),
             )
         self._number = number  # not before it is durable: else another might take the same number
+        return True
+
+    def end_frozen(self) -> bool:
+        """End who had the lease before, and is still there though it had as long again to stop; say whether it was."""
+        before = self.before
+        if before is None or not before.alive or time.monotonic() - self._before_since < self.seconds:
+            return False
+        before.end()
         return True
 
     def renew(self) -> None:
@@ -109,7 +118,9 @@ class Lease:
         row = connection.execute("SELECT * FROM lease").fetchone()
         last = Process(row["process_number"], row["process_start"])
         other, over = last != self._holder and last.alive, time.time() >= row["end_time"]
-        self.before = last if other and over else None
+        before = last if other and over else None
+        if before != self.before:
+            self.before, self._before_since = before, time.monotonic()
         return other and not over
 
     def _check(self, connection: sqlite3.Connection) -> None:

@@ -48,7 +48,6 @@ class Worker:
         self.ledger = Ledger.open(post.folder)
         self.lease = Lease(self.ledger, post.settings.lease_seconds, holder)
         self.home = DiskHome(post.folder, fence=self.lease.check)
-        self._busy_since: float | None = None
         self._learned = 0.0
         self._seen: object = None
         self._look_again = 0.0
@@ -62,22 +61,15 @@ class Worker:
 
     def step(self) -> bool:
         """Do the next thing there is to do; False if there is none, or if another worker holds the lease."""
-        began = time.monotonic()
         try:
-            done = (self.lease.held or self.lease.take()) and self._do_next()
-            self._busy_since = None
-            if done:
-                self.lease.before = None  # whoever it was keeps nobody from writing
+            return (self.lease.held or self.lease.take()) and self._do_next()
         except LeaseLost:
             log("lease lost")
-            return False
         except WorkspaceBusy:
-            self._wait_for_workspace(began)
-            return False
+            return False  # a command is writing: there is time to wait for it
         except ErasableError as error:
             log_failure("the worker could not go on", error)
-            return False
-        return done
+        return False
 
     def _do_next(self) -> bool:
         eraser = self._eraser
@@ -97,14 +89,6 @@ class Worker:
             return False
         self._seen, self._look_again = mark, now + self.post.settings.retry_seconds
         return self._eraser.finish_commands()
-
-    def _wait_for_workspace(self, began: float) -> None:
-        """Wait for another command to end; a worker whose lease has run out and that stays frozen is ended."""
-        self._busy_since = self._busy_since or began
-        before = self.lease.before
-        if before is not None and time.monotonic() - self._busy_since > self.post.settings.lease_seconds:
-            log("ending a frozen worker", process=before.number)
-            before.end()
 
     def _verify(self) -> bool:
         """Verify the workspace if someone has asked for it."""
@@ -225,8 +209,10 @@ def run_worker(post: Post) -> None:
 
 
 def _renew(lease: Lease, stop: threading.Event) -> None:
-    """Keep the lease while the worker works."""
+    """Keep the lease while the worker works, and end who had it before and is frozen: the worker may wait for it."""
     while not stop.wait(lease.seconds / 3):
+        if lease.end_frozen():
+            log("a frozen worker was ended")
         if lease.held:
             try:
                 lease.renew()

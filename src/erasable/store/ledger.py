@@ -223,6 +223,8 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _create(path: Path) -> None:
+    if os.access(path, os.R_OK | os.W_OK):
+        return  # opened and closed here, it would lose the locks that this process may have on it
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except OSError as error:
@@ -230,15 +232,25 @@ def _create(path: Path) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    if _format_of(connection) == 0:  # looked at first: whoever is frozen in the middle of a change lets nobody write
+        _make_tables(connection)
+    found = _format_of(connection)
+    if found != FORMAT:
+        raise WorkspaceError(f"{path} has the format {found} and this version of erasable reads {FORMAT}: update it")
+
+
+def _format_of(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    """Make all tables, unless another process has made them meanwhile."""
     connection.execute("BEGIN IMMEDIATE")
-    found = connection.execute("PRAGMA user_version").fetchone()[0]
-    if found == 0:
+    if _format_of(connection) == 0:
         for statement in _statements(_SCHEMA):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {FORMAT}")
     connection.execute("COMMIT")
-    if found not in (0, FORMAT):
-        raise WorkspaceError(f"{path} has the format {found} and this version of erasable reads {FORMAT}: update it")
 
 
 def _statements(script: str) -> Iterator[str]:

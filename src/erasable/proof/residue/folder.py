@@ -10,6 +10,7 @@ from pathlib import Path
 from erasable.errors import WorkspaceError
 from erasable.proof.residue.evidence import Evidence, File
 from erasable.proof.residue.file_search import KINDS, Kind, search_file, search_name, search_order
+from erasable.proof.residue.reading import read_file
 from erasable.proof.residue.target import Scan, Target
 from erasable.proof.residue.vocabulary import Vocabulary
 from erasable.proof.residue.wanted import Wanted
@@ -73,8 +74,7 @@ class _Entry:
             # Pipes and sockets hold nothing, and reading them would wait.
             if not stat.S_ISREG(path.stat().st_mode):
                 return b""
-            with path.open("rb") as file:
-                return file.read(most)
+            return read_file(path, most)
         except OSError as error:
             raise _unreadable(path, error) from error
 
