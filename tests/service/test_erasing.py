@@ -11,6 +11,7 @@ from erasable.proof.residue import Target, scan_folder
 from erasable.service import erasing
 from erasable.service.intake import Coming
 from erasable.store.layout import LEDGER_FILES
+from erasable.store.ledger import SCHEMA_WORDS
 from erasable.unlearning import Request
 
 FAY = "fay-the-unmistakable"
@@ -286,3 +287,64 @@ def test_what_can_not_be_certified_lets_others_wait_and_does_not_fail_them(shop,
     while worker.step():
         pass
     assert shop.requests.counts() == {"erased": 2}
+
+
+def test_no_name_of_the_ledgers_own_is_taken_for_a_person(worker, file, clock, folder):
+    file("ann")
+    clock.pass_days(7)
+    worker.step()
+    assert scan_folder(folder, [Target(word) for word in sorted(SCHEMA_WORDS)]).residues == ()
+
+
+def test_reasons_of_ours_are_written_down_whoever_is_called_like_a_word_of_them(shop, worker, clock, full_disk):
+    shop.intake.add([Coming("disk", "a", 5.0, None)])
+    filing = shop.reception.file(Request("disk"), "application 1")
+    clock.pass_days(7)
+    worker.step()
+    assert shop.requests.get(filing.request_id).state == "failed"
+
+
+def test_what_waits_to_be_learned_goes_when_a_command_forgets_the_person(shop, worker, folder):
+    shop.intake.add([Coming(FAY, "b", 5.0, None)])
+    with pytest.raises(ResidueFound):
+        forget(shop.home, [Request(FAY)])
+    assert worker.step()
+    assert shop.intake.count() == 0
+    with shop.home.reading() as session:
+        assert session.erasures == 1
+    assert scan_folder(folder, [Target(FAY)]).clean
+
+
+def test_who_takes_a_request_back_while_the_batch_is_chosen_is_left_out(shop, worker, file, clock, monkeypatch):
+    filings = [file("ann"), file("bob")]
+    clock.pass_days(7)
+    chosen = erasing.batch
+
+    def withdraw_meanwhile(*arguments):
+        shop.reception.withdraw(filings[0].request_id, "officer 1", "just in time")
+        return chosen(*arguments)
+
+    monkeypatch.setattr(erasing, "batch", withdraw_meanwhile)
+    worker.step()
+    assert [shop.requests.get(one.request_id).state for one in filings] == ["withdrawn", "erased"]
+
+
+def test_what_came_to_nothing_together_is_tried_apart(shop, worker, file, clock, monkeypatch):
+    """One of two ends every worker that carries it out; the other is erased all the same."""
+    bad, good = file("ann"), file("bob")
+    clock.pass_days(7)
+    whole = erasing.forget
+
+    def end_the_worker(home, people, **given):
+        if any(one.user == "ann" for one in people):
+            raise KeyboardInterrupt
+        return whole(home, people, **given)
+
+    monkeypatch.setattr(erasing, "forget", end_the_worker)
+    for _ in range(12):
+        try:
+            worker.step()
+        except KeyboardInterrupt:
+            worker.lease.release()
+    assert shop.requests.get(good.request_id).state == "erased"
+    assert shop.requests.get(bad.request_id).state == "failed"

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from erasable.errors import Refused, UnknownRequest
+from erasable.errors import Refused, UnknownRequest, WrongUse
 from erasable.proof import salt_of_code
 from erasable.service.requests import Requests
 from erasable.store.layout import LEDGER
@@ -194,3 +194,24 @@ def test_the_journal_tells_what_happened_last_first(requests, filed, clock):
     assert [event.name for event in requests.journal(2)] == ["verification asked", "accepted"]
     assert requests.last_event("verification asked").actor == "officer 1"
     assert requests.last_event("verification ended") is None
+
+
+def test_naming_the_person_in_a_reason_is_refused_and_written_down_like_a_look(requests, filed, clock):
+    filing = filed()
+    for act in (requests.hold, requests.withdraw, requests.extend):
+        with pytest.raises(WrongUse, match="names the person") as refusal:
+            act(filing.request_id, f"because of {FAY}!", "officer 7", clock())
+        assert FAY not in str(refusal.value)
+    assert [(event.name, event.actor) for event in requests.get(filing.request_id).events[-3:]] == [
+        ("named", "officer 7")
+    ] * 3
+
+
+def test_since_when_someone_is_suppressed_is_not_changed_by_a_hold(requests, filed, clock):
+    filing = filed()
+    requests.change(filing.request_id, "suppressed", "service", clock())
+    since = clock()
+    clock.pass_days(3)
+    requests.hold(filing.request_id, None, "officer 1", clock())
+    requests.release(filing.request_id, "officer 1", clock())
+    assert requests.get(filing.request_id).when("suppressed") == since

@@ -1,5 +1,7 @@
 """Tokens: shown once, kept as digests, worthless once revoked."""
 
+import threading
+
 import pytest
 
 from erasable.errors import Refused
@@ -61,3 +63,14 @@ def test_a_visit_ends(tokens, clock):
     assert tokens.visitor("another") is None
     tokens.end_visit(visit)
     assert tokens.visitor(visit) is None
+
+
+def test_nobody_waits_for_whoever_writes(tokens, clock, ledger):
+    _, secret = tokens.create("officer", "", clock())
+    visit = tokens.begin_visit(tokens.caller(secret))
+    found = []
+    with ledger.writing():
+        asking = threading.Thread(target=lambda: found.extend([tokens.caller(secret), tokens.visitor(visit)]))
+        asking.start()
+        asking.join(5)
+    assert [caller.role for caller in found] == ["officer", "officer"]

@@ -3,6 +3,7 @@
 import pytest
 
 from erasable.errors import LeaseLost, Refused, UnknownUser
+from erasable.proof.suppression import Suppression, SuppressionList, add_requests
 from erasable.service import erasing
 from erasable.service import worker as worker_module
 from erasable.service.intake import Coming
@@ -134,3 +135,40 @@ def test_who_took_a_request_back_is_gone_from_the_log_soon(shop, worker, folder)
     shop.reception.withdraw(filing.request_id, "officer 1", "a mistake")
     worker.step()
     assert b"fay-the-unmistakable" not in b"".join(path.read_bytes() for path in folder.glob("ledger.sqlite*"))
+
+
+def test_a_verification_that_ended_its_worker_is_not_begun_again(shop, worker, clock, monkeypatch):
+    def end_the_worker(*arguments, **given):
+        raise KeyboardInterrupt
+
+    shop.requests.note(None, "verification asked", "officer 1", clock())
+    monkeypatch.setattr(worker_module, "verify", end_the_worker)
+    with pytest.raises(KeyboardInterrupt):
+        worker.step()
+    worker.lease.release()
+    assert worker.step()
+    assert shop.requests.last_event("verification ended").facts["identical"] is None
+    assert not worker.step()
+
+
+def test_a_verification_without_memory_ends_no_worker(shop, worker, clock, monkeypatch):
+    def fail(*arguments, **given):
+        raise MemoryError
+
+    shop.requests.note(None, "verification asked", "officer 1", clock())
+    monkeypatch.setattr(worker_module, "verify", fail)
+    assert worker.step()
+    assert "MemoryError" in shop.requests.last_event("verification ended").facts["reason"]
+
+
+def test_rows_of_erased_people_alone_are_dropped_and_block_nothing(folder, shop, clock, settings, tmp_path):
+    (tmp_path / "apart").mkdir()
+    suppression = Suppression(tmp_path / "list", tmp_path / "apart" / "key", drop=True)
+    SuppressionList.open_or_create(suppression)
+    add_requests(suppression, [Request("zoe")])
+    worker = Worker(Post(folder, settings, suppression, threads=1, clock=clock))
+    shop.intake.add([Coming("zoe", "a", 5.0, None)])
+    worker.step()
+    assert shop.intake.count() == 0
+    assert not shop.live.knows("zoe")
+    worker.ledger.close()

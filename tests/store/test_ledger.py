@@ -3,7 +3,9 @@
 import sqlite3
 import stat
 import threading
+import time
 
+import numpy as np
 import pytest
 
 from erasable.errors import WorkspaceBusy, WorkspaceDamaged, WorkspaceError
@@ -152,3 +154,43 @@ def test_whether_it_can_be_written_is_told(ledger, swift_path, monkeypatch):
     assert not ledger.is_writable()
     other.execute("ROLLBACK")
     other.close()
+
+
+def test_nothing_is_left_of_long_ids_that_came_and_went_in_any_order(ledger, swift_path):
+    """Pages are divided and joined on the way, where SQLite overwrites only what it knows to be deleted."""
+    generator = np.random.default_rng(0)
+    gone = set()
+    for turn in range(12):
+        coming = [f"{turn:02d}{generator.bytes(8).hex()}" + "x" * int(generator.integers(100)) for _ in range(300)]
+        with ledger.writing() as connection:
+            for user in coming:
+                add(connection, user)
+        left = users(ledger)
+        leaving = [left[place] for place in generator.permutation(len(left))[: len(left) * 2 // 3]]
+        with ledger.writing() as connection:
+            connection.executemany("DELETE FROM intake WHERE user_id = ?", [(user,) for user in leaving])
+        gone.update(leaving)
+    ledger.wipe()
+    found = content(swift_path)
+    assert not [user for user in gone if user[:18].encode() in found]
+
+
+def test_who_reads_does_not_wait_for_who_waits_to_write(ledger, swift_path):
+    other = sqlite3.connect(swift_path / LEDGER, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    ledger._writer.execute("PRAGMA busy_timeout = 3000")
+    waiting = threading.Thread(target=ledger.is_writable)
+    waiting.start()
+    began = time.monotonic()
+    assert users(ledger) == []
+    ledger.change_mark()
+    assert time.monotonic() - began < 2
+    other.execute("ROLLBACK")
+    waiting.join()
+    other.close()
+
+
+def test_inside_a_change_what_was_changed_is_read(ledger):
+    with ledger.writing() as connection:
+        add(connection, "ann")
+        assert users(ledger) == ["ann"]

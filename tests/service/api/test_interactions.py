@@ -1,5 +1,7 @@
 """Learning goes on by HTTP."""
 
+import json
+
 import pytest
 
 from erasable.service.settings import ServiceSettings
@@ -46,3 +48,19 @@ def test_what_could_not_be_learned_is_refused_whole(client, shop, wrong):
     answer = client("application").post("/v1/interactions", json=wrong)
     assert answer.status_code == 422
     assert shop.intake.count() == 0
+
+
+@pytest.mark.parametrize("user", ["line\nbreak", "nul\x00", "half\ud800"])
+def test_an_id_that_can_not_be_learned_is_refused_before_it_waits(client, shop, user):
+    body = json.dumps(rows((user, "a", 5)))
+    answer = client("application").post("/v1/interactions", content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+    assert shop.intake.count() == 0
+
+
+def test_times_may_be_given_for_some_rows_only(client, shop, worker):
+    given = rows(("zoe", "a", 5), ("zoe", "b", 4))
+    given["interactions"][0]["time"] = 1_700_000_000
+    assert client("application").post("/v1/interactions", json=given).status_code == 202
+    assert worker.step()
+    assert shop.requests.last_event("learned more").facts["interactions"] == 2

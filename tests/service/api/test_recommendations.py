@@ -64,3 +64,8 @@ def test_nobody_known_is_an_answer_too(application):
 @pytest.mark.parametrize("body", [{}, {"user_ids": []}, {"user_ids": ["a"] * 1001}, {"user_ids": ["a"], "k": 0}])
 def test_a_body_that_does_not_fit_is_refused(application, body):
     assert application.post("/v1/recommendations", json=body).status_code == 422
+
+
+def test_an_answer_has_a_size_that_fits(application):
+    answer = application.post("/v1/recommendations", json={"user_ids": ["ann"] * 100, "k": 201})
+    assert (answer.status_code, "fewer" in answer.json()["detail"]) == (422, True)

@@ -11,7 +11,12 @@ FORMS = (
     f"/requests/{'0' * 32}/actions/hold",
 )
 OPEN_FORMS = ("/login", "/receipt", "/receipt/certificate", "/receipt/check", "/receipt/file")
-OTHERS = ({"origin": "https://evil.example"}, {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"})
+OTHERS = (
+    {"origin": "https://evil.example"},
+    {"origin": "http://["},
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
+)
 FIELDS = {"user_id": "u0001", "reason": "none", "token": "t", "code": "c", "kind": "json"}
 
 
