@@ -348,3 +348,48 @@ def test_what_came_to_nothing_together_is_tried_apart(shop, worker, file, clock,
             worker.lease.release()
     assert shop.requests.get(good.request_id).state == "erased"
     assert shop.requests.get(bad.request_id).state == "failed"
+
+
+@pytest.mark.parametrize(
+    "called",
+    [
+        lambda shop, filing: filing.request_id,
+        lambda shop, filing: shop.tokens.create("officer", "", shop.clock())[0],
+        lambda shop, filing: shop.clock().isoformat(),
+        lambda shop, filing: "events are never changed",
+        lambda shop, filing: "CREATE TABLE",
+        lambda shop, filing: "sqlite_autoindex_receipts_1",
+    ],
+    ids=["a request", "a token", "a time", "a message", "a statement", "an index"],
+)
+def test_who_is_called_like_something_in_the_ledger_is_erased_and_certified(shop, worker, file, clock, called):
+    name = called(shop, file("ann"))
+    shop.intake.add([Coming(name, "a", 5.0, None), Coming(name, "b", 4.0, None)])
+    worker.lease.take()
+    worker._learn()
+    filing = file(name)
+    clock.pass_days(7)
+    while worker.step():
+        pass
+    assert shop.requests.get(filing.request_id).state == "erased"
+
+
+def test_a_person_who_stands_where_people_do_is_found_whatever_the_name(shop, folder, file):
+    name = file("ann").request_id
+    shop.intake.add([Coming(name, "a", 5.0, None)])
+    shop.ledger.wipe()
+    assert not scan_folder(folder, [Target(name)]).clean
+
+
+def test_two_requests_of_one_person_end_with_a_certificate_for_everything(shop, worker, file, clock, full_disk):
+    some = file(FAY, ("a",))
+    clock.pass_days(7)
+    worker.step()
+    everything = file(FAY)
+    full_disk.undo()
+    shop.requests.retry(some.request_id, "officer 1", clock())
+    clock.pass_days(7)
+    while worker.step():
+        pass
+    assert shop.requests.get(everything.request_id).state == "erased"
+    assert shop.requests.get(some.request_id).state in ("erased", "rejected")

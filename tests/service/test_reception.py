@@ -2,7 +2,8 @@
 
 import pytest
 
-from erasable.errors import Refused, UnknownUser
+from erasable.errors import Refused, UnknownUser, WrongUse
+from erasable.operations import recommend
 from erasable.service.intake import Coming
 from erasable.service.shop import Shop
 from erasable.unlearning import Request
@@ -70,3 +71,26 @@ def test_what_has_begun_can_not_be_withdrawn(shop, clock):
     shop.requests.change(filing.request_id, "erasing", "worker", clock())
     with pytest.raises(Refused, match="until erasing begins"):
         shop.reception.withdraw(filing.request_id, "officer 1", "too late")
+
+
+def test_a_reason_that_names_anyone_who_is_known_is_refused(shop):
+    filing = shop.reception.file(Request("ann"), "application 1")
+    for act in (shop.reception.hold, shop.reception.extend, shop.reception.withdraw):
+        with pytest.raises(WrongUse, match="names someone"):
+            act(filing.request_id, "officer 1", "same household as fay-the-unmistakable")
+
+
+def test_who_is_erased_and_asks_again_at_once_is_told_that_nothing_is_held(shop, worker, clock):
+    shop.reception.file(Request("ann"), "application 1")
+    clock.pass_days(7)
+    worker.step()
+    again = shop.reception.file(Request("ann"), "application 1")
+    assert again.rejected
+    assert shop.requests.suppressed_people() == frozenset()
+
+
+def test_the_command_does_not_serve_who_has_asked_the_service(shop):
+    assert recommend(shop.home, ["bob"])
+    shop.reception.file(Request("bob"), "application 1")
+    with pytest.raises(UnknownUser):
+        recommend(shop.home, ["bob"])

@@ -11,7 +11,7 @@ import pytest
 from erasable.errors import WorkspaceBusy, WorkspaceDamaged, WorkspaceError
 from erasable.store import ledger as ledger_module
 from erasable.store.layout import LEDGER
-from erasable.store.ledger import Ledger
+from erasable.store.ledger import Ledger, people_in_ledger
 
 
 @pytest.fixture
@@ -194,3 +194,17 @@ def test_inside_a_change_what_was_changed_is_read(ledger):
     with ledger.writing() as connection:
         add(connection, "ann")
         assert users(ledger) == ["ann"]
+
+
+def test_a_ledger_that_was_removed_or_replaced_is_not_written_to(ledger, swift_path):
+    (swift_path / LEDGER).unlink()
+    with pytest.raises(WorkspaceError, match="removed or replaced"), ledger.writing():
+        pass
+    assert not ledger.is_writable()
+
+
+def test_who_has_asked_is_told_to_other_commands(ledger, swift_path, tmp_path):
+    assert people_in_ledger(tmp_path) == frozenset()
+    with ledger.writing() as connection:
+        connection.execute("INSERT INTO open_requests VALUES ('1', 'ann', NULL, 'code'), ('2', NULL, NULL, NULL)")
+    assert people_in_ledger(swift_path) == {"ann"}

@@ -12,6 +12,7 @@ from erasable.models.ranking import top_items
 from erasable.operations.home import Home
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import read_pending
+from erasable.store.ledger import people_in_ledger
 from erasable.training import Knowledge, Scoring
 
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -50,7 +51,8 @@ def recommend(
     Whoever has asked to be erased is unknown from the moment that the request is accepted.
     """
     with home.reading() as session:
-        withheld = read_pending(session.papers().pending).users
+        filed = people_in_ledger(session.path) if session.path else frozenset[str]()
+        withheld = read_pending(session.papers().pending).users | filed
         scoring = Scoring(session.state(), session.checkpoints)
         return best_items(Served(session.state().knowledge, scoring, withheld), users, k, popular_fallback, work)
 

@@ -43,7 +43,7 @@ class Deadlines:
             begin=erase_by - min(_LONGEST_LEAD, settings.window / 4),
             erase_by=erase_by,
             alarm=received + timedelta(days=settings.alarm_day) + (legal - month),
-            limit=received + timedelta(days=settings.limit_day) + (legal - month),
+            limit=min(legal, received + timedelta(days=settings.limit_day) + (legal - month)),
             legal=legal,
         )
 

@@ -27,7 +27,7 @@ from erasable.operations import (
     learned_elsewhere,
     withdraw_pending,
 )
-from erasable.proof import Certificate, Pending, read_pending
+from erasable.proof import Accepted, Certificate, Pending, read_pending
 from erasable.proof.suppression import Suppression
 from erasable.service.clock import Clock
 from erasable.service.filed import Filed
@@ -176,12 +176,14 @@ class Eraser:
     def _begin(self, ids: Sequence[str], number: str, chosen: Batch | None) -> list[str]:
         """Begin requests, and return which; not those that were taken back, or put on hold, since they were chosen."""
         with self.lease.writing():
-            people = {one.request_id for one in self._requests.accepted(ids)}
+            people = _one_for_each(self._requests.accepted(ids))
             facts = {"batch": number, "requests": len(people), "lease": self.lease.number}
             for one in self._requests.some(ids):
                 if one.request_id in people and one.state in ("suppressed", "failed"):
                     self._change(one.request_id, "erasing", facts | (_plan_facts(chosen) if chosen else {}))
-            return [one.request_id for one in self._requests.some(ids) if one.state in BEGUN]
+            begun = [one.request_id for one in self._requests.some(ids) if one.state in BEGUN]
+            later = {one.request_id for one in self._requests.accepted(begun)} - people
+            return [request_id for request_id in begun if request_id not in later]
 
     def _forget_people(self, pending: Pending) -> None:
         """Forget who asked, since their data is gone; what they asked for is known by its id from now on."""
@@ -223,6 +225,12 @@ class Eraser:
     def _change(self, request_id: str, state: RequestState, facts: Mapping[str, Any] | None = None) -> None:
         self._requests.change(request_id, state, ACTOR, self.clock(), facts)
         log("request changed", request_id=request_id, state=state)
+
+
+def _one_for_each(asked: Sequence[Accepted]) -> set[str]:
+    """Return the ids of one request for each person, the one for everything if there is one: others come after it."""
+    chosen = {one.user: one.request_id for one in sorted(asked, key=lambda one: one.items is None)}
+    return set(chosen.values())
 
 
 def _plan_facts(chosen: Batch) -> dict[str, Any]:

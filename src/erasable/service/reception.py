@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from erasable.errors import UnknownUser
+from erasable.errors import UnknownUser, WrongUse
 from erasable.operations import Live
 from erasable.service.clock import Clock
 from erasable.service.filed import Filing
@@ -15,6 +15,7 @@ from erasable.store.ledger import Ledger
 from erasable.unlearning import Request
 
 ACTOR = "service"
+_LONG = 8  # shorter ids are looked for where ids stand, not in sentences
 
 
 class Reception:
@@ -44,8 +45,19 @@ class Reception:
             yield filing
         log("request joined" if filing.joined else "request received", request_id=filing.request_id)
 
+    def hold(self, request_id: str, actor: str, reason: str | None) -> None:
+        """Put a request on hold: it is not carried out, and the person stays suppressed."""
+        self._refuse_names(reason)
+        self._requests.hold(request_id, reason, actor, self._clock())
+
+    def extend(self, request_id: str, actor: str, reason: str) -> None:
+        """Extend the legal month by two, once."""
+        self._refuse_names(reason)
+        self._requests.extend(request_id, reason, actor, self._clock())
+
     def withdraw(self, request_id: str, actor: str, reason: str | None) -> None:
         """Take a request back; the person is served again."""
+        self._refuse_names(reason)
         with self._lock:
             self._requests.withdraw(request_id, reason, actor, self._clock())
             self._suppress()
@@ -63,9 +75,15 @@ class Reception:
                 for filed in self._requests.in_states(["accepted"]):
                     self._requests.change(filed.request_id, "suppressed", ACTOR, self._clock())
 
+    def _refuse_names(self, reason: str | None) -> None:
+        """Refuse a reason that names someone who is known: it stays, and would be found when that person is erased."""
+        known = self._live.knowledge.groups
+        if reason and any(user in reason for group in known for user in group.users.texts() if len(user) >= _LONG):
+            raise WrongUse("the reason names someone, and it is kept for good: say it without the id")
+
     def _is_held(self, request: Request) -> bool:
         # In this order: what is learned is current before it leaves the intake, and followed before it is looked for.
-        if self._intake.holds(request) or self._is_served(request):
+        if self._intake.holds(request):
             return True
         self._live.follow()
         return self._is_served(request)

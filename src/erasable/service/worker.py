@@ -77,8 +77,8 @@ class Worker:
             eraser.resume()
             or self._finish_commands()
             or eraser.carry_out_due()
-            or self._verify()
             or self._learn()
+            or self._verify()
             or self._tidy()
         )
 
@@ -137,8 +137,10 @@ class Worker:
         except (ErasableError, OSError, MemoryError) as error:
             log_failure("learning failed", error)
             self._note_failed_learning(type(error).__name__)
-            if isinstance(error, DataRefused):  # each row was looked at when it came: all of them are of erased people
-                intake.drop(waiting.last)
+            if isinstance(error, DataRefused) and self.post.suppression is not None:
+                intake.drop(waiting.last)  # each row was looked at when it came: all of them are of erased people
+            reporter.clear()
+            return False
         else:
             with self.lease.writing():
                 intake.drop(waiting.last)

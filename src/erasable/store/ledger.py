@@ -94,6 +94,12 @@ SCHEMA_WORDS = frozenset(re.findall("[a-z_]+", _SCHEMA))
 """The names of tables, columns and the rest, which stand in every ledger."""
 
 
+LEDGER_PEOPLE = frozenset({"open_requests", "intake"})
+"""The tables in which people stand."""
+LEDGER_FREE_TEXT = frozenset({"facts", "label"})
+"""The columns of the others that hold what somebody typed in."""
+
+
 def before_commit() -> None:
     """Be told just before a change becomes durable; tests put a function here that stops at the n-th."""
 
@@ -109,6 +115,7 @@ class Ledger:
         self._writer, self._reader = _connected(path), _connected(path)
         self._writing, self._reading = threading.RLock(), threading.RLock()
         self._who_writes: int | None = None
+        self._file = _number_of(path)
 
     @staticmethod
     def open(workspace: Path) -> "Ledger":
@@ -135,6 +142,8 @@ class Ledger:
             if self._writer.in_transaction:  # a block inside another is a part of it
                 yield self._writer
                 return
+            if _number_of(self.path) != self._file:
+                raise WorkspaceError(f"{self.path} was removed or replaced while it is in use: start again")
             with _transaction(self._writer, "BEGIN IMMEDIATE"):
                 self._who_writes = threading.get_ident()
                 try:
@@ -195,6 +204,19 @@ class Ledger:
                 self._writer.execute(f"PRAGMA busy_timeout = {1000 * _WAIT_SECONDS}")
 
 
+def people_in_ledger(workspace: Path) -> frozenset[str]:
+    """Return who has asked to be erased by the ledger of a workspace, if it has one that may be read."""
+    path = workspace / LEDGER
+    if not os.access(path, os.R_OK | os.W_OK):
+        return frozenset()
+    with _explained(path), closing(_connected(path)) as connection:
+        if _format_of(connection) != FORMAT:
+            return frozenset()
+        return frozenset(
+            row[0] for row in connection.execute("SELECT user_id FROM open_requests WHERE user_id IS NOT NULL")
+        )
+
+
 @contextmanager
 def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
     if connection.in_transaction:
@@ -220,6 +242,11 @@ def _connected(path: Path) -> sqlite3.Connection:
     # A search reads the file while others write: only cutting the log puts it into the file.
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     return connection
+
+
+def _number_of(path: Path) -> int | None:
+    """Return what tells a file from another that is put in its place."""
+    return path.stat().st_ino if path.exists() else None
 
 
 def _create(path: Path) -> None:

@@ -25,6 +25,7 @@ from erasable.proof.residue.sqlite_schema import Shape, opened, quoted, shapes_f
 from erasable.proof.residue.table_search import search_column_names, search_fields, search_pairs, search_table
 from erasable.proof.residue.tables import Table
 from erasable.proof.residue.vocabulary import is_own_name
+from erasable.store.ledger import LEDGER_FREE_TEXT, LEDGER_PEOPLE
 
 _WORD = re.compile("[A-Za-z_]{8,}")
 
@@ -69,12 +70,26 @@ def _search_live(file: File, content: bytes, shapes: Sequence[Shape]) -> bool:
         with closing(opened(content)) as connection:
             _search_schema(file, connection)
             for table in _live_tables(connection, shapes):
-                if not is_own_name(file.name):
+                if is_own_name(file.name):
+                    _search_own_table(file, table)
+                else:
                     search_column_names(file, table)
-                search_table(file, table)
+                    search_table(file, table)
     except sqlite3.Error:
         return False
     return True
+
+
+def _search_own_table(file: File, table: Table) -> None:
+    """Search a table of our own ledger: where people stand, and what was typed in; the rest is made up by us."""
+    if table.name in LEDGER_PEOPLE:
+        search_table(file, table)
+        return
+    for column in table.columns:
+        if column.name in LEDGER_FREE_TEXT:
+            search_fields(file, Table(table.place, table.name, [column]))
+        else:
+            file.evidence.note_ambiguous(column.texts())
 
 
 def _search_schema(file: File, connection: sqlite3.Connection) -> None:
@@ -83,6 +98,8 @@ def _search_schema(file: File, connection: sqlite3.Connection) -> None:
         if subject_of(name) is Role.UNKNOWN and not is_own_name(file.name):
             file.compare_text(name, "the name of a table")
         file.evidence.note_ambiguous(_WORD.findall(f"{name} {statement}"))
+        if is_own_name(file.name):
+            file.evidence.note_ambiguous([user for user in file.wanted.long_ids if user in f"{name} {statement}"])
 
 
 def _live_tables(connection: sqlite3.Connection, shapes: Sequence[Shape]) -> Iterator[Table]:
@@ -98,7 +115,8 @@ def _live_tables(connection: sqlite3.Connection, shapes: Sequence[Shape]) -> Ite
 
 def _search_left(file: File, left: _Left) -> None:
     for table in rows_as_tables(left.records, left.shapes, left.place):
-        _search_rows(file, table)
+        if not is_own_name(file.name) or table.name is None or table.name in LEDGER_PEOPLE:
+            _search_rows(file, table)
     for shape in shapes_in_use(left.records, left.shapes):
         damaged = (record for area in left.areas for record in damaged_records(area, shape, left.codec))
         for table in rows_as_tables(damaged, [shape], left.place):

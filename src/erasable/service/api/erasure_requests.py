@@ -93,7 +93,7 @@ def hold(
 ) -> ErasureRequestDetail:
     """Put a request on hold: it is not carried out, and the person stays suppressed."""
     shop = shop_of(request)
-    shop.requests.hold(request_id, why.reason, caller.actor, shop.clock())
+    shop.reception.hold(request_id, caller.actor, why.reason)
     return _detail(shop, request_id)
 
 
@@ -113,7 +113,7 @@ def extend(
 ) -> ErasureRequestDetail:
     """Extend the legal month by two, once; the reason has to be told to the person within the first (Art. 12(3))."""
     shop = shop_of(request)
-    shop.requests.extend(request_id, why.reason, caller.actor, shop.clock())
+    shop.reception.extend(request_id, caller.actor, why.reason)
     return _detail(shop, request_id)
 
 

@@ -34,7 +34,12 @@ def _refuse_what_can_not_be_learned(shop: Shop, rows: list[Coming]) -> None:
     knowledge = shop.live.knowledge
     if knowledge.config.min_interactions:
         raise Refused("a filter was applied when this was learned, so that it can't learn more: learn again from all")
+    items = knowledge.catalogue.items if knowledge.catalogue.declared else None
     for place, row in enumerate(rows):
+        if items is not None and row.item not in items:
+            raise DataRefused(
+                f"interactions.{place}.item_id: is not in the catalogue, which was declared: leave it out"
+            )
         if row.rating is None:
             raise DataRefused(f"interactions.{place}.rating: ratings go from {knowledge.scale} here: give one")
     read_interactions(as_table(rows), ColumnNames(), knowledge.scale, fewest_users=1)

@@ -65,7 +65,7 @@ def _withdraw(shop: Shop, request_id: str, actor: str, reason: str) -> None:
 
 
 def _hold(shop: Shop, request_id: str, actor: str, reason: str) -> None:
-    shop.requests.hold(request_id, reason, actor, shop.clock())
+    shop.reception.hold(request_id, actor, reason)
 
 
 def _release(shop: Shop, request_id: str, actor: str, reason: str) -> None:
@@ -73,7 +73,7 @@ def _release(shop: Shop, request_id: str, actor: str, reason: str) -> None:
 
 
 def _extend(shop: Shop, request_id: str, actor: str, reason: str) -> None:
-    shop.requests.extend(request_id, reason, actor, shop.clock())
+    shop.reception.extend(request_id, actor, reason)
 
 
 def _retry(shop: Shop, request_id: str, actor: str, reason: str) -> None:
