@@ -50,11 +50,11 @@ def run(options: argparse.Namespace) -> None:
         erasure_service.require_erased_once(shop, pair.request_ids, pair.people)
         small_shop.forget_in(before, *pair.people)
         same = small_shop.lasting_files(shop) == small_shop.lasting_files(before)
-    rows = [[kind, str(found.count(kind))] for kind in sorted(set(found))]
-    print_table(("frozen workers", "times"), rows)
+    freezes = {kind: found.count(kind) for kind in sorted(set(found))}
+    print_table(("frozen workers", "times"), [[kind, str(times)] for kind, times in freezes.items()])
     crowds = {"people": ROUNDS, "clients_for_each": CLIENTS, "certificates": ROUNDS, "told_that_it_was_done": late}
     print(f"{ROUNDS} people, {CLIENTS} clients for each at once: one erasure and one certificate each")
-    save("service-races", {"crowds": crowds, "freezes": dict(rows), "same_bytes": same, "seed": options.seed})
+    save("service-races", {"crowds": crowds, "freezes": freezes, "same_bytes": same, "seed": options.seed})
     assert same, "the bytes are not those of an undisturbed run"
 
 

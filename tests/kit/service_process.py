@@ -60,11 +60,15 @@ class ServiceProcess:
         """Wait until the server takes connections."""
         end = time.monotonic() + _START_SECONDS
         while time.monotonic() < end:
-            assert self._process.poll() is None, f"the server ended by itself: {self.log}"
+            self.require_alive()
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
                 return
             time.sleep(0.02)
         raise AssertionError("the server does not answer")
+
+    def require_alive(self) -> None:
+        """Require that the server has not ended by itself."""
+        assert self._process.poll() is None, f"the server ended by itself: {self.log[-2000:]}"
 
     def kill_server(self) -> None:
         """Kill the server alone."""
