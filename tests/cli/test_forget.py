@@ -13,6 +13,7 @@ import pytest
 
 from erasable.proof import records_of
 from erasable.store import Workspace, files
+from erasable.store.ledger import Ledger
 
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
 
@@ -289,3 +290,13 @@ class TestTwoCommandsAtOnce:
         assert json.loads(out)["stages_rerun"] == 10
         found = run("status", big_shop, "--json").json
         assert (found["users"], found["version"], found["erasures"]) == (2999, 2, 1)
+
+
+def test_who_has_an_open_request_with_the_service_is_left_to_it(run, shop):
+    ledger = Ledger.open(shop)
+    with ledger.writing() as connection:
+        connection.execute("INSERT INTO open_requests VALUES ('1', 'ann', NULL, 'code')")
+    ledger.close()
+    result = run("forget", shop, "--user", "ann")
+    assert (result.code, "open request with the service" in result.err) == (1, True)
+    assert run("show", shop, "--user", "ann").code == 0

@@ -81,3 +81,21 @@ def test_wrong_use_is_refused_before_anything_starts(run, shop, wrong):
 
 def test_what_is_no_workspace_is_refused(run, tmp_path):
     assert run("serve", tmp_path).code == 1
+
+
+def test_a_port_in_use_is_refused_with_what_to_do(run, shop, free_port):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", free_port))
+        taken.listen()
+        result = run("serve", shop, "--port", free_port)
+    assert (result.code, "give another --port" in result.err) == (1, True)
+    assert result.out == ""
+
+
+def test_what_is_refused_later_is_one_sentence_too(start_apart, shop, free_port, tmp_path):
+    lists = ("--suppression", tmp_path / "list", "--suppression-key", tmp_path / "key")
+    service = start_apart("serve", shop, "--port", free_port, *lists)
+    _, err = service.communicate(timeout=60)
+    assert service.returncode == 1
+    assert err.startswith("erasable: the suppression list and its key lie in the same folder")
+    assert err.count("\n") == 1

@@ -1,6 +1,7 @@
 """Carrying out requests: due ones in a batch, exactly, certified, and failures tried again."""
 
 import shutil
+from datetime import timedelta
 
 import pytest
 
@@ -393,3 +394,25 @@ def test_two_requests_of_one_person_end_with_a_certificate_for_everything(shop, 
         pass
     assert shop.requests.get(everything.request_id).state == "erased"
     assert shop.requests.get(some.request_id).state in ("erased", "rejected")
+
+
+def test_nothing_else_uses_up_the_attempts_of_what_failed(shop, worker, file, clock, folder):
+    filing = file(FAY)
+    (folder / "notes.txt").write_text(f"called {FAY}")
+    clock.pass_days(7)
+    for user in ("ann", "bob"):
+        worker.step()
+        file(user)
+        clock.now += timedelta(seconds=5)
+    assert shop.requests.get(filing.request_id).attempts == 1
+
+
+def test_what_a_command_has_finished_is_written_down(shop, worker, file, clock, folder):
+    filing = file(FAY)
+    (folder / "notes.txt").write_text(f"called {FAY}")
+    clock.pass_days(7)
+    worker.step()
+    (folder / "notes.txt").unlink()
+    forget(shop.home, [])
+    worker.step()
+    assert shop.requests.get(filing.request_id).state == "erased"

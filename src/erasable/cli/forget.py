@@ -10,7 +10,10 @@ from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
 from erasable.cli.output import counted, print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
 from erasable.cli.suppression import KeyFile, ListFile, suppression_from
+from erasable.errors import Refused
 from erasable.operations import DiskHome, Forgotten, Outside, forget, withdraw_pending
+from erasable.store.ledger import people_in_ledger
+from erasable.unlearning import Request
 
 NAME = "forget"
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
@@ -48,6 +51,7 @@ def command(
         _tell_withdrawn(withdraw_pending(DiskHome(folder)), json_output)
         return
     requests = [] if resume and not (users or users_file or items) else requests_from(users, users_file, items)
+    _refuse_filed(folder, requests)
     work = work_with(threads, quiet or json_output)
     outside = Outside(receipts, suppression_from(suppression, suppression_key))
     forgotten = forget(DiskHome(folder), requests, ignore_unknown, rerun, work, outside)
@@ -55,6 +59,14 @@ def command(
         print_json(_facts(forgotten, receipts))
     else:
         _tell(forgotten, len({request.user for request in requests}), receipts)
+
+
+def _refuse_filed(folder: Path, requests: list[Request]) -> None:
+    """Leave to the service what it was asked for: someone may have put it on hold."""
+    if people_in_ledger(folder).intersection(request.user for request in requests):
+        raise Refused(
+            "someone has an open request with the service, which carries it out: let it, or withdraw it there first"
+        )
 
 
 def _tell_withdrawn(people: int, json_output: bool) -> None:

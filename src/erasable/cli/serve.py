@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 from erasable.cli.options import Folder, Threads, parameters_of, settings_options
 from erasable.cli.output import print_line
 from erasable.cli.suppression import KeyFile, ListFile, suppression_from
-from erasable.errors import WrongUse
+from erasable.errors import Refused, WrongUse
 from erasable.operations import DiskHome, status
 from erasable.service.settings import ServiceSettings, settings_from
 from erasable.service.tokens import Tokens
@@ -43,6 +44,7 @@ def command(
     chosen = settings_from(settings or {})
     listed = suppression_from(suppression, suppression_key)
     status(DiskHome(folder))  # refuses what is no workspace, before another process does
+    _refuse_taken(host, port)
     _tell(folder, host, port)
     place = {
         "folder": str(folder.absolute()),
@@ -54,6 +56,18 @@ def command(
         "suppression_key": None if listed is None else str(listed.key.absolute()),
     }
     os.execv(sys.executable, [sys.executable, "-m", "erasable.service", json.dumps(place)])  # noqa: S606 - ourselves
+
+
+def _refuse_taken(host: str, port: int) -> None:
+    """Refuse an address that can't be listened on, before anything is said or loaded."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind((host, port))
+    except OSError as error:
+        reason = error.strerror or error
+        raise Refused(f"{host}, port {port}, can't be listened on ({reason}): give another --port or --host") from None
 
 
 def _tell(folder: Path, host: str, port: int) -> None:

@@ -12,6 +12,8 @@ from erasable.service.tokens import Caller, Role
 
 VISIT_COOKIE = "erasable_visit"
 _SCHEME = "bearer "
+_NOBODY = "say who you are: send Authorization: Bearer TOKEN (erasable token create makes one)"
+_UNKNOWN = "the token is not known, or was revoked: take another (erasable token create makes one)"
 
 
 class Rule:
@@ -28,7 +30,8 @@ class Rule:
         if not self.roles:
             return caller
         if caller is None:
-            raise NoToken("say who you are: send Authorization: Bearer TOKEN (erasable token create makes one)")
+            given = request.headers.get("authorization") and not self.pages
+            raise NoToken(_UNKNOWN if given else _NOBODY)
         if caller.role not in self.roles:
             allowed = " or ".join(sorted(self.roles))
             raise NotAllowed(f"the role {caller.role} may not do this: take a token with the role {allowed}")

@@ -46,8 +46,8 @@ _ENDED_WORKERS = "the worker ended again and again while it was carried out: loo
 _SLOWER = 4  # each wait for the next attempt is so many times the one before
 _SLOWEST = timedelta(hours=6)
 _REASONS: Mapping[type[Exception], str] = {
-    ResidueFound: "the data is erased, but a file of the workspace still holds the person: run erasable scan and "
-    "remove what it names",
+    ResidueFound: "the data is erased, but a file of the workspace still holds the person: erasable forget DIR "
+    "--resume says which; remove it",
     DiskFull: "the disk is full: free some space",
     WorkspaceDamaged: "a file of the workspace is damaged: run erasable verify",
     WorkspaceError: "the workspace can't be used: look at the log of the service",
@@ -79,11 +79,20 @@ class Eraser:
 
     def finish_commands(self) -> bool:
         """Finish what a command has begun in the workspace and left, if there is any."""
+        self._end_what_is_certified()
         pending = {one.request_id for one in self._pending().accepted}
         if not pending - {one.request_id for one in self._requests.some(sorted(pending))}:
             return False
         self._carry_out([])
         return True
+
+    def _end_what_is_certified(self) -> None:
+        """Write down what a command has certified that had failed here."""
+        failed = [one.request_id for one in self._requests.in_states(["failed"])]
+        certificates = certificates_of(self.home, failed) if failed else {}
+        with self.lease.writing():
+            for request_id, certificate in certificates.items():
+                self._change(request_id, "erased", _outcome(certificate))
 
     def carry_out_due(self) -> bool:
         """Carry out the requests that are due, and those that are best done with them; say whether there were any."""

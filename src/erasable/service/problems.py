@@ -92,7 +92,9 @@ def _said(error: Exception) -> str:
 async def _of_validation(request: Request, error: Exception) -> JSONResponse:
     found = error.errors() if isinstance(error, RequestValidationError) else []
     faults = [Fault(place=".".join(map(str, one["loc"])), message=one["msg"]) for one in found]
-    return problem(422, "the request does not fit: correct what is named", faults)
+    as_json = request.headers.get("content-type", "application/json").startswith("application/json")
+    detail = "correct what is named" if as_json else "send Content-Type: application/json"
+    return problem(422, f"the request does not fit: {detail}", faults)
 
 
 async def _of_routing(request: Request, error: Exception) -> JSONResponse:

@@ -24,6 +24,7 @@ from erasable.store.ledger import Ledger
 
 _PAUSE = 0.2
 _NICENESS = 10
+_FAILURE_SECONDS = 1.0
 _LARGEST_LOG = 1_000_000
 _ANSWERS_KEPT = 86_400
 
@@ -69,6 +70,7 @@ class Worker:
             return False  # a command is writing: there is time to wait for it
         except ErasableError as error:
             log_failure("the worker could not go on", error)
+            time.sleep(_FAILURE_SECONDS)
         return False
 
     def _do_next(self) -> bool:
@@ -146,6 +148,7 @@ class Worker:
                 intake.drop(waiting.last)
                 facts = {"users": learned.users_added, "interactions": learned.interactions_added}
                 requests.note(None, "learned more", ACTOR, self.post.clock(), facts)
+            log("learned more", **facts)
         reporter.clear()
         self.ledger.wipe()
         return True

@@ -42,7 +42,7 @@ def erased(code, clock, worker, shop) -> str:
 
 def test_waiting_request_says_since_when_and_until_when(stranger, code):
     text = ask(stranger, code.lower().replace("-", " ")).text
-    assert "not used any more" in text
+    assert "no recommendations any more" in text
     assert "will be erased by 9 November 2026" in text
     assert "since <time" in text
 

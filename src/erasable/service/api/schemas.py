@@ -231,7 +231,10 @@ class Interaction(_Incoming):
 class Interactions(_Incoming):
     """Rows to learn from."""
 
-    interactions: list[Interaction] = Field(min_length=1, max_length=10_000)
+    interactions: list[Interaction] = Field(
+        min_length=1, max_length=10_000, examples=[[{"user_id": "42", "item_id": "7", "rating": 5}]]
+    )
+    """Each with user_id and item_id; rating where ratings were learned, on their scale; time in seconds if known."""
 
 
 class TakenIn(_Schema):

@@ -140,6 +140,8 @@ class _Reference:
             return self._example(schema["anyOf"][0])
         if schema.get("type") == "array":
             return [self._example(schema["items"])]
+        if "examples" in schema:
+            return schema["examples"][0]
         if schema.get("type") == "object":
             named = schema.get("required") or list(schema.get("properties", {}))
             return {name: self._example_of(name, schema["properties"][name]) for name in named}

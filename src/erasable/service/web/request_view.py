@@ -1,5 +1,6 @@
 """What the page of a request shows: its clock as a bar, its groups as a strip, and how far the work is."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +25,7 @@ class Mark:
     alarming: bool
     """Whether something is wrong if the request is open after it."""
     place: float
-    """From 0 where the request was received to 100 where the legal time ends."""
+    """Where it stands above its words, in per cent of the bar; marks are equally far apart, days are not."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +49,22 @@ class ClockBar:
             "Extended month ends" if filed.extended else "Legal month ends": deadlines.legal,
         }
 
-        def place(time: datetime) -> float:
-            share = (time - filed.received) / (deadlines.legal - filed.received)
-            return round(100 * min(1.0, max(0.0, share)), 2)
-
         end = next((event.at for event in filed.events if event.state in ENDED), shop.clock())
-        return ClockBar([Mark(name, at, at >= deadlines.alarm, place(at)) for name, at in times.items()], place(end))
+        marks = [
+            Mark(name, at, at >= deadlines.alarm, round(100 * place / len(times), 2))
+            for place, (name, at) in enumerate(times.items())
+        ]
+        return ClockBar(marks, round(100 * _marks_passed(list(times.values()), end) / len(times), 2))
+
+
+def _marks_passed(marks: Sequence[datetime], time: datetime) -> float:
+    """Return how many marks a time has passed since the first, and the share of the way to the next."""
+    passed = bisect_right(marks, time) - 1
+    if passed < 0:
+        return 0.0
+    if passed == len(marks) - 1:
+        return float(len(marks))
+    return passed + (time - marks[passed]) / (marks[passed + 1] - marks[passed])
 
 
 @dataclass(frozen=True)

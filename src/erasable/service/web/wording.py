@@ -43,12 +43,12 @@ def relative(time: datetime, now: datetime) -> str:
 
     >>> now = datetime(2026, 11, 6)
     >>> [relative(now + timedelta(hours=hours), now) for hours in (-50, -1, 0, 30, 84)]
-    ['2 days ago', '1 hour ago', 'just now', 'in 1 day', 'in 3 days']
+    ['2 days ago', '1 hour ago', 'just now', 'in 1 day', 'in 4 days']
     """
     distance = abs(time - now)
     for name, unit in _UNITS:
         if distance >= unit:
-            words = counted(distance // unit, name)
+            words = counted(int(distance / unit + 0.5), name)
             return f"in {words}" if time > now else f"{words} ago"
     return "just now" if time <= now else "in a moment"
 
