@@ -7,7 +7,8 @@ import pytest
 
 from erasable.errors import DiskFull, ResidueFound, UnknownUser
 from erasable.operations import DiskHome, Outside, certificates_of, forget, show, verify
-from erasable.proof import Receipt, salt_of_code
+from erasable.operations.erasure import accept
+from erasable.proof import NOTHING_PENDING, Receipt, salt_of_code
 from erasable.proof.residue import Target, scan_folder
 from erasable.service import erasing
 from erasable.service.intake import Coming
@@ -416,3 +417,25 @@ def test_what_a_command_has_finished_is_written_down(shop, worker, file, clock, 
     forget(shop.home, [])
     worker.step()
     assert shop.requests.get(filing.request_id).state == "erased"
+
+
+def test_what_a_command_has_begun_is_not_taken_back_for_a_request_that_keeps_failing(
+    shop, worker, file, clock, full_disk
+):
+    filing = file("ann")
+    clock.pass_days(7)
+    worker.step()
+    clock.pass_days(1)
+    worker.step()
+    assert shop.requests.get(filing.request_id).attempts == 2
+    with shop.home.writing() as session:
+        accept(session, NOTHING_PENDING.joined_with([Request("bob")]))
+    full_disk.undo()
+    clock.pass_days(1)
+    while worker.step():
+        pass
+    assert shop.requests.get(filing.request_id).state == "erased"
+    with pytest.raises(UnknownUser):
+        show(shop.home, "bob")
+    with shop.home.reading() as session:
+        assert session.erasures == 2

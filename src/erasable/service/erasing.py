@@ -27,7 +27,7 @@ from erasable.operations import (
     learned_elsewhere,
     withdraw_pending,
 )
-from erasable.proof import Accepted, Certificate, Pending, read_pending
+from erasable.proof import NOTHING_PENDING, Accepted, Certificate, Pending, read_pending
 from erasable.proof.suppression import Suppression
 from erasable.service.clock import Clock
 from erasable.service.filed import Filed
@@ -80,11 +80,10 @@ class Eraser:
     def finish_commands(self) -> bool:
         """Finish what a command has begun in the workspace and left, if there is any."""
         self._end_what_is_certified()
-        pending = {one.request_id for one in self._pending().accepted}
-        if not pending - {one.request_id for one in self._requests.some(sorted(pending))}:
-            return False
-        self._carry_out([])
-        return True
+        if self._is_of_commands(self._pending()):
+            self._carry_out([])
+            return True
+        return False
 
     def _end_what_is_certified(self) -> None:
         """Write down what a command has certified that had failed here."""
@@ -155,13 +154,19 @@ class Eraser:
         with self.home.reading() as session:
             return read_pending(session.papers().pending)
 
+    def _is_of_commands(self, pending: Pending) -> bool:
+        """Whether something of what is pending in the workspace was not asked for here."""
+        ids = {one.request_id for one in pending.accepted}
+        return len(self._requests.some(sorted(ids))) < len(ids)
+
     def _apart_if_often(self, filed: Sequence[Filed]) -> list[list[Filed]]:
         """Return what came to nothing once together, and what did so more often each by itself.
 
         What is wrong with one must not keep others waiting; so what they were begun with is taken back, if it can be.
         """
         often = [one for one in filed if one.attempts > 1]
-        if often and self._pending().erased is None:
+        pending = self._pending() if often else NOTHING_PENDING
+        if pending.accepted and pending.erased is None and not self._is_of_commands(pending):
             withdraw_pending(self.home)
         return [part for part in ([one for one in filed if one not in often], *([one] for one in often)) if part]
 

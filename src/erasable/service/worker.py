@@ -10,11 +10,20 @@ from pathlib import Path
 from types import FrameType
 
 from erasable.errors import DataRefused, ErasableError, LeaseLost, Unfinished, WorkspaceBusy
-from erasable.operations import DiskHome, Inputs, Work, available_cores, learn_more, learned_elsewhere, verify
+from erasable.operations import (
+    DiskHome,
+    Inputs,
+    LearnedMore,
+    Work,
+    available_cores,
+    learn_more,
+    learned_elsewhere,
+    verify,
+)
 from erasable.proof.suppression import Suppression
 from erasable.service.clock import Clock, universal_time
 from erasable.service.erasing import ACTOR, Eraser
-from erasable.service.intake import Intake
+from erasable.service.intake import Intake, Waiting
 from erasable.service.lease import Lease, Process
 from erasable.service.logs import log, log_everything_as_json, log_failure
 from erasable.service.progress import LedgerReporter
@@ -57,8 +66,11 @@ class Worker:
     @property
     def _eraser(self) -> Eraser:
         post = self.post
-        threads = post.threads or available_cores()
-        return Eraser(self.ledger, self.lease, self.home, post.settings, post.clock, threads, post.suppression)
+        return Eraser(self.ledger, self.lease, self.home, post.settings, post.clock, self._threads, post.suppression)
+
+    @property
+    def _threads(self) -> int:
+        return self.post.threads or available_cores()
 
     def step(self) -> bool:
         """Do the next thing there is to do; False if there is none, or if another worker holds the lease."""
@@ -112,7 +124,7 @@ class Worker:
 
     def _verified(self, reporter: LedgerReporter) -> dict[str, object]:
         try:
-            found = verify(self.home, work=Work(self.post.threads or available_cores(), reporter))
+            found = verify(self.home, work=Work(self._threads, reporter))
         except (LeaseLost, WorkspaceBusy):
             raise
         except (ErasableError, OSError, MemoryError) as error:
@@ -124,34 +136,36 @@ class Worker:
         """Learn what came in, once it was collected for a while."""
         if time.monotonic() - self._learned < self.post.settings.learn_seconds:
             return False
-        intake, requests = Intake(self.ledger), Requests(self.ledger)
-        self._learned = time.monotonic()
-        waiting = intake.waiting()
+        intake = Intake(self.ledger)
+        self._learned, waiting = time.monotonic(), intake.waiting()
         if waiting is None:
             return False
         reporter = LedgerReporter(self.lease, "learning")
-        work = Work(self.post.threads or available_cores(), reporter)
+        learned = self._learned_from(waiting, reporter)
+        if learned is not None:
+            facts = {"users": learned.users_added, "interactions": learned.interactions_added}
+            with self.lease.writing():
+                intake.drop(waiting.last)
+                Requests(self.ledger).note(None, "learned more", ACTOR, self.post.clock(), facts)
+            log("learned more", **facts)
+            self.ledger.wipe()
+        reporter.clear()
+        return learned is not None
+
+    def _learned_from(self, waiting: Waiting, reporter: LedgerReporter) -> LearnedMore | None:
+        """Learn more; None if that failed, which is written down."""
+        inputs, work = Inputs(suppression=self.post.suppression), Work(self._threads, reporter)
         try:
-            inputs, rerun = Inputs(suppression=self.post.suppression), learned_elsewhere(self.home)
-            learned = learn_more(self.home, waiting.table, inputs, work, rerun)
+            return learn_more(self.home, waiting.table, inputs, work, learned_elsewhere(self.home))
         except (LeaseLost, WorkspaceBusy):
             raise
         except (ErasableError, OSError, MemoryError) as error:
             log_failure("learning failed", error)
             self._note_failed_learning(type(error).__name__)
             if isinstance(error, DataRefused) and self.post.suppression is not None:
-                intake.drop(waiting.last)  # each row was looked at when it came: all of them are of erased people
-            reporter.clear()
-            return False
-        else:
-            with self.lease.writing():
-                intake.drop(waiting.last)
-                facts = {"users": learned.users_added, "interactions": learned.interactions_added}
-                requests.note(None, "learned more", ACTOR, self.post.clock(), facts)
-            log("learned more", **facts)
-        reporter.clear()
-        self.ledger.wipe()
-        return True
+                # Each row was looked at when it came: all of them are of erased people.
+                Intake(self.ledger).drop(waiting.last)
+            return None
 
     def _note_failed_learning(self, reason: str) -> None:
         """Write down that learning fails, once for each reason."""
