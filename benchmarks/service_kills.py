@@ -24,10 +24,11 @@ from kit import erasure_service, service_process, small_shop
 from kit.service_process import ServiceProcess
 from reporting import print_table, save
 
-USERS = 800
-MOST_PEOPLE = 500
+USERS = 1_200
+MOST_PEOPLE = 1_000
 _LATEST = 4.0  # seconds; the server takes 2 to 3 to answer, and its worker about as long again
 _REST = 120.0
+_PAUSE = 0.5  # long enough that there is somebody left to ask for until the last kill
 WAYS = ("server", "worker", "both")
 
 
@@ -74,7 +75,7 @@ class Client(threading.Thread):
     def run(self) -> None:
         """Ask, pause, ask."""
         for person in self._everyone[:MOST_PEOPLE]:
-            if self._stopped.wait(0.2):
+            if self._stopped.wait(_PAUSE):
                 return
             self._ask_for(person)
 
