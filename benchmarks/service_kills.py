@@ -17,7 +17,7 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from erasable.service.requests import Requests
 from kit import erasure_service, service_process, small_shop
@@ -70,7 +70,7 @@ class Client(threading.Thread):
         self._everyone = erasure_service.people_in(shop)
         self._token = erasure_service.new_token(shop, "application")
         self._stopped = threading.Event()
-        self._http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=20)
+        self._http = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=20)
 
     def run(self) -> None:
         """Ask, pause, ask."""
@@ -88,18 +88,18 @@ class Client(threading.Thread):
         key = f"key of {person}"
         self.people.append(person)
         self.request_ids.append(self._answered(person, key)["id"])
-        with suppress(httpx.TransportError):
+        with suppress(httpx2.TransportError):
             found = self._http.get(f"/v1/recommendations/{person}", headers=self._headers(key))
-            self.served += found.status_code == httpx.codes.OK
+            self.served += found.status_code == httpx2.codes.OK
 
     def _answered(self, person: str, key: str) -> dict[str, str]:
         """Repeat a request until it is answered."""
         while True:
-            with suppress(httpx.TransportError):
+            with suppress(httpx2.TransportError):
                 found = self._http.post("/v1/erasure-requests", json={"user_id": person}, headers=self._headers(key))
-                if found.status_code == httpx.codes.CREATED:
+                if found.status_code == httpx2.codes.CREATED:
                     return found.json()
-                assert found.status_code == httpx.codes.SERVICE_UNAVAILABLE, found.text
+                assert found.status_code == httpx2.codes.SERVICE_UNAVAILABLE, found.text
             self.repeated += 1
             time.sleep(0.05)
 

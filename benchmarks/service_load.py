@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from erasable.operations import learn
 from erasable.service.settings import ServiceSettings
@@ -109,7 +109,7 @@ def _erasing(service: ServiceProcess, people: Iterator[str]) -> Iterator[list[st
     stop = threading.Event()
 
     def ask() -> None:
-        with httpx.Client(base_url=service.url, headers=headers, timeout=30) as client:
+        with httpx2.Client(base_url=service.url, headers=headers, timeout=30) as client:
             while not stop.wait(SECONDS_BETWEEN_ERASURES):
                 person = next(people)
                 client.post("/v1/erasure-requests", json={"user_id": person}).raise_for_status()

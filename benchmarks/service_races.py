@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from erasable.service.lease import Process, holder_of
 from erasable.service.requests import Requests
@@ -62,7 +62,7 @@ def _many_at_once(shop: Path) -> int:
     """Have many clients ask for one person at once, erased at once; return how many came after it was done."""
     headers = {"Authorization": f"Bearer {erasure_service.new_token(shop, 'application')}"}
     people, late = erasure_service.people_in(shop)[:ROUNDS], 0
-    with service_process.running(shop, _SETTINGS) as service, httpx.Client(timeout=60) as client:
+    with service_process.running(shop, _SETTINGS) as service, httpx2.Client(timeout=60) as client:
         for person in people:
 
             def ask(number: int, person: str = person) -> dict[str, str]:

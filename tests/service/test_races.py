@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from erasable.proof.residue import Target, scan_folder
@@ -75,9 +75,9 @@ def path(waiting, copied, swift_path) -> Path:
 def test_fifty_who_ask_for_one_person_at_once_get_one_request_and_one_certificate(shop, person, copied, swift_path):
     path = copied(shop, swift_path / "shop")
     headers = {"Authorization": f"Bearer {erasure_service.new_token(path, 'application')}"}
-    with service_process.running(path, DEFAULT_SETTINGS) as service, httpx.Client(timeout=30) as client:
+    with service_process.running(path, DEFAULT_SETTINGS) as service, httpx2.Client(timeout=30) as client:
 
-        def ask(number: int) -> httpx.Response:
+        def ask(number: int) -> httpx2.Response:
             return client.post(f"{service.url}/v1/erasure-requests", json={"user_id": person}, headers=headers)
 
         with ThreadPoolExecutor(50) as pool:
