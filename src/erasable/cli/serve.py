@@ -37,7 +37,7 @@ def command(
     threads: Threads = None,
     settings: dict[str, Any] | None = None,
 ) -> None:
-    """Run the erasure service: requests in, certificates out, recommendations never stop."""
+    """Run the erasure service: requests in, certificates out."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise WrongUse(f"the service needs {', '.join(missing)}: run pip install 'erasable[service]'")
