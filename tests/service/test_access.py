@@ -1,9 +1,12 @@
 """Every route has a rule, and nobody gets past it."""
 
+from collections import defaultdict
+
 import pytest
 from fastapi import FastAPI
+from starlette.testclient import TestClient
 
-from erasable.service.access import refuse_routes_without_rule, routes_of, rule_of
+from erasable.service.access import VISIT_COOKIE, refuse_routes_without_rule, routes_of, rule_of
 from erasable.service.tokens import ROLES
 
 FILLED = {"request_id": "0" * 32, "user_id": "ann", "user_id:path": "ann", "name": "x"}
@@ -75,3 +78,40 @@ def test_roles_may_do_what_they_are_for(app):
     assert allowed["GET", "/v1/recommendations/ann"] == {"application", "operator"}
     assert allowed["GET", f"/v1/erasure-requests/{'0' * 32}/certificate"] == {"officer", "operator"}
     assert allowed["GET", "/v1/status"] == {"officer", "operator"}
+
+
+class TestPages:
+    """Pages take the visit of a browser, and nothing else."""
+
+    def answers(self, app, secret):
+        """Ask for every page with a visit, and yield how each answers."""
+        cookies = {VISIT_COOKIE: secret} if secret else {}
+        browser = TestClient(app, cookies=cookies, follow_redirects=False, raise_server_exceptions=False)
+        pages = [route for route in routes_of(app) if rule_of(route).pages and rule_of(route).roles]
+        assert len(pages) > 12
+        for route in pages:
+            path = route.path_format.format_map(defaultdict(lambda: "hold", request_id="0" * 32))
+            for method in route.methods:
+                yield path, browser.request(method, path)
+
+    def visit(self, shop, clock, role="officer"):
+        number, secret = shop.tokens.create(role, "", clock())
+        return number, shop.tokens.begin_visit(shop.tokens.caller(secret))
+
+    @pytest.mark.parametrize("kind", ["none", "wrong", "ended", "revoked"])
+    def test_without_a_visit_that_counts_every_page_leads_to_signing_in_and_every_form_is_refused(
+        self, app, shop, clock, kind
+    ):
+        number, secret = self.visit(shop, clock)
+        if kind == "ended":
+            shop.tokens.end_visit(secret)
+        if kind == "revoked":
+            shop.tokens.revoke(number, clock())
+        shown = {"none": None, "wrong": "x" * 43}.get(kind, secret)
+        for path, answer in self.answers(app, shown):
+            leads_to_signing_in = answer.headers.get("location", "").startswith("/login")
+            assert leads_to_signing_in or answer.status_code == 403, path
+
+    def test_a_lower_role_is_refused_by_every_page(self, app, shop, clock):
+        for path, answer in self.answers(app, self.visit(shop, clock, "application")[1]):
+            assert answer.status_code == 403, path
