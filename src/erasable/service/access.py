@@ -42,7 +42,6 @@ ANYONE = Rule()
 RECOMMENDING = Rule("application", "operator")
 SUBMITTING = Rule("application", "officer", "operator")
 OFFICE = Rule("officer", "operator")
-OPERATING = Rule("operator")
 EVERY_ROLE = Rule("application", "officer", "operator")
 PAGES = Rule("officer", "operator", pages=True)
 """Pages take the visit of a browser, and nothing else: what another site's page sends has none."""

@@ -18,7 +18,6 @@ from erasable.service.tokens import Caller
 from erasable.service.web.own_site import refuse_other_sites
 from erasable.service.web.pages import page
 from erasable.service.web.request_list import item_lines
-from erasable.service.web.request_view import left_out_since
 
 router = APIRouter(prefix="/receipt", include_in_schema=False)
 Visitor = Annotated[Caller | None, Depends(OPEN_PAGES)]
@@ -86,7 +85,7 @@ def _receipt_page(request: Request, code: str | None, claim: Claim | None = None
         "code": code,
         "filed": filed,
         "deadlines": None if filed is None else filed.deadlines(shop.settings),
-        "left_out": None if filed is None else left_out_since(filed),
+        "left_out": None if filed is None else filed.when("suppressed"),
         "claim": claim if filed is not None and filed.state == "erased" else None,
     }
     return page(request, "receipt.html", facts)

@@ -15,7 +15,7 @@ from erasable.service.web.headers import CERTIFICATE_POLICY
 from erasable.service.web.own_site import refuse_foreign_forms
 from erasable.service.web.pages import page
 from erasable.service.web.request_actions import ActionName, carry_out, offered
-from erasable.service.web.request_view import ClockBar, WorkView, left_out_since
+from erasable.service.web.request_view import ClockBar, WorkView
 
 router = APIRouter(prefix="/requests/{request_id}", include_in_schema=False)
 
@@ -78,7 +78,7 @@ def _request_page(request: Request, request_id: str, person: str | None = None) 
         "work": WorkView.of(filed, shop),
         "actions": offered(filed, shop.clock()),
         "deadlines": filed.deadlines(shop.settings),
-        "left_out": left_out_since(filed),
+        "left_out": filed.when("suppressed"),
         "person": person,
         "person_kept": filed.open and filed.when("verifying") is None,
     }

@@ -97,11 +97,6 @@ class WorkView:
         return sum(step.fate == fate for step in self.steps)
 
 
-def left_out_since(filed: Filed) -> datetime | None:
-    """Return since when the person is left out of recommendations; a hold in between changes nothing."""
-    return next((event.at for event in filed.events if event.state == "suppressed"), None)
-
-
 def _last_batch(filed: Filed) -> Mapping[str, Any]:
     """Return what was said of the batch when erasing was last begun; a second attempt does not say the plan again."""
     said = [event.facts for event in filed.events if "batch" in event.facts]
