@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from erasable.store.preferences import NO_PREFERENCES, Preferences
+
 
 class Stamp(NamedTuple):
     """What tells a version from all others: its number, and 32 random bytes that vanish with it."""
@@ -30,6 +32,8 @@ class Papers:
     """Requests that are being carried out; it names people, so it goes when they are done."""
     certificates: Mapping[str, bytes] = field(default_factory=dict)
     """Those to add to the ones that are there, by file name."""
+    preferences: Preferences = NO_PREFERENCES
+    """What the workspace remembers of how it is used."""
 
 
 NO_PAPERS = Papers()

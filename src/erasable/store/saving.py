@@ -156,6 +156,7 @@ def _write_papers(papers: Papers, before: Manifest | None, folder: CheckedFolder
         "audit": _write_hashed(folder, layout.AUDIT, papers.audit) if papers.audit else None,
         "key": folder.write(layout.KEY, papers.key, private=True) if papers.key else None,
         "pending": _write_hashed(folder, layout.PENDING, papers.pending, private=True) if papers.pending else None,
+        "preferences": papers.preferences,
     }
 
 

@@ -139,7 +139,7 @@ class Workspace:
         audit, key, pending = (
             b"" if name is None or self._is_hidden(name) else self._folder.read(name) for name in names
         )
-        return Papers(audit, key, pending)
+        return Papers(audit, key, pending, preferences=self.manifest.preferences)
 
     @property
     def size(self) -> int:
