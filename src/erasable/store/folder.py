@@ -16,8 +16,9 @@ from erasable.store.manifest import RESTORE
 class CheckedFolder:
     """Files by relative name, each with the hash that it must have."""
 
-    def __init__(self, root: Path, hashes: Mapping[str, str]) -> None:
+    def __init__(self, root: Path, hashes: Mapping[str, str], mode: int = files.OWNER_ONLY) -> None:
         self.root = root
+        self.mode = mode
         self._hashes = dict(hashes)
         self._making = Lock()
 
@@ -42,7 +43,7 @@ class CheckedFolder:
             name = hashed_name(name, digest)
         if not self._holds(name, digest):
             self._make_folder((self.root / name).parent)
-            files.write_file(self.root / name, content, private)
+            files.write_file(self.root / name, content, files.OWNER_ONLY if private else self.mode)
         self._hashes[name] = digest
         return name
 
@@ -57,7 +58,7 @@ class CheckedFolder:
     def _make_folder(self, path: Path) -> None:
         with self._making:  # models that are trained side by side want it at the same time
             if not path.is_dir():
-                files.make_folder(path)
+                files.make_folder(path, self.mode)
 
     def _holds(self, name: str, digest: str) -> bool:
         if self._hashes.get(name) != digest:

@@ -23,10 +23,10 @@ from erasable.training import State
 class Workspace:
     """An open workspace; get one with `creating`, `writing` or `reading`, and use it inside the block."""
 
-    def __init__(self, path: Path, manifest: Manifest | None, writable: bool) -> None:
+    def __init__(self, path: Path, manifest: Manifest | None, writable: bool, mode: int = files.OWNER_ONLY) -> None:
         self.path = path
         self._writable = writable
-        self._folder = CheckedFolder(path, {})
+        self._folder = CheckedFolder(path, {}, mode)
         self._checkpoints = DiskCheckpoints(self._folder, writable)
         self._manifest: Manifest | None = None
         self._state: State | None = None
@@ -38,18 +38,19 @@ class Workspace:
 
     @classmethod
     @contextmanager
-    def creating(cls, path: str | Path) -> Iterator["Workspace"]:
+    def creating(cls, path: str | Path, readable_by_group: bool = False) -> Iterator["Workspace"]:
         """Make a new workspace; unless the block commits and ends well, everything made is removed again."""
         root, made, done = Path(path), list[Path](), False
+        mode = files.OWNER_AND_GROUP if readable_by_group else files.OWNER_ONLY
         refuse_occupied(root)
         try:
-            make_missing_folders(root, made)
+            make_missing_folders(root, made, mode)
             with writer_lock(root):
                 # Again, now that nobody else can write there.
                 refuse_occupied(root)
                 try:
                     sweep(root, named=())
-                    workspace = cls(root, None, writable=True)
+                    workspace = cls(root, None, writable=True, mode=mode)
                     yield workspace
                     done = workspace._manifest is not None
                 finally:
@@ -200,7 +201,7 @@ class Workspace:
 
     def _make_current(self, manifest: Manifest) -> None:
         new = self.path / layout.NEW_MANIFEST
-        files.write_file(new, encode_manifest(manifest))
+        files.write_file(new, encode_manifest(manifest), self._folder.mode)
         with exclusive_reader_lock(self.path):
             if self._fence is not None:
                 self._fence()
@@ -220,5 +221,6 @@ class Workspace:
     def _adopt(self, manifest: Manifest) -> None:
         self._manifest = manifest
         self._folder.adopt(manifest.files)
+        self._folder.mode = files.OWNER_AND_GROUP if manifest.preferences.readable_by_group else files.OWNER_ONLY
         self._checkpoints.adopt(manifest.chain)
         self._state = None
