@@ -48,7 +48,7 @@ def written(fields) -> bytes:
 def as_0_1_wrote_it(manifest, **changes) -> bytes:
     """Format 3: no preferences, sealed over the canonical form of what it says."""
     fields = json.loads(encode_manifest(manifest)) | {"format": 3} | changes
-    for name in ("fingerprint", "preferences"):
+    for name in ("fingerprint", "preferences", "segments"):
         fields.pop(name)
     return written(fields | {"fingerprint": fingerprint.of_value(fields)})
 

@@ -26,8 +26,12 @@ class CheckedFolder:
         """Return the content of a known file once its hash is found right."""
         if name not in self._hashes:
             raise WorkspaceError(f"{self.root / name} is not current any more: open the workspace again")
+        return self.read_as(name, self._hashes[name])
+
+    def read_as(self, name: str, digest: str) -> bytes:
+        """Return the content of a file once its hash is found to be this one."""
         content = read_whole(self.root / name)
-        if fingerprint.of_bytes(content) != self._hashes[name]:
+        if fingerprint.of_bytes(content) != digest:
             raise WorkspaceDamaged(f"{self.root / name} is damaged: {RESTORE}")
         return content
 

@@ -69,6 +69,17 @@ class HoldoutRecord(_Record):
     interactions: int
 
 
+class SegmentRecord(_Record):
+    """A segment of finished papers."""
+
+    certificates: str
+    """The file that lists certificates with their hashes."""
+    log: str
+    """The file of records of the log."""
+    erasures: int
+    """How many certificates it lists, their pages apart."""
+
+
 class Manifest(_Record):
     """One version of a workspace."""
 
@@ -87,9 +98,11 @@ class Manifest(_Record):
     holdout: HoldoutRecord
     chain: tuple[LinkRecord, ...]
     certificates: tuple[str, ...]
-    """File names in the folder `certificates`, oldest first."""
+    """File names in the folder `certificates` that are not sealed yet, oldest first."""
+    segments: tuple[SegmentRecord, ...] = ()
+    """Finished papers, oldest first."""
     audit: str | None
-    """The file of the chain of records, if there is one."""
+    """The file of the records that are not sealed yet, if there are any."""
     key: str | None
     """The file of the key that signs certificates, if there is one."""
     pending: str | None
