@@ -56,6 +56,10 @@ class Session(Protocol):
     def pending_files(self) -> tuple[str, ...]:
         """The file of the requests that are being carried out, if there are any."""
 
+    @property
+    def sealed_files(self) -> frozenset[str]:
+        """The files of finished papers, which were searched when they were sealed."""
+
     def refuse_if_full(self, needed: int) -> None:
         """Refuse what would not fit on the disk, before any of it is written."""
 
@@ -118,6 +122,7 @@ class MemorySession:
     path: Path | None = None
     leftovers: tuple[str, ...] = ()
     pending_files: tuple[str, ...] = ()
+    sealed_files: frozenset[str] = frozenset()
     size: int = 0
 
     def __init__(self, before: "MemorySession | None" = None) -> None:
