@@ -22,9 +22,8 @@ ADAPTERS = {"0.1": "golden.read_0_1"}
 """How to read what each released version writes."""
 PRESENT = "golden.read_0_1"
 """How to read what the present code writes."""
-
-
 MEMORY = Path("/dev/shm")
+"""Where temporary folders go if it is there: thousands of flushes take long on a busy disk."""
 
 
 class NoHistory(Exception):
@@ -106,7 +105,7 @@ def _compact(value: object) -> str:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """Give a folder in memory, where there is one: thousands of flushes take long on a busy disk."""
+    """Give a temporary folder, in memory where that can be."""
     with TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None, prefix="golden-") as folder:
         yield Path(folder)
 
