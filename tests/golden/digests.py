@@ -53,7 +53,8 @@ def _differences(golden: Made | None, found: Made | None) -> Iterator[str]:
         yield "is new" if golden is None else "is missing"
         return
     for kind in ("stages", "solved", "rows"):
-        if found[kind] is not None:  # a version that solves rows when they are needed has no files of them
+        # A version that solves rows when they are needed has no files of them.
+        if golden[kind] is not None and found[kind] is not None:
             yield from _of_kind(kind, _named(golden[kind]), _named(found[kind]))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from golden import making
+from golden import making, write_file
 from golden.digests import differences
 from golden.environment import environment
 from golden.ways import WAYS
@@ -53,7 +53,7 @@ class TestBothRoads:
             say(f"golden bytes of 0.1: nothing could be made side by side: {error}")
             assert making.file_for("0.1", environment()), "without the history there must be a file"
             return
-        assert "2 ways made side by side from commit e5abace9eb09" in where_from
+        assert f"2 ways made side by side from commit {making.commit_of('0.1')[:12]}" in where_from
         assert "compared with" not in where_from
         assert all(differences(golden[name], few[name]) == [] for name in FEW)
         assert not list(tmp_path.iterdir()), "something was left behind"
@@ -93,6 +93,48 @@ def test_a_file_of_another_commit_is_refused(tmp_path, without_history):
 
 def test_nothing_that_is_compared_names_the_version_of_erasable():
     assert not {"erasable", "kernels"} & set(environment())
+
+
+def test_only_adapters_know_how_a_version_is_built():
+    others = [path for path in making.FILES.glob("*.py") if not path.name.startswith("read_")]
+    built = ("from " + "erasable", "import " + "erasable")
+    assert [path.name for path in others if any(words in path.read_text(encoding="utf-8") for words in built)] == []
+
+
+class TestWritingAFile:
+    """With made-up digests, and nothing run."""
+
+    @pytest.fixture
+    def golden(self, tmp_path, monkeypatch):
+        """Run scripts/golden as if the released code gave these digests."""
+
+        def golden(**digests: str) -> dict[str, str]:
+            step = {name: [[0, "shared", "item", "<f4", [1], digest]] for name, digest in digests.items()}
+            made = {
+                name: {"description": name, "steps": {"learn": {"stages": stages, "solved": [], "rows": []}}}
+                for name, stages in step.items()
+            }
+            monkeypatch.setattr(write_file, "made_from_history", lambda version, names: made)
+            write_file.main(["0.1"], tmp_path)
+            (path,) = tmp_path.glob("0.1/*.json")
+            kept = making.kept_ways(path, "0.1")
+            return {name: way["steps"]["learn"]["stages"][0][-1] for name, way in kept.items()}
+
+        return golden
+
+    def test_a_new_way_is_added(self, golden):
+        assert golden(old="12") == {"old": "12"}
+        assert golden(old="12", new="34") == {"old": "12", "new": "34"}
+
+    def test_a_digest_that_is_there_is_never_replaced(self, golden):
+        golden(old="12")
+        with pytest.raises(SystemExit, match="old: learn: stages, 0 shared item: has other bytes"):
+            golden(old="13")
+        assert golden() == {"old": "12"}
+
+    def test_a_version_that_was_not_released_is_refused(self):
+        with pytest.raises(SystemExit, match="where VERSION is one of"):
+            write_file.main(["0.0"])
 
 
 @pytest.fixture
