@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from erasable.errors import Refused, UnknownUser
 from erasable.models import Change
 from erasable.operations.home import Home, Session
-from erasable.operations.recommend import Served, refuse_no_items
+from erasable.operations.offers import Offer, Served, Stock
+from erasable.operations.recommend import refuse_no_items
 from erasable.proof import read_pending
 from erasable.store import Stamp
 from erasable.training import Knowledge, MemoryStore, Scoring, State
@@ -21,7 +22,7 @@ class Recommended:
     """The best items for one user with their scores, best first, and the version of the recommender that chose them."""
 
     version: int
-    ranked: list[tuple[str, float]]
+    ranked: list[Offer]
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class _Snapshot:
         for link in state.scoring_links:
             checkpoints.put(session.checkpoints.get(link.fingerprint))
         scoring, pending = Scoring(State(knowledge, state.chain), checkpoints), _pending(session)
-        return _Snapshot(session.stamp, Served(knowledge, scoring, pending), scoring, pending)
+        return _Snapshot(session.stamp, Served(knowledge, scoring, pending, Stock(knowledge)), scoring, pending)
 
     @property
     def is_settled(self) -> bool:
@@ -67,9 +68,7 @@ class _Snapshot:
 
     def warmed_up(self) -> "_Snapshot":
         """Score someone of each group, so that whoever asks first need not wait for what is prepared once."""
-        for position, group in enumerate(self.served.knowledge.groups):
-            if len(group):
-                self.served.best((position, 0), 1)
+        self.served.warm_up()
         return self
 
 
