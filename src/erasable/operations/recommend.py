@@ -4,13 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from erasable.errors import UnknownUser, WrongUse
+from erasable.errors import Suppressed, UnknownUser, WrongUse
 from erasable.models.blas import one_blas_thread
 from erasable.operations.home import Home
 from erasable.operations.offers import Offer, Place, Served, Stock
+from erasable.operations.suppressed import suppressed_people
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import read_pending
-from erasable.store.ledger import people_in_ledger
 from erasable.training import Knowledge, Scoring
 
 _USERS_PER_TASK = 100  # threads that meet after each user spend more time on meeting than on scoring
@@ -48,11 +47,10 @@ def recommend(
 ) -> list[UserRecommendations]:
     """Return the k best items for each of these users (None: for all), in their order.
 
-    Whoever has asked to be erased is unknown from the moment that the request is accepted.
+    Whoever has asked to be erased is suppressed from the moment that the request is accepted.
     """
     with home.reading() as session:
-        filed = people_in_ledger(session.path) if session.path else frozenset[str]()
-        withheld = read_pending(session.papers().pending).users | filed
+        withheld = suppressed_people(session)
         knowledge, scoring = session.state().knowledge, Scoring(session.state(), session.checkpoints)
         return best_items(Served(knowledge, scoring, withheld, Stock(knowledge)), users, k, popular_fallback, work)
 
@@ -76,8 +74,16 @@ def best_items(
         names, places = list(users), [served.find(user) for user in users]
     unknown = [user for user, place in zip(names, places, strict=True) if place is None]
     if unknown and not popular_fallback:
-        raise UnknownUser(f"nothing is held about the user {unknown[0]!r}: check the id, or give --fallback popular")
+        raise _no_recommendations_for(unknown[0], served)
     return _scored(served, names, places, (k, served.popular(k) if unknown else []), work)
+
+
+def _no_recommendations_for(user: str, served: Served) -> UnknownUser:
+    if user in served.withheld:
+        return Suppressed(
+            f"the user {user!r} has asked to be erased and is suppressed: leave them out, or give --fallback popular"
+        )
+    return UnknownUser(f"nothing is held about the user {user!r}: check the id, or give --fallback popular")
 
 
 def _scored(
