@@ -5,6 +5,7 @@ ErasableError
 ├── DataRefused              the input can't be read as interactions
 ├── Refused                  the request can't be carried out; nothing was changed
 │   ├── UnknownUser          the workspace holds nothing about that user
+│   │   └── Suppressed       the user has asked to be erased and is not served
 │   ├── UnknownInteraction   the user has no such interaction
 │   ├── UnknownRequest       the ledger has no such request
 │   └── ResidueFound         an erasure is done, but something still holds the person: it is not certified
@@ -38,6 +39,10 @@ class Refused(ErasableError):
 
 class UnknownUser(Refused):
     """The workspace holds nothing about that user."""
+
+
+class Suppressed(UnknownUser):
+    """The user has asked to be erased and is not served."""
 
 
 class UnknownInteraction(Refused):

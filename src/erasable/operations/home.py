@@ -79,6 +79,10 @@ class Session(Protocol):
 class Home(Protocol):
     """Gives sessions: any number of readers, one writer."""
 
+    @property
+    def path(self) -> Path | None:
+        """The folder that it is in, if it is in one."""
+
     def reading(self) -> AbstractContextManager[Session]:
         """Open for reading."""
 
@@ -179,6 +183,8 @@ class MemorySession:
 
 class MemoryHome:
     """A recommender in memory. Readers keep what they began with; a writer's outcome replaces it as a whole."""
+
+    path: Path | None = None
 
     def __init__(self) -> None:
         self._current = MemorySession()
