@@ -251,8 +251,9 @@ class TestWhereItCanNotBeRead:
         else:
             with DiskHome(shop).writing() as session:
                 accept(session, NOTHING_PENDING.joined_with([Request(asked)]))
-        for folder in (shop, shop.parent):
-            folder.chmod(0o755)
+        for path in (shop.parent, shop, *shop.rglob("*")):
+            if not path.name.startswith(("ledger", "pending", "signing-key")):
+                path.chmod(0o755 if path.is_dir() else 0o644)
         call = [sys.executable, "-c", AS_NOBODY]
         found = subprocess.run([*call, "recommend", str(shop), "--user", other], capture_output=True, text=True)
         assert (found.returncode, found.stdout) == (1, "")
