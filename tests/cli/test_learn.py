@@ -39,9 +39,14 @@ def learn(run, tmp_path):
 class TestWhatIsLearned:
     def test_it_says_what_was_learned_and_what_comes_next(self, learn, tmp_path):
         result = learn(FINE, "--groups", 2)
-        first, second = result.out.splitlines()
+        first, *read, last = result.out.splitlines()
         assert first.startswith("learned 3 users, 3 items, 4 interactions in 2 groups (")
-        assert second == f"the workspace is {tmp_path / 'shop'}; next: erasable recommend {tmp_path / 'shop'} --user U"
+        assert read == [
+            "model: nmf; rating scale: 1–5",
+            "columns taken: user (user_id), item (item_id), rating; left: none",
+            "rows read: 4; repeated (user, item) pairs dropped: 0",
+        ]
+        assert last == f"the workspace is {tmp_path / 'shop'}; next: erasable recommend {tmp_path / 'shop'} --user U"
 
     def test_one_of_a_kind_is_no_plural(self, learn):
         assert "1 item, 2 interactions in 1 group (" in learn("ann,a\nbob,a\n", "--strategy", "retrain").out
@@ -57,6 +62,12 @@ class TestWhatIsLearned:
             "held_out": 0,
             "rating_scale": "1–5",
             "suppressed": 0,
+            "model": "nmf",
+            "columns": {"user": "user_id", "item": "item_id", "rating": "rating"},
+            "columns_left": [],
+            "rows_read": 4,
+            "repeated": 0,
+            "bad_rows": 0,
         }
         assert found["seconds"] > 0
 
@@ -98,6 +109,36 @@ class TestWhatIsLearned:
     def test_few_interactions_are_dropped_on_request(self, learn):
         text = HEADER + "ann,a,1\nann,b,1\nbob,a,1\nbob,b,1\ncat,c,1\n"
         assert learn(text, "--min-interactions", 2, "--groups", 2, "--json").json["users"] == 2
+
+
+class TestBadRows:
+    def test_all_are_counted_and_three_are_shown(self, learn, tmp_path):
+        result = learn(FINE + ",a,1\n" * 5, "--groups", 2)
+        assert (result.code, result.out) == (1, "")
+        assert "input.csv, line 6: the user is empty" in result.err
+        assert "; line 8: " in result.err
+        assert "line 9" not in result.err
+        assert result.err.endswith("; in all 5 of 9 rows are bad; to leave bad rows out give --on-bad-row skip\n")
+        assert not (tmp_path / "shop").exists()
+
+    def test_left_out_they_are_counted_and_leave_the_checkpoints_of_a_file_without_them(self, learn, run, tmp_path):
+        options = ("--groups", 2, "--epochs", 1)
+        result = learn(FINE + "dan,a,good\ndan,a\n" + "x" * 1001 + ",a,1\n", *options, "--on-bad-row", "skip")
+        assert "rows read: 7; repeated (user, item) pairs dropped: 0; bad rows left out: 3\n" in result.out
+        (tmp_path / "fine.csv").write_text(FINE)
+        assert run("learn", tmp_path / "fine.csv", "--into", tmp_path / "fine", *options).code == 0
+        assert checkpoints(tmp_path / "shop") == checkpoints(tmp_path / "fine")
+
+    def test_an_id_that_the_service_would_refuse_is_refused(self, learn):
+        result = learn(FINE + "x" * 1001 + ",a,1\n")
+        assert (result.code, result.out) == (1, "")
+        assert "line 6: the user has more than 1,000 characters: shorten it" in result.err
+
+    def test_what_is_left_of_the_columns_and_the_rows_is_told(self, learn):
+        text = "name,user,item,rating\nA,ann,a,1\nA,ann,a,2\nB,bob,a,5\n"
+        found = learn(text, "--groups", 2, "--json").json
+        assert (found["columns_left"], found["rows_read"], found["repeated"]) == (["name"], 3, 1)
+        assert found["columns"] == {"user": "user", "item": "item", "rating": "rating"}
 
 
 BAD_DATA = {
@@ -142,7 +183,7 @@ class TestRefusedInput:
         [
             (("--user-column", "who"), 1, "there is no column 'who'; the columns are user_id, item_id, rating"),
             (("--time-column", "7"), 1, "there is no column '7'"),
-            (("--rating-scale", 2, 5), 1, "input.csv, row 1: rating 1 lies outside the scale 2–5"),
+            (("--rating-scale", 2, 5), 1, "input.csv, line 2: rating 1 lies outside the scale 2–5"),
             (("--rating-scale", 5, 1), 2, "--rating-scale needs LOW HIGH from 0 up"),
             (("--rating-scale", 1, "nan"), 2, "--rating-scale needs two finite numbers"),
             (("--rating-scale", -5, 5), 2, "shift ratings that go below 0"),
@@ -377,7 +418,7 @@ class TestSuppressed:
 
     def test_left_out_gives_the_checkpoints_of_a_file_that_never_had_them(self, learn, run, options, tmp_path):
         result = learn(FINE, "--groups", 2, "--drop-suppressed", *options)
-        first, second, _ = result.out.splitlines()
+        first, *_, second, _ = result.out.splitlines()
         assert first.startswith("learned 2 users, 1 item, 2 interactions in 2 groups (")
         assert second == "left out 2 people and single interactions on the suppression list"
         (tmp_path / "never.csv").write_text(HEADER + "ann,a,1\nbob,a,5\n")
@@ -434,12 +475,26 @@ class TestMore:
 
     def test_it_says_what_came_and_what_is_known_now(self, run, shop):
         result = self.more(run, shop, "user_id,item_id,rating\nzoe,a,5\nann,new,4\n")
-        first, second = result.out.splitlines()
+        first, *read, second = result.out.splitlines()
+        assert read[0] == "model: nmf; rating scale: 1–5"
+        assert read[2] == "rows read: 2; repeated (user, item) pairs dropped: 0"
         assert first.startswith("learned 1 more user, 1 more item and 2 more interactions: trained ")
         assert second == f"{shop} now knows 9 users, 7 items and 29 interactions"
 
+    def test_bad_rows_are_refused_with_remedies_that_work(self, run, shop, content_of):
+        text, before = "user_id,item_id,rating\nzoe,a,5\nzoe,b,9\n,a,1\n", content_of(shop)
+        refused = self.more(run, shop, text)
+        assert (refused.code, content_of(shop)) == (1, before)
+        assert "line 3: rating 9 lies outside the scale 1–5" in refused.err
+        assert "in all 2 of 3 rows are bad; to leave bad rows out give --on-bad-row skip; " in refused.err
+        assert "for another scale learn all anew into another folder, with --rating-scale" in refused.err
+        skipped = self.more(run, shop, text, "--on-bad-row", "skip")
+        assert skipped.code == 0
+        assert "; bad rows left out: 2\n" in skipped.out
+
     def test_json_says_the_same(self, run, shop):
         found = self.more(run, shop, "user_id,item_id,rating\nzoe,a,5\n", "--json").json
+        assert (found["rows_read"], found["bad_rows"], found["columns"]["rating"]) == (1, 0, "rating")
         assert (found["users"], found["users_added"], found["stages_rerun"], found["stages_total"]) == (9, 1, 1, 4)
 
     def test_the_newcomer_is_served_and_can_be_forgotten(self, run, shop):

@@ -7,6 +7,7 @@ from typing import Any
 from erasable.data import Catalogue, Interactions
 from erasable.errors import DataRefused, NotReproducible, Refused, WrongUse
 from erasable.operations.home import Home, Session
+from erasable.operations.input_facts import InputFacts
 from erasable.operations.prepare import NO_INPUTS, Inputs, Read, declared_catalogue, read_source, risky_users
 from erasable.operations.recording import version_facts
 from erasable.operations.work import QUIET_WORK, Work
@@ -15,9 +16,11 @@ from erasable.store import Stamp
 from erasable.training import Earlier, Knowledge, State, differences, grown, train_chain
 from erasable.unlearning import Plan, plan_change
 
+_FOR_SCALE = "for another scale learn all anew into another folder, with --rating-scale"
+
 
 @dataclass(frozen=True)
-class LearnedMore:
+class LearnedMore(InputFacts):
     """What is known after learning more, what of it is new, and what it took."""
 
     users: int
@@ -53,7 +56,7 @@ def learn_more(
     with home.writing() as session:
         _refuse_unready(session, rerun)
         before = session.state().knowledge
-        read = read_source(source, inputs, before.scale, work.reporter, fewest_users=1)
+        read = read_source(source, inputs, before.scale, work.reporter, 1, _FOR_SCALE)
         _refuse_unlike(read, before)
         after = _grown(before, read, inputs, work)
         planned = _learned(session, after, work, rerun)
@@ -71,6 +74,7 @@ def learn_more(
         stages_rerun=planned.stages_rerun,
         stages_total=planned.stages_total,
         cost_ratio=planned.cost_ratio,
+        **vars(InputFacts.of(read.source, after)),
     )
 
 

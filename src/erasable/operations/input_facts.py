@@ -1,0 +1,50 @@
+"""What was read and how it was understood, as numbers and in words; for the log, the command and its JSON."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from erasable.data import ReadResult
+from erasable.training import Knowledge
+
+_LOG = logging.getLogger("erasable")
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputFacts:
+    """The model, the columns taken by role and those left, and how many rows were read, dropped and left out."""
+
+    model: str
+    rating_scale: str
+    columns: dict[str, str]
+    columns_left: tuple[str, ...]
+    rows_read: int
+    """How many rows the input has."""
+    repeated: int
+    """How many of them went because a later one has the same user and item."""
+    bad_rows: int
+    """How many of them were left out because they can't be used."""
+
+    @classmethod
+    def of(cls, read: ReadResult, knowledge: Knowledge) -> "InputFacts":
+        """Return the facts about what was read and what is known with it; they are logged too."""
+        facts = cls(
+            model=knowledge.config.model,
+            rating_scale=str(knowledge.scale),
+            columns=read.taken.columns,
+            columns_left=read.taken.left,
+            rows_read=read.rows,
+            repeated=read.repeated,
+            bad_rows=read.bad_rows,
+        )
+        for sentence in facts.in_words():
+            _LOG.info("%s", sentence)
+        return facts
+
+    def in_words(self) -> Iterator[str]:
+        """Say the same in sentences."""
+        yield f"model: {self.model}; rating scale: {self.rating_scale}"
+        taken = ", ".join(role if role == name else f"{role} ({name})" for role, name in self.columns.items())
+        yield f"columns taken: {taken}; left: {', '.join(self.columns_left) or 'none'}"
+        bad = f"; bad rows left out: {self.bad_rows:,}" if self.bad_rows else ""
+        yield f"rows read: {self.rows_read:,}; repeated (user, item) pairs dropped: {self.repeated:,}{bad}"
