@@ -4,7 +4,7 @@
 def test_json_holds_every_interaction_the_group_and_the_personal_row(run, learned, facts):
     found = run("show", learned, "--user", "bob", "--json").json
     assert found["user_id"] == "bob"
-    assert found["group"] in (0, 1, 2)
+    assert found["group"] in (1, 2, 3)
     assert found["interactions"] == [
         {"item_id": "a", "rating": 4.0, "time": 1000.0, "held_out": False},
         {"item_id": "b", "rating": 5.0, "time": 1001.0, "held_out": False},
@@ -12,6 +12,12 @@ def test_json_holds_every_interaction_the_group_and_the_personal_row(run, learne
     ]
     assert list(found["personal_rows"]) == ["user"]
     assert len(found["personal_rows"]["user"]) == 32
+
+
+def test_the_group_is_that_of_the_list_of_groups(run, learned, facts):
+    shown = [run("show", learned, "--user", user, "--json").json["group"] for user in facts.ratings]
+    listed = {group["position"]: group["users"] for group in run("groups", learned, "--json").json["groups"]}
+    assert {position: shown.count(position) for position in set(shown)} == listed
 
 
 def test_what_is_held_out_is_shown_as_such(run, measured, facts):

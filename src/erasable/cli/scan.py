@@ -8,6 +8,7 @@ import typer
 
 from erasable.cli.options import COLUMN_OPTIONS, Folder, Json, Quiet, columns_from, settings_options, work_with
 from erasable.cli.output import counted, print_json, print_line, print_table
+from erasable.cli.verdict import with_verdict
 from erasable.operations import scan
 from erasable.proof.residue import Scan
 from erasable.proof.residue.wording import UNKNOWN
@@ -15,6 +16,7 @@ from erasable.proof.residue.wording import UNKNOWN
 NAME = "scan"
 
 
+@with_verdict
 @settings_options(COLUMN_OPTIONS)
 def command(
     folder: Folder,
@@ -30,7 +32,7 @@ def command(
 ) -> None:
     """Search every file of a workspace for what is left of a person.
 
-    Ends with exit code 0 if nothing was found, 1 if something was.
+    Ends with exit code 0 if nothing was found, 1 if something was, 2 if something keeps it from a verdict.
     """
     found = scan(folder, user, data, columns_from(columns or {}), work_with(None, quiet or json_output))
     if json_output:

@@ -25,9 +25,7 @@ def command(
     if json_output:
         print_json(asdict(holding))
         return
-    print_line(
-        f"user {holding.user_id}: {counted(len(holding.interactions), 'interaction')}, in group {holding.group + 1}"
-    )
+    print_line(f"user {holding.user_id}: {counted(len(holding.interactions), 'interaction')}, in group {holding.group}")
     rows = [
         (
             one.item_id,

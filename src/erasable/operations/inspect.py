@@ -24,6 +24,7 @@ class GroupFacts:
     """One group of the chain, in its order."""
 
     position: int
+    """From 1: the group that is trained first."""
     users: int
     interactions: int
     cohesion: float | None
@@ -48,6 +49,7 @@ class Holding:
 
     user_id: str
     group: int
+    """The position of the person's group, from 1."""
     interactions: tuple[HeldInteraction, ...]
     personal_rows: dict[str, list[float]]
 
@@ -97,7 +99,7 @@ def show(home: Home, user: str) -> Holding:
             for item, rating, time in zip(held.item_index, held.rating, times, strict=True)
         )
         personal = {name: array[row].tolist() for name, array in rows.items()}
-    return Holding(user, position, interactions, personal)
+    return Holding(user, position + 1, interactions, personal)
 
 
 def groups(home: Home, work: Work = QUIET_WORK) -> list[GroupFacts]:
@@ -115,7 +117,7 @@ def groups(home: Home, work: Work = QUIET_WORK) -> list[GroupFacts]:
         known = known or (None,) * len(knowledge.groups)
         return [
             GroupFacts(position, len(group.users), len(group), *(cohesion[:2] if cohesion else (None, None)))
-            for position, (group, cohesion) in enumerate(zip(knowledge.groups, known, strict=True))
+            for position, (group, cohesion) in enumerate(zip(knowledge.groups, known, strict=True), start=1)
         ]
 
 
