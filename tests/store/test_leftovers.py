@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from erasable.errors import WorkspaceError
 from erasable.store import Workspace, files
 from erasable.store.leftovers import sweep, sweep_as_reader, unnamed_files
 
@@ -126,7 +127,8 @@ def test_only_what_could_not_be_removed_is_named(littered, monkeypatch):
 
 @pytest.mark.skipif(os.geteuid() != 0 or not os.access("/dev/shm", os.W_OK), reason="only root can be somebody else")
 def test_a_user_who_may_only_read_names_the_leftovers_unless_a_writer_is_at_work(littered, content_of):
-    littered.parent.chmod(0o755)
+    for path in (littered.parent, littered, *littered.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
     before = content_of(littered)
     with as_nobody(), Workspace.reading(littered) as workspace:
         assert workspace.leftovers == LEFTOVERS
@@ -136,3 +138,10 @@ def test_a_user_who_may_only_read_names_the_leftovers_unless_a_writer_is_at_work
         (littered / "data/new.parquet").write_bytes(b"")
         with as_nobody(), Workspace.reading(littered) as workspace:
             assert workspace.leftovers == ()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not os.access("/dev/shm", os.W_OK), reason="only root can be somebody else")
+def test_a_user_who_may_not_read_is_told_what_would_help(littered):
+    littered.parent.chmod(0o755)
+    with as_nobody(), pytest.raises(WorkspaceError, match="--readable-by-group"), Workspace.reading(littered):
+        pass

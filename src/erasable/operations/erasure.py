@@ -204,7 +204,7 @@ def _make_receipts_folder(folder: Path, workspace: Path | None) -> None:
 def _write_receipts(pending: Pending, folder: Path) -> None:
     for accepted in pending.accepted:
         receipt = Receipt.of(accepted)
-        files.write_file(folder / f"{receipt.request_id}.json", receipt.encoded(), private=True)
+        files.write_file(folder / f"{receipt.request_id}.json", receipt.encoded())
 
 
 def _dropped(before: Knowledge, after: Knowledge, pending: Pending) -> int:

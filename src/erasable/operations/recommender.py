@@ -124,7 +124,7 @@ class Recommender:
             for link in state.chain:
                 workspace.checkpoints.put(session.checkpoints.get(link.fingerprint))
             papers = session.papers()
-            record = add_record(papers.audit, "save", version_facts(state, session.stamp))
+            record = add_record(papers.records(), "save", version_facts(state, session.stamp))
             workspace.commit(state, replace(papers, audit=record, certificates=session.issued()), session.stamp)
         self._settle_in(DiskHome(Path(folder)))
 

@@ -21,14 +21,14 @@ def refuse_occupied(root: Path) -> None:
         raise WorkspaceError(f"{root} is not empty: give a new folder, or an empty one")
 
 
-def make_missing_folders(root: Path, made: list[Path]) -> None:
+def make_missing_folders(root: Path, made: list[Path], mode: int | None) -> None:
     """Make the folder and its missing parents, and note each one."""
     if root.is_dir():
         return
-    make_missing_folders(root.parent, made)
+    make_missing_folders(root.parent, made, mode=None)
     # Noted first, so that an interrupt right after the folder is made finds it on the list.
     made.append(root)
-    files.make_folder(root)
+    files.make_folder(root, mode)
 
 
 def remove_folders(made: list[Path]) -> None:

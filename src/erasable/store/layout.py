@@ -22,7 +22,8 @@ DATA = "data"
 HOLDOUT = "holdout"
 CHECKPOINTS = "checkpoints"
 CERTIFICATES = "certificates"
-FOLDERS = (DATA, HOLDOUT, CHECKPOINTS, CERTIFICATES)
+SEALED = "sealed"
+FOLDERS = (DATA, HOLDOUT, CHECKPOINTS, CERTIFICATES, SEALED)
 LOCKS = (GATE_LOCK, READER_LOCK, WRITER_LOCK)
 
 _HASH_LENGTH = 12
@@ -82,5 +83,7 @@ def _names(root: Path) -> list[str]:
 
 
 def _files_below(root: Path, folder: str) -> Iterator[str]:
+    # Put together as text: there may be a hundred thousand certificates, and each command looks at all names.
     for place, _, names in os.walk(root / folder):
-        yield from ((Path(place) / name).relative_to(root).as_posix() for name in names)
+        below = os.path.relpath(place, root)
+        yield from (f"{below}/{name}" for name in names)

@@ -9,6 +9,7 @@ from erasable.store import files
 from erasable.store.layout import own_files
 from erasable.store.locks import writer_lock
 from erasable.store.opening import read_manifest
+from erasable.store.sealing import NamedFiles
 
 
 def unnamed_files(root: Path, named: Collection[str]) -> tuple[str, ...]:
@@ -42,7 +43,7 @@ def sweep_as_reader(root: Path, named: Collection[str]) -> tuple[str, ...]:
     try:
         with suppress(WorkspaceBusy), writer_lock(root):
             # Read again: where no reader lock can be had, a commit may have come between.
-            current = read_manifest(root).files
+            current = NamedFiles(root, read_manifest(root))
             sweep_at_opening(root, current)
             return unnamed_files(root, current)
         # Busy: those are the files of a writer at work, who sweeps.
