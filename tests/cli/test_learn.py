@@ -492,6 +492,47 @@ class TestMore:
         assert skipped.code == 0
         assert "; bad rows left out: 2\n" in skipped.out
 
+    @pytest.fixture
+    def odd(self, run, tmp_path):
+        """A workspace that was learned from columns that nobody would recognise, and one more that has their names."""
+        path = tmp_path / "odd.csv"
+        path.write_text("buyer,thing,score,stars,user\nann,a,9,1,x\nann,b,9,2,y\nbob,a,9,5,z\n")
+        names = ("--user-column", "buyer", "--item-column", "thing", "--rating-column", "stars")
+        assert run("learn", path, "--into", tmp_path / "shop", "--model", "als", *names).code == 0
+        return tmp_path / "shop"
+
+    def test_columns_are_remembered(self, run, odd):
+        found = self.more(run, odd, "user,thing,stars,buyer\nx,c,4,zoe\n", "--json").json
+        assert found["columns"] == {"user": "buyer", "item": "thing", "rating": "stars"}
+        assert run("show", odd, "--user", "zoe", "--json").json["interactions"][0]["item_id"] == "c"
+
+    def test_columns_that_are_named_win_and_are_remembered_from_then_on(self, run, odd):
+        text = "user,thing,stars,buyer\nx,c,4,zoe\n"
+        assert self.more(run, odd, text, "--user-column", "user", "--json").json["columns"]["user"] == "user"
+        assert self.more(run, odd, text.replace("x,c", "y,c"), "--json").json["columns"]["user"] == "user"
+
+    def test_where_they_are_missing_columns_are_recognised(self, run, odd):
+        found = self.more(run, odd, "user_id,item_id,rating\nzoe,a,4\n", "--json").json
+        assert found["columns"] == {"user": "user_id", "item": "item_id", "rating": "rating"}
+
+    def test_numbers_of_columns_are_remembered_too(self, run, tmp_path):
+        (tmp_path / "first.tsv").write_text("a\tann\t1\nb\tann\t2\na\tbob\t5\n")
+        names = ("--user-column", 2, "--item-column", 1)
+        assert run("learn", tmp_path / "first.tsv", "--into", tmp_path / "shop", "--model", "als", *names).code == 0
+        assert self.more(run, tmp_path / "shop", "c\tzoe\t3\n").code == 0
+        assert run("show", tmp_path / "shop", "--user", "zoe").code == 0
+
+    def test_someone_who_is_called_as_a_column_is_can_be_forgotten(self, run, tmp_path):
+        ids = ("user_id", "number", "date", "user", "some", "1")
+        rows = [f"{user},{item},5,2020-01-0{day}\n" for user in ids for day, item in enumerate("ab", 1)]
+        (tmp_path / "r.csv").write_text("user_id,item_id,some rating,time\n" + "".join(rows))
+        words = ("--into", tmp_path / "shop", "--model", "als", "--rating-column", "some rating")
+        assert run("learn", tmp_path / "r.csv", *words).code == 0
+        for user in ids[:-1]:
+            result = run("forget", tmp_path / "shop", "--user", user)
+            assert result.code == 0, (user, result.err)
+            assert run("scan", tmp_path / "shop", "--user", user).code == 0
+
     def test_json_says_the_same(self, run, shop):
         found = self.more(run, shop, "user_id,item_id,rating\nzoe,a,5\n", "--json").json
         assert (found["rows_read"], found["bad_rows"], found["columns"]["rating"]) == (1, 0, "rating")

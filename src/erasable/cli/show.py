@@ -30,7 +30,7 @@ def command(
         (
             one.item_id,
             f"{one.rating:g}",
-            "" if one.time is None else f"{one.time:.15g}",
+            _time(one.time),
             "held out" if one.held_out else "used",
         )
         for one in holding.interactions
@@ -38,3 +38,9 @@ def command(
     print_table(("item", "rating", "time", "training"), rows)
     for name, numbers in holding.personal_rows.items():
         print_line(f"personal row ({name}): {' '.join(f'{number:.3f}' for number in numbers)}")
+
+
+def _time(time: float | str | None) -> str:
+    if time is None:
+        return ""
+    return time if isinstance(time, str) else f"{time:.15g}"

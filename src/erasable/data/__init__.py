@@ -2,7 +2,8 @@
 
 from erasable.data.bad_rows import OnBadRow, RowRules
 from erasable.data.catalogue import Catalogue, read_catalogue
-from erasable.data.columns import ColumnNames
+from erasable.data.column_values import TimeForm, text_of_time
+from erasable.data.columns import ColumnNames, RememberedColumns
 from erasable.data.comparing import differing_rows, unchanged_users
 from erasable.data.core_filter import CoreFilter, apply_frozen, k_core
 from erasable.data.holdout import split_holdout
@@ -26,9 +27,11 @@ __all__ = [
     "PublicSet",
     "RatingScale",
     "ReadResult",
+    "RememberedColumns",
     "RowRules",
     "SyntheticData",
     "SyntheticSettings",
+    "TimeForm",
     "apply_frozen",
     "count_rows",
     "differing_rows",
@@ -39,6 +42,7 @@ __all__ = [
     "recognise_scale",
     "split_holdout",
     "synthesise",
+    "text_of_time",
     "unchanged_users",
     "write_table",
 ]

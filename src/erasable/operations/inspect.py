@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from erasable.data import ColumnNames, Interactions, RatingScale, read_interactions
+from erasable.data import ColumnNames, Interactions, RatingScale, TimeForm, read_interactions, text_of_time
 from erasable.errors import Refused
 from erasable.evaluation import Protocol, Utility, measure
 from erasable.evaluation.rated_metrics import LIKED
@@ -39,7 +39,8 @@ class HeldInteraction:
 
     item_id: str
     rating: float
-    time: float | None
+    time: float | str | None
+    """In the form that it came in: a number, or ISO 8601."""
     held_out: bool
 
 
@@ -93,13 +94,20 @@ def show(home: Home, user: str) -> Holding:
         rows = session.checkpoints.get(state.rows_link(position).fingerprint).parameters.rows
         held = state.knowledge.data_of([user])
         test_items = set(state.knowledge.held_out.of_users([user]).item_index.tolist())
-        times = [None] * len(held) if held.time is None else [None if math.isnan(t) else float(t) for t in held.time]
+        times = _shown_times(held, session.papers().preferences.time_kind)
         interactions = tuple(
             HeldInteraction(held.items[int(item)], float(rating), time, int(item) in test_items)
             for item, rating, time in zip(held.item_index, held.rating, times, strict=True)
         )
         personal = {name: array[row].tolist() for name, array in rows.items()}
     return Holding(user, position + 1, interactions, personal)
+
+
+def _shown_times(held: Interactions, kind: TimeForm | None) -> list[float | str | None]:
+    """Return times in the form that they came in."""
+    if held.time is None:
+        return [None] * len(held)
+    return [None if math.isnan(time) else text_of_time(float(time), kind) for time in held.time]
 
 
 def groups(home: Home, work: Work = QUIET_WORK) -> list[GroupFacts]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from erasable.data import Ids
 from erasable.models import CLOSED_FORMS, Arrays, make_model
 from erasable.operations.home import Session
-from erasable.operations.input_facts import InputFacts
+from erasable.operations.input_facts import InputFacts, remembering
 from erasable.operations.prepare import NO_INPUTS, Inputs, prepare
 from erasable.operations.recording import first_papers
 from erasable.operations.work import QUIET_WORK, Work
@@ -66,7 +66,8 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
         work.reporter.note("next to nothing was learned from so little data: give a smaller --regularisation, like 1")
     with work.reporter.track("saving"):
         stamp = Stamp.after(0)
-        session.commit(state, first_papers(state, stamp), stamp)
+        papers = first_papers(state, stamp)
+        session.commit(state, replace(papers, preferences=remembering(papers.preferences, prepared.source)), stamp)
     return Learned(
         users=knowledge.users,
         items=len(knowledge.catalogue.items),

@@ -4,10 +4,10 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from erasable.data import Catalogue, Interactions
+from erasable.data import Catalogue, Interactions, RememberedColumns
 from erasable.errors import DataRefused, NotReproducible, Refused, WrongUse
 from erasable.operations.home import Home, Session
-from erasable.operations.input_facts import InputFacts
+from erasable.operations.input_facts import InputFacts, remembering
 from erasable.operations.prepare import NO_INPUTS, Inputs, Read, declared_catalogue, read_source, risky_users
 from erasable.operations.recording import version_facts
 from erasable.operations.work import QUIET_WORK, Work
@@ -56,10 +56,10 @@ def learn_more(
     with home.writing() as session:
         _refuse_unready(session, rerun)
         before = session.state().knowledge
-        read = read_source(source, inputs, before.scale, work.reporter, 1, _FOR_SCALE)
+        read = read_source(source, _as_before(inputs, session), before.scale, work.reporter, 1, _FOR_SCALE)
         _refuse_unlike(read, before)
         after = _grown(before, read, inputs, work)
-        planned = _learned(session, after, work, rerun)
+        planned = _learned(session, after, work, rerun, read)
     return LearnedMore(
         users=after.users,
         items=len(after.catalogue.items),
@@ -76,6 +76,12 @@ def learn_more(
         cost_ratio=planned.cost_ratio,
         **vars(InputFacts.of(read.source, after)),
     )
+
+
+def _as_before(inputs: Inputs, session: Session) -> Inputs:
+    """Read the columns that were read before, unless others are named."""
+    remembered = session.papers().preferences.columns
+    return replace(inputs, columns=RememberedColumns(**inputs.columns.given(), remembered=remembered))
 
 
 def _refuse_unready(session: Session, rerun: bool) -> None:
@@ -110,7 +116,7 @@ def _catalogue(catalogue: Catalogue, coming: Interactions, inputs: Inputs) -> Ca
     return catalogue if catalogue.declared else catalogue.grown(coming.items)
 
 
-def _learned(session: Session, after: Knowledge, work: Work, rerun: bool) -> Plan:
+def _learned(session: Session, after: Knowledge, work: Work, rerun: bool, read: Read) -> Plan:
     """Make what is new of the chain, or all of it, and the outcome current."""
     state = State(session.state().knowledge, ()) if rerun else session.state()
     planned = plan_change(state, after)
@@ -120,5 +126,6 @@ def _learned(session: Session, after: Knowledge, work: Work, rerun: bool) -> Pla
     with work.reporter.track("saving"):
         papers, stamp = session.papers(), Stamp.after(session.stamp.version)
         record = add_record(papers.audit, "learn more", version_facts(new, stamp))
-        session.commit(new, replace(papers, audit=record), stamp)
+        preferences = remembering(papers.preferences, read.source)
+        session.commit(new, replace(papers, audit=record, preferences=preferences), stamp)
     return planned
