@@ -214,13 +214,13 @@ class TestRefusedInput:
             (("--model", "ease", "--strategy", "laser"), "leave out --strategy laser, or choose --model nmf"),
             (("--model", "als", "--strategy", "sisa"), "leave out --strategy sisa, or choose --model nmf"),
             (("--model", "als", "--rows", "stage"), "leave out --rows stage"),
-            (("--rows", "solved", "--strategy", "sisa"), "leave out --rows or --strategy"),
+            (("--rows", "solved", "--strategy", "sisa"), "leave out --rows and --anchors, or --strategy"),
             (("--anchors", "0"), "--anchors"),
             (("--anchors", "0.5", "--rows", "stage"), "leave out --rows stage"),
             (("--risk-threshold", "0.5"), "--risk-column and --risk-threshold need each other"),
             (("--risk-column", "rating"), "--risk-column and --risk-threshold need each other"),
             (("--risk-threshold", "0.5", "--policy", "regroup"), "leave out --policy regroup"),
-            (("--risk-threshold", "0.5", "--strategy", "retrain"), "give --anchors, or --strategy laser"),
+            (("--risk-threshold", "0.5", "--strategy", "retrain"), "give --anchors below 1, or --strategy laser"),
         ],
     )
     def test_what_does_not_go_together_is_wrong_use_and_nothing_is_left(self, learn, tmp_path, options, said):
@@ -353,7 +353,10 @@ class TestGivenElsewhere:
         [
             ("ann,x,0\nbob,x,1\n", "groups.csv: 1 of the 3 users of the data have no group there: add them"),
             ("ann,x,0\nann,x,1\nbob,x,1\ncat,x,1\n", "groups.csv: a user stands in it twice"),
-            ("ann,x,0\nbob,x,-1\ncat,x,1\n", "groups.csv: every user needs a position of 0 or more"),
+            (
+                "ann,x,0\nbob,x,-1\ncat,x,1\n",
+                "groups.csv: every user needs a position: give each a whole number from 0",
+            ),
             ("ann,x,0\nbob,x,first\ncat,x,1\n", "groups.csv: not a CSV with the columns user_id, group, position"),
             ("ann,x,0\nbob,x,99999999\ncat,x,1\n", "groups.csv: 100000000 groups are too many"),
             ("", "groups.csv: every user needs a position"),
@@ -377,7 +380,7 @@ class TestGivenElsewhere:
         (tmp_path / "items.txt").write_text("a\nb\n")
         result = learn(FINE, "--groups", 2, "--catalogue", tmp_path / "items.txt")
         assert (result.code, result.out) == (1, "")
-        assert "input.csv: item 'c' is not in the catalogue: add it there, or drop its interactions" in result.err
+        assert "input.csv: item 'c' is not in the catalogue: add it there and give --catalogue, or drop" in result.err
         assert not (tmp_path / "shop").exists()
 
     @pytest.mark.parametrize("option", ["--groups-from", "--catalogue"])

@@ -1,5 +1,6 @@
 """`erasable learn`."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -46,7 +47,7 @@ def command(
     ] = None,
     groups_from: Annotated[
         Path | None,
-        typer.Option(help="Take groups and their order from a workspace or a CSV (user_id, group, position)."),
+        typer.Option(help="Take groups and order from a workspace or a CSV (user_id, group, position from 0)."),
     ] = None,
     catalogue: Annotated[
         Path | None,
@@ -93,7 +94,7 @@ def _tell(learned: Learned, into: Path) -> None:
         f"({learned.seconds:.1f} s)"
     )
     _tell_input(learned)
-    print_line(f"the workspace is {into}; next: erasable recommend {into} --user U")
+    print_line(f"the workspace is {into}; next: erasable recommend {shlex.quote(str(into))} --user U")
 
 
 def _tell_input(learned: Learned | LearnedMore) -> None:

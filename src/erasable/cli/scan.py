@@ -1,5 +1,6 @@
 """`erasable scan`."""
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -58,6 +59,6 @@ def _tell(found: Scan, folder: Path, how: bool) -> None:
     print_line(f"the person was found in {counted(len(found.residues), 'place')}:")
     print_table(("file", "place", "what"), [(one.file, one.place, one.what) for one in found.residues])
     print_line(
-        f"next: if the person was not erased yet, run erasable forget {folder} with their id; remove other files, or "
-        "what they hold of the person, by hand; then scan again"
+        f"next: if the person was not erased yet, run erasable forget {shlex.quote(str(folder))} with their id; remove "
+        "other files, or what they hold of the person, by hand; then scan again"
     )

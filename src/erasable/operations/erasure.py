@@ -5,6 +5,7 @@ none: whoever forgets next finishes them.
 """
 
 import os
+import shlex
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -183,7 +184,8 @@ def _scan(session: Session, pending: Pending) -> Scan | None:
 
 def _not_certified(path: Path, reason: str) -> ResidueFound:
     return ResidueFound(
-        f"the erasure is done, but not certified: {reason}. Remove them, then run: erasable forget {path} --resume"
+        f"the erasure is done, but not certified: {reason}. Remove them, then run: erasable forget "
+        f"{shlex.quote(str(path))} --resume"
     )
 
 

@@ -1,5 +1,6 @@
 """Plan and forget: what erasing someone would touch and cost, and erasing them."""
 
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -188,7 +189,7 @@ def _certified(session: Session, pending: Pending, outside: Outside, work: Work)
             raise
         raise Unfinished(
             "stopped after the erasure and before its certificates: finish with erasable forget "
-            f"{session.path} --resume"
+            f"{shlex.quote(str(session.path))} --resume"
         ) from None
 
 

@@ -1,5 +1,6 @@
 """Learn more: new users and new interactions join a recommender, which becomes what learning from all of it gives."""
 
+import shlex
 import time
 from dataclasses import dataclass, replace
 from typing import Any
@@ -86,12 +87,13 @@ def _as_before(inputs: Inputs, session: Session) -> Inputs:
 
 def _refuse_unready(session: Session, rerun: bool) -> None:
     if session.papers().pending:
-        raise Refused("an erasure is not finished: finish it with erasable forget --resume, then learn more")
+        folder = shlex.quote(str(session.path))
+        raise Refused(f"an erasure is not finished: finish it with erasable forget {folder} --resume, then learn more")
     found = differences(session.environment)
     if found and not rerun:
         raise NotReproducible(
             f"this was learned in another numeric environment ({'; '.join(found)}): learn more there, or learn all "
-            "again here"
+            "again here into a new folder"
         )
 
 

@@ -223,7 +223,7 @@ def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
         raise WrongUse("--policy regroup decides groups anew: leave out --groups-from")
     if given.positions is None:
         if config.grouping == "given":
-            raise WrongUse("--grouping given needs --groups-from")
+            raise WrongUse("--grouping given needs --groups-from: give it too")
         return config
     if (given.groups or 0) > MOST_GROUPS:
         raise DataRefused(
