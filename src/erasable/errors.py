@@ -6,6 +6,7 @@ ErasableError
 │   └── BadRows              some of its rows can't be used; they can be left out
 ├── Refused                  the request can't be carried out; nothing was changed
 │   ├── UnknownUser          the workspace holds nothing about that user
+│   │   └── Suppressed       the user has asked to be erased and is not served
 │   ├── UnknownInteraction   the user has no such interaction
 │   ├── UnknownRequest       the ledger has no such request
 │   └── ResidueFound         an erasure is done, but something still holds the person: it is not certified
@@ -47,6 +48,10 @@ class Refused(ErasableError):
 
 class UnknownUser(Refused):
     """The workspace holds nothing about that user."""
+
+
+class Suppressed(UnknownUser):
+    """The user has asked to be erased and is not served."""
 
 
 class UnknownInteraction(Refused):

@@ -26,6 +26,8 @@ def command(
         print_json(asdict(holding))
         return
     print_line(f"user {holding.user_id}: {counted(len(holding.interactions), 'interaction')}, in group {holding.group}")
+    if holding.suppressed:
+        print_line("the person has asked to be erased and is suppressed: they get no recommendations")
     rows = [
         (
             one.item_id,

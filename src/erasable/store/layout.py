@@ -61,7 +61,7 @@ def own_files(root: Path) -> list[str]:
     notes are ever swept away.
     """
     at_top = (name for name in _names(root) if _OWN_AT_TOP.fullmatch(name))
-    return sorted([*at_top, *(name for folder in FOLDERS for name in _files_below(root, folder))])
+    return sorted([*at_top, *(name for folder in FOLDERS for name in files_below(root, folder))])
 
 
 def foreign_entries(root: Path) -> list[str]:
@@ -82,7 +82,8 @@ def _names(root: Path) -> list[str]:
         raise WorkspaceError(f"{root} can't be read ({error.strerror}): check that you may read it") from error
 
 
-def _files_below(root: Path, folder: str) -> Iterator[str]:
+def files_below(root: Path, folder: str) -> Iterator[str]:
+    """Return every file below one of the folders of a workspace."""
     # Put together as text: there may be a hundred thousand certificates, and each command looks at all names.
     for place, _, names in os.walk(root / folder):
         below = os.path.relpath(place, root)

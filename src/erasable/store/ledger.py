@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from erasable.errors import DiskFull, WorkspaceBusy, WorkspaceDamaged, WorkspaceError
@@ -205,16 +205,33 @@ class Ledger:
 
 
 def people_in_ledger(workspace: Path) -> frozenset[str]:
-    """Return who has asked to be erased by the ledger of a workspace, if it has one that may be read."""
+    """Return who has asked to be erased by the ledger of a workspace, if it has one; it must be readable then."""
     path = workspace / LEDGER
-    if not os.access(path, os.R_OK | os.W_OK):
+    if not path.exists():
         return frozenset()
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise WorkspaceError(f"{path} can't be read, and it says who has asked to be erased: run this as its owner")
     with _explained(path), closing(_connected(path)) as connection:
-        if _format_of(connection) != FORMAT:
+        if _format_of(connection) == 0:  # it is just being made
             return frozenset()
-        return frozenset(
-            row[0] for row in connection.execute("SELECT user_id FROM open_requests WHERE user_id IS NOT NULL")
-        )
+        _refuse_other_format(connection, path)
+        return people_asking(connection)
+
+
+def people_asking(connection: sqlite3.Connection) -> frozenset[str]:
+    """Return everyone whose request is open and whose data may still be there."""
+    rows = connection.execute("SELECT user_id FROM open_requests WHERE user_id IS NOT NULL")
+    return frozenset(row[0] for row in rows)
+
+
+def ledger_mark(workspace: Path) -> tuple[object, int]:
+    """Return what is another once the ledger has changed, and when its files last did, in nanoseconds."""
+    found = []
+    for name in (LEDGER, f"{LEDGER}-wal"):
+        with suppress(FileNotFoundError):
+            status = (workspace / name).stat()
+            found.append((name, status.st_ino, status.st_mtime_ns, status.st_size))
+    return tuple(found), max((changed for _, _, changed, _ in found), default=0)
 
 
 @contextmanager
@@ -261,6 +278,10 @@ def _create(path: Path) -> None:
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     if _format_of(connection) == 0:  # looked at first: whoever is frozen in the middle of a change lets nobody write
         _make_tables(connection)
+    _refuse_other_format(connection, path)
+
+
+def _refuse_other_format(connection: sqlite3.Connection, path: Path) -> None:
     found = _format_of(connection)
     if found != FORMAT:
         raise WorkspaceError(f"{path} has the format {found} and this version of erasable reads {FORMAT}: update it")

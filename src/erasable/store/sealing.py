@@ -5,16 +5,17 @@ their own. So what every command reads and writes does not grow with the erasure
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 
 from erasable import fingerprint
 from erasable.errors import WorkspaceDamaged, WorkspaceError
 from erasable.fingerprint import canonical_json
 from erasable.store import layout
-from erasable.store.folder import CheckedFolder
+from erasable.store.folder import CheckedFolder, read_whole
 from erasable.store.manifest import RESTORE, Manifest, SegmentRecord
 
 OPEN_CERTIFICATES = 64
@@ -32,7 +33,8 @@ class SealedPapers:
     @cached_property
     def certificates(self) -> Mapping[str, str]:
         """The hash of every sealed certificate by file name, oldest first."""
-        return {name: digest for record in self.records for name, digest in self._listed(record).items()}
+        segments = (_listed(self.folder.root / one.certificates, self._digest(one)) for one in self.records)
+        return dict(chain.from_iterable(segment.items() for segment in segments))
 
     def log(self) -> bytes:
         """Return the sealed records of the log, oldest first."""
@@ -54,11 +56,20 @@ class SealedPapers:
             return False
         return True
 
-    def _listed(self, record: SegmentRecord) -> dict[str, str]:
-        fields = json.loads(self.folder.read(record.certificates))
-        if fields["format"] != _FORMAT:
-            raise WorkspaceDamaged(f"{self.folder.root / record.certificates} has another format: {RESTORE}")
-        return dict(fields["files"])
+    def _digest(self, record: SegmentRecord) -> str:
+        return self.folder.hashes([record.certificates])[record.certificates]
+
+
+@lru_cache(maxsize=4096)
+def _listed(path: Path, digest: str) -> Mapping[str, str]:
+    """Return what a segment lists; a command looks at it several times, and its name tells what is in it."""
+    content = read_whole(path)
+    if fingerprint.of_bytes(content) != digest:
+        raise WorkspaceDamaged(f"{path} is damaged: {RESTORE}")
+    fields = json.loads(content)
+    if fields["format"] != _FORMAT:
+        raise WorkspaceDamaged(f"{path} has another format: {RESTORE}")
+    return dict(fields["files"])
 
 
 def write_segment(folder: CheckedFolder, number: int, certificates: Mapping[str, str], log: bytes) -> SegmentRecord:
@@ -73,30 +84,16 @@ def write_segment(folder: CheckedFolder, number: int, certificates: Mapping[str,
     return SegmentRecord(certificates=files[0], log=files[1], erasures=erasures)
 
 
-class NamedFiles(Collection[str]):
-    """The files of a version: those that the manifest names, and as members also those that are sealed."""
+class NamedFiles(Iterable[str]):
+    """The files of a version: those that the manifest names, and those that are sealed."""
 
     def __init__(self, root: Path, manifest: Manifest) -> None:
-        self._named = manifest.files
+        self.in_manifest = manifest.files
         self._sealed = SealedPapers(CheckedFolder(root, manifest.files), manifest.segments)
 
-    def __contains__(self, name: object) -> bool:
-        if name in self._named:
-            return True
-        if self._sealed_files is None:
-            return isinstance(name, str) and name.startswith(layout.CERTIFICATES)
-        return name in self._sealed_files
-
     def __iter__(self) -> Iterator[str]:
-        return iter(self._named)
-
-    def __len__(self) -> int:
-        return len(self._named)
-
-    @cached_property
-    def _sealed_files(self) -> frozenset[str] | None:
-        """The sealed files; None if a segment is damaged: then every certificate is taken for one of them."""
+        yield from self.in_manifest
         try:
-            return frozenset(map(layout.certificate_name, self._sealed.certificates))
-        except WorkspaceError:
-            return None
+            yield from map(layout.certificate_name, self._sealed.certificates)
+        except WorkspaceError:  # what a damaged segment lists is not known: then every certificate may be in it
+            yield from layout.files_below(self._sealed.folder.root, layout.CERTIFICATES)
