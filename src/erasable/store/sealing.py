@@ -5,7 +5,8 @@ their own. So what every command reads and writes does not grow with the erasure
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import os
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -84,16 +85,19 @@ def write_segment(folder: CheckedFolder, number: int, certificates: Mapping[str,
     return SegmentRecord(certificates=files[0], log=files[1], erasures=erasures)
 
 
-class NamedFiles(Iterable[str]):
-    """The files of a version: those that the manifest names, and those that are sealed."""
+@dataclass(frozen=True)
+class NamedFiles:
+    """The files of a version: those that the manifest names, and certificates that are sealed."""
 
-    def __init__(self, root: Path, manifest: Manifest) -> None:
-        self.in_manifest = manifest.files
-        self._sealed = SealedPapers(CheckedFolder(root, manifest.files), manifest.segments)
+    in_manifest: Collection[str] = ()
+    sealed: Collection[str] = ()
+    """Names in the folder of the certificates."""
 
-    def __iter__(self) -> Iterator[str]:
-        yield from self.in_manifest
+    @staticmethod
+    def of(root: Path, manifest: Manifest) -> "NamedFiles":
+        """Return the files of the version that a manifest describes."""
+        papers = SealedPapers(CheckedFolder(root, manifest.files), manifest.segments)
         try:
-            yield from map(layout.certificate_name, self._sealed.certificates)
+            return NamedFiles(manifest.files, papers.certificates)
         except WorkspaceError:  # what a damaged segment lists is not known: then every certificate may be in it
-            yield from layout.files_below(self._sealed.folder.root, layout.CERTIFICATES)
+            return NamedFiles(manifest.files, os.listdir(root / layout.CERTIFICATES))
