@@ -3,6 +3,7 @@
 ErasableError
 ├── WrongUse                 an option or an argument makes no sense
 ├── DataRefused              the input can't be read as interactions
+│   └── BadRows              some of its rows can't be used; they can be left out
 ├── Refused                  the request can't be carried out; nothing was changed
 │   ├── UnknownUser          the workspace holds nothing about that user
 │   │   └── Suppressed       the user has asked to be erased and is not served
@@ -31,6 +32,14 @@ class WrongUse(ErasableError):
 
 class DataRefused(ErasableError):
     """The input can't be read as interactions."""
+
+
+class BadRows(DataRefused):
+    """Some of its rows can't be used; they can be left out."""
+
+    def __init__(self, message: str, off_scale: bool = False) -> None:
+        super().__init__(message)
+        self.off_scale = off_scale  # whether one of them has a rating outside the scale
 
 
 class Refused(ErasableError):

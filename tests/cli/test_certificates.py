@@ -47,6 +47,13 @@ def refused(run, issued: Issued, *options: object) -> str:
     return result.json["reason"]
 
 
+def wrong_use(run, issued: Issued, *options: object) -> str:
+    """Return why there is no verdict."""
+    result = run("verify", issued.shop, *options, "--json")
+    assert (result.code, result.out) == (2, "")
+    return result.err
+
+
 def leaves(value: Any, *place: Any) -> Iterator[tuple[Any, ...]]:
     """Every place in a value that holds no more places."""
     if isinstance(value, dict) and value:
@@ -180,7 +187,7 @@ class TestAnotherCertificate:
     def test_one_that_someone_else_signed_is_of_another_workspace(self, run, issued, tmp_path):
         forged = tmp_path / "forged.json"
         forged.write_bytes(read_certificate(issued.certificate.read_bytes()).signed(new_key()).encoded())
-        assert "signed with another key" in refused(run, issued, "--certificate", forged)
+        assert "signed with another key" in wrong_use(run, issued, "--certificate", forged)
 
     def test_one_that_was_never_issued_is_not_had_even_if_the_right_key_signed_it(self, run, issued, tmp_path):
         forged = tmp_path / "forged.json"
@@ -195,8 +202,9 @@ class TestAnotherCertificate:
         twin = tmp_path / "twin"
         assert run("learn", ratings_file, "--into", twin, *facts.settings).code == 0
         foreign = forget_one(run, twin, users_at(twin, 1)[0], tmp_path / "others")
-        said = refused(run, issued, "--certificate", foreign.certificate)
-        assert said == "the certificate was signed with another key: it is of another workspace"
+        said = wrong_use(run, issued, "--certificate", foreign.certificate)
+        assert "the certificate was signed with another key: it is of another workspace; name the folder" in said
+        assert run("verify", twin, "--certificate", foreign.certificate).code == 0
 
     def test_an_older_copy_of_the_workspace_that_was_put_back_is_found(self, run, shop, tmp_path):
         backup = Path(shutil.copytree(shop, tmp_path / "backup"))
@@ -223,13 +231,14 @@ class TestAnotherCertificate:
     def test_what_is_no_certificate_is_found(self, run, issued, tmp_path, content):
         garbage = tmp_path / "garbage.json"
         garbage.write_bytes(content)
-        said = refused(run, issued, "--certificate", garbage)
-        assert said.startswith(f"{garbage}: it is no ")
-        assert said.endswith(": give the .json file that forget made")
+        said = wrong_use(run, issued, "--certificate", garbage)
+        assert f"{garbage}: it is no " in said
+        assert said.endswith(": give the .json file that forget made\n")
 
     def test_nor_are_its_page_and_its_receipt(self, run, issued):
-        for place in (issued.certificate.with_suffix(".html"), issued.receipt):
-            assert f"{place}: it is no " in refused(run, issued, "--certificate", place)
+        page = issued.certificate.with_suffix(".html")
+        assert f"{page}: it is a page for people, and no certificate" in wrong_use(run, issued, "--certificate", page)
+        assert f"{issued.receipt}: it is no " in wrong_use(run, issued, "--certificate", issued.receipt)
 
     @pytest.mark.parametrize("place", ["nowhere.json", "."])
     @pytest.mark.parametrize("option", ["--certificate", "--receipt"])
@@ -283,8 +292,9 @@ class TestReceipt:
     def test_what_is_no_receipt_is_found(self, run, issued, tmp_path, content):
         garbage = tmp_path / "garbage.json"
         garbage.write_bytes(content)
-        said = refused(run, issued, "--certificate", issued.certificate, "--receipt", garbage)
-        assert said == f"{garbage}: it is no receipt of erasure: give the file that forget --receipts made"
+        said = wrong_use(run, issued, "--certificate", issued.certificate, "--receipt", garbage)
+        assert f"{garbage}: it is no " in said
+        assert said.endswith(": give the .json file that forget made\n")
 
     def test_it_needs_a_certificate(self, run, issued):
         result = run("verify", issued.shop, "--receipt", issued.receipt)

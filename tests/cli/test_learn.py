@@ -39,9 +39,14 @@ def learn(run, tmp_path):
 class TestWhatIsLearned:
     def test_it_says_what_was_learned_and_what_comes_next(self, learn, tmp_path):
         result = learn(FINE, "--groups", 2)
-        first, second = result.out.splitlines()
+        first, *read, last = result.out.splitlines()
         assert first.startswith("learned 3 users, 3 items, 4 interactions in 2 groups (")
-        assert second == f"the workspace is {tmp_path / 'shop'}; next: erasable recommend {tmp_path / 'shop'} --user U"
+        assert read == [
+            "model: nmf; rating scale: 1–5",
+            "columns taken: user (user_id), item (item_id), rating; left: none",
+            "rows read: 4; repeated (user, item) pairs dropped: 0",
+        ]
+        assert last == f"the workspace is {tmp_path / 'shop'}; next: erasable recommend {tmp_path / 'shop'} --user U"
 
     def test_one_of_a_kind_is_no_plural(self, learn):
         assert "1 item, 2 interactions in 1 group (" in learn("ann,a\nbob,a\n", "--strategy", "retrain").out
@@ -57,6 +62,12 @@ class TestWhatIsLearned:
             "held_out": 0,
             "rating_scale": "1–5",
             "suppressed": 0,
+            "model": "nmf",
+            "columns": {"user": "user_id", "item": "item_id", "rating": "rating"},
+            "columns_left": [],
+            "rows_read": 4,
+            "repeated": 0,
+            "bad_rows": 0,
         }
         assert found["seconds"] > 0
 
@@ -98,6 +109,36 @@ class TestWhatIsLearned:
     def test_few_interactions_are_dropped_on_request(self, learn):
         text = HEADER + "ann,a,1\nann,b,1\nbob,a,1\nbob,b,1\ncat,c,1\n"
         assert learn(text, "--min-interactions", 2, "--groups", 2, "--json").json["users"] == 2
+
+
+class TestBadRows:
+    def test_all_are_counted_and_three_are_shown(self, learn, tmp_path):
+        result = learn(FINE + ",a,1\n" * 5, "--groups", 2)
+        assert (result.code, result.out) == (1, "")
+        assert "input.csv, line 6: the user is empty" in result.err
+        assert "; line 8: " in result.err
+        assert "line 9" not in result.err
+        assert result.err.endswith("; in all 5 of 9 rows are bad; to leave bad rows out give --on-bad-row skip\n")
+        assert not (tmp_path / "shop").exists()
+
+    def test_left_out_they_are_counted_and_leave_the_checkpoints_of_a_file_without_them(self, learn, run, tmp_path):
+        options = ("--groups", 2, "--epochs", 1)
+        result = learn(FINE + "dan,a,good\ndan,a\n" + "x" * 1001 + ",a,1\n", *options, "--on-bad-row", "skip")
+        assert "rows read: 7; repeated (user, item) pairs dropped: 0; bad rows left out: 3\n" in result.out
+        (tmp_path / "fine.csv").write_text(FINE)
+        assert run("learn", tmp_path / "fine.csv", "--into", tmp_path / "fine", *options).code == 0
+        assert checkpoints(tmp_path / "shop") == checkpoints(tmp_path / "fine")
+
+    def test_an_id_that_the_service_would_refuse_is_refused(self, learn):
+        result = learn(FINE + "x" * 1001 + ",a,1\n")
+        assert (result.code, result.out) == (1, "")
+        assert "line 6: the user has more than 1,000 characters: shorten it" in result.err
+
+    def test_what_is_left_of_the_columns_and_the_rows_is_told(self, learn):
+        text = "name,user,item,rating\nA,ann,a,1\nA,ann,a,2\nB,bob,a,5\n"
+        found = learn(text, "--groups", 2, "--json").json
+        assert (found["columns_left"], found["rows_read"], found["repeated"]) == (["name"], 3, 1)
+        assert found["columns"] == {"user": "user", "item": "item", "rating": "rating"}
 
 
 BAD_DATA = {
@@ -142,7 +183,7 @@ class TestRefusedInput:
         [
             (("--user-column", "who"), 1, "there is no column 'who'; the columns are user_id, item_id, rating"),
             (("--time-column", "7"), 1, "there is no column '7'"),
-            (("--rating-scale", 2, 5), 1, "input.csv, row 1: rating 1 lies outside the scale 2–5"),
+            (("--rating-scale", 2, 5), 1, "input.csv, line 2: rating 1 lies outside the scale 2–5"),
             (("--rating-scale", 5, 1), 2, "--rating-scale needs LOW HIGH from 0 up"),
             (("--rating-scale", 1, "nan"), 2, "--rating-scale needs two finite numbers"),
             (("--rating-scale", -5, 5), 2, "shift ratings that go below 0"),
@@ -173,13 +214,13 @@ class TestRefusedInput:
             (("--model", "ease", "--strategy", "laser"), "leave out --strategy laser, or choose --model nmf"),
             (("--model", "als", "--strategy", "sisa"), "leave out --strategy sisa, or choose --model nmf"),
             (("--model", "als", "--rows", "stage"), "leave out --rows stage"),
-            (("--rows", "solved", "--strategy", "sisa"), "leave out --rows or --strategy"),
+            (("--rows", "solved", "--strategy", "sisa"), "leave out --rows and --anchors, or --strategy"),
             (("--anchors", "0"), "--anchors"),
             (("--anchors", "0.5", "--rows", "stage"), "leave out --rows stage"),
             (("--risk-threshold", "0.5"), "--risk-column and --risk-threshold need each other"),
             (("--risk-column", "rating"), "--risk-column and --risk-threshold need each other"),
             (("--risk-threshold", "0.5", "--policy", "regroup"), "leave out --policy regroup"),
-            (("--risk-threshold", "0.5", "--strategy", "retrain"), "give --anchors, or --strategy laser"),
+            (("--risk-threshold", "0.5", "--strategy", "retrain"), "give --anchors below 1, or --strategy laser"),
         ],
     )
     def test_what_does_not_go_together_is_wrong_use_and_nothing_is_left(self, learn, tmp_path, options, said):
@@ -312,7 +353,10 @@ class TestGivenElsewhere:
         [
             ("ann,x,0\nbob,x,1\n", "groups.csv: 1 of the 3 users of the data have no group there: add them"),
             ("ann,x,0\nann,x,1\nbob,x,1\ncat,x,1\n", "groups.csv: a user stands in it twice"),
-            ("ann,x,0\nbob,x,-1\ncat,x,1\n", "groups.csv: every user needs a position of 0 or more"),
+            (
+                "ann,x,0\nbob,x,-1\ncat,x,1\n",
+                "groups.csv: every user needs a position: give each a whole number from 0",
+            ),
             ("ann,x,0\nbob,x,first\ncat,x,1\n", "groups.csv: not a CSV with the columns user_id, group, position"),
             ("ann,x,0\nbob,x,99999999\ncat,x,1\n", "groups.csv: 100000000 groups are too many"),
             ("", "groups.csv: every user needs a position"),
@@ -336,7 +380,7 @@ class TestGivenElsewhere:
         (tmp_path / "items.txt").write_text("a\nb\n")
         result = learn(FINE, "--groups", 2, "--catalogue", tmp_path / "items.txt")
         assert (result.code, result.out) == (1, "")
-        assert "input.csv: item 'c' is not in the catalogue: add it there, or drop its interactions" in result.err
+        assert "input.csv: item 'c' is not in the catalogue: add it there and give --catalogue, or drop" in result.err
         assert not (tmp_path / "shop").exists()
 
     @pytest.mark.parametrize("option", ["--groups-from", "--catalogue"])
@@ -377,7 +421,7 @@ class TestSuppressed:
 
     def test_left_out_gives_the_checkpoints_of_a_file_that_never_had_them(self, learn, run, options, tmp_path):
         result = learn(FINE, "--groups", 2, "--drop-suppressed", *options)
-        first, second, _ = result.out.splitlines()
+        first, *_, second, _ = result.out.splitlines()
         assert first.startswith("learned 2 users, 1 item, 2 interactions in 2 groups (")
         assert second == "left out 2 people and single interactions on the suppression list"
         (tmp_path / "never.csv").write_text(HEADER + "ann,a,1\nbob,a,5\n")
@@ -434,12 +478,67 @@ class TestMore:
 
     def test_it_says_what_came_and_what_is_known_now(self, run, shop):
         result = self.more(run, shop, "user_id,item_id,rating\nzoe,a,5\nann,new,4\n")
-        first, second = result.out.splitlines()
+        first, *read, second = result.out.splitlines()
+        assert read[0] == "model: nmf; rating scale: 1–5"
+        assert read[2] == "rows read: 2; repeated (user, item) pairs dropped: 0"
         assert first.startswith("learned 1 more user, 1 more item and 2 more interactions: trained ")
         assert second == f"{shop} now knows 9 users, 7 items and 29 interactions"
 
+    def test_bad_rows_are_refused_with_remedies_that_work(self, run, shop, content_of):
+        text, before = "user_id,item_id,rating\nzoe,a,5\nzoe,b,9\n,a,1\n", content_of(shop)
+        refused = self.more(run, shop, text)
+        assert (refused.code, content_of(shop)) == (1, before)
+        assert "line 3: rating 9 lies outside the scale 1–5" in refused.err
+        assert "in all 2 of 3 rows are bad; to leave bad rows out give --on-bad-row skip; " in refused.err
+        assert "for another scale learn all anew into another folder, with --rating-scale" in refused.err
+        skipped = self.more(run, shop, text, "--on-bad-row", "skip")
+        assert skipped.code == 0
+        assert "; bad rows left out: 2\n" in skipped.out
+
+    @pytest.fixture
+    def odd(self, run, tmp_path):
+        """A workspace that was learned from columns that nobody would recognise, and one more that has their names."""
+        path = tmp_path / "odd.csv"
+        path.write_text("buyer,thing,score,stars,user\nann,a,9,1,x\nann,b,9,2,y\nbob,a,9,5,z\n")
+        names = ("--user-column", "buyer", "--item-column", "thing", "--rating-column", "stars")
+        assert run("learn", path, "--into", tmp_path / "shop", "--model", "als", *names).code == 0
+        return tmp_path / "shop"
+
+    def test_columns_are_remembered(self, run, odd):
+        found = self.more(run, odd, "user,thing,stars,buyer\nx,c,4,zoe\n", "--json").json
+        assert found["columns"] == {"user": "buyer", "item": "thing", "rating": "stars"}
+        assert run("show", odd, "--user", "zoe", "--json").json["interactions"][0]["item_id"] == "c"
+
+    def test_columns_that_are_named_win_and_are_remembered_from_then_on(self, run, odd):
+        text = "user,thing,stars,buyer\nx,c,4,zoe\n"
+        assert self.more(run, odd, text, "--user-column", "user", "--json").json["columns"]["user"] == "user"
+        assert self.more(run, odd, text.replace("x,c", "y,c"), "--json").json["columns"]["user"] == "user"
+
+    def test_where_they_are_missing_columns_are_recognised(self, run, odd):
+        found = self.more(run, odd, "user_id,item_id,rating\nzoe,a,4\n", "--json").json
+        assert found["columns"] == {"user": "user_id", "item": "item_id", "rating": "rating"}
+
+    def test_numbers_of_columns_are_remembered_too(self, run, tmp_path):
+        (tmp_path / "first.tsv").write_text("a\tann\t1\nb\tann\t2\na\tbob\t5\n")
+        names = ("--user-column", 2, "--item-column", 1)
+        assert run("learn", tmp_path / "first.tsv", "--into", tmp_path / "shop", "--model", "als", *names).code == 0
+        assert self.more(run, tmp_path / "shop", "c\tzoe\t3\n").code == 0
+        assert run("show", tmp_path / "shop", "--user", "zoe").code == 0
+
+    def test_someone_who_is_called_as_a_column_is_can_be_forgotten(self, run, tmp_path):
+        ids = ("user_id", "number", "date", "user", "some", "1")
+        rows = [f"{user},{item},5,2020-01-0{day}\n" for user in ids for day, item in enumerate("ab", 1)]
+        (tmp_path / "r.csv").write_text("user_id,item_id,some rating,time\n" + "".join(rows))
+        words = ("--into", tmp_path / "shop", "--model", "als", "--rating-column", "some rating")
+        assert run("learn", tmp_path / "r.csv", *words).code == 0
+        for user in ids[:-1]:
+            result = run("forget", tmp_path / "shop", "--user", user)
+            assert result.code == 0, (user, result.err)
+            assert run("scan", tmp_path / "shop", "--user", user).code == 0
+
     def test_json_says_the_same(self, run, shop):
         found = self.more(run, shop, "user_id,item_id,rating\nzoe,a,5\n", "--json").json
+        assert (found["rows_read"], found["bad_rows"], found["columns"]["rating"]) == (1, 0, "rating")
         assert (found["users"], found["users_added"], found["stages_rerun"], found["stages_total"]) == (9, 1, 1, 4)
 
     def test_the_newcomer_is_served_and_can_be_forgotten(self, run, shop):

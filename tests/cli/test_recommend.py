@@ -1,5 +1,6 @@
 """`erasable recommend`: for whom, how many, in which order, and into which file."""
 
+import json
 import os
 import subprocess
 import sys
@@ -164,7 +165,7 @@ class TestPopularFallback:
 
 
 class TestIntoAFile:
-    @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out"])
+    @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.CSV"])
     def test_the_file_holds_what_json_lists(self, run, learned, recommended, tmp_path, name):
         result = run("recommend", learned, "--all", "--out", tmp_path / name)
         assert result.out == f"wrote recommendations for 8 users to {tmp_path / name}\n"
@@ -172,13 +173,26 @@ class TestIntoAFile:
         assert table.column_names == COLUMNS
         assert table.to_pylist() == as_rows(recommended("--all"))
 
+    @pytest.mark.parametrize("name", ["out.json", "OUT.JSON"])
+    def test_json_is_written_as_json_shows_it(self, run, learned, tmp_path, recommended, name):
+        result = run("recommend", learned, "--all", "--out", tmp_path / name)
+        assert result.out == f"wrote recommendations for 8 users to {tmp_path / name}\n"
+        assert json.loads((tmp_path / name).read_text()) == run("recommend", learned, "--all", "--json").json
+
+    @pytest.mark.parametrize("name", ["out", "out.txt", "out.jsonl", "out.csv.gz"])
+    def test_another_ending_is_refused_with_those_that_work(self, run, learned, tmp_path, name):
+        result = run("recommend", learned, "--all", "--out", tmp_path / name)
+        assert (result.code, result.out) == (2, "")
+        assert "Give --out a name that ends in .csv, .json, .parquet" in result.err
+        assert not (tmp_path / name).exists()
+
     def test_json_also_says_where(self, run, learned, tmp_path):
         found = run("recommend", learned, "--user", "ann", "--out", tmp_path / "out.csv", "--json").json
         assert found["out"] == str(tmp_path / "out.csv")
         assert len(found["recommendations"]) == 1
 
-    @pytest.mark.parametrize(("place", "reason"), [("nowhere/out.csv", "No such file or directory"), ("", "directory")])
-    @pytest.mark.parametrize("ending", ["", ".parquet"])
+    @pytest.mark.parametrize(("place", "reason"), [("nowhere/out", "No such file or directory"), ("", "directory")])
+    @pytest.mark.parametrize("ending", [".csv", ".json", ".parquet"])
     def test_a_file_that_can_not_be_written_is_wrong_use(self, run, learned, tmp_path, place, reason, ending):
         target = tmp_path / (place + ending if place else f"folder{ending}")
         if not place:

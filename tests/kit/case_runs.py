@@ -139,7 +139,7 @@ def forget_all(case: Case, folder: Path) -> tuple[tuple[tuple[Asked, ...], ...],
         requests = [request for one in asked for request in one.requests]
         if requests:
             words = words_of(requests, folder / f"call-{number}.csv")
-            command("forget", folder / "a", *words, "--threads", case.threads[0])
+            command("forget", folder / "a", *words, "--yes", "--threads", case.threads[0])
             calls.append(tuple(asked))
         left = without(left, requests)
         partly_gone |= {request.user for request in requests}

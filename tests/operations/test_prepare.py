@@ -63,7 +63,7 @@ class TestDecidedHere:
         path = tmp_path / "r.csv"
         path.write_text("user_id,item_id,rating\nann,a,1\nbob,b,9\n")
         for source in (path, str(path)):
-            with pytest.raises(DataRefused, match=r"r\.csv, row 2: rating 9 lies outside the scale 1–5"):
+            with pytest.raises(DataRefused, match=r"r\.csv, line 3: rating 9 lies outside the scale 1–5"):
                 prepared(source, rating_scale=(1, 5))
 
 

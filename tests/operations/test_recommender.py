@@ -225,7 +225,7 @@ class TestSaveAndLoad:
 
 def test_groups_are_shown_in_their_order():
     found = Recommender(**SETTINGS).fit(numbers()).groups()
-    assert [group.position for group in found] == [0, 1, 2]
+    assert [group.position for group in found] == [1, 2, 3]
     assert sum(group.users for group in found) == 4
 
 

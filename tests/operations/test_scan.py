@@ -70,7 +70,7 @@ def test_whatever_they_are_called(awkward, tmp_path, user):
 def test_many_of_them_may_be_forgotten_at_once(awkward, tmp_path):
     shop = Path(shutil.copytree(awkward, tmp_path / "shop"))
     for users in (AWKWARD[:-8], AWKWARD[-8:-4]):
-        forget(DiskHome(shop), [Request(user) for user in users])
+        forget(DiskHome(shop), [Request(user) for user in users], yes=True)
     for user in AWKWARD[:-4]:
         assert scan(shop, user).residues == ()
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
-from erasable.cli.output import counted, print_json, print_line
+from erasable.cli.output import can_ask, counted, print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
 from erasable.cli.suppression import KeyFile, ListFile, suppression_from
 from erasable.errors import Refused
-from erasable.operations import DiskHome, Forgotten, Outside, forget, withdraw_pending
+from erasable.operations import DiskHome, Extent, Forgotten, Outside, forget, large_extent, withdraw_pending
 from erasable.store.ledger import people_in_ledger
 from erasable.unlearning import Request
 
@@ -26,6 +26,9 @@ def command(
     items: Items = None,
     ignore_unknown: Annotated[
         bool, typer.Option("--ignore-unknown", help="Leave out users that are not held.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Don't ask, also if more than 1 % of the people (and more than 10) are meant.")
     ] = False,
     rerun: Annotated[
         bool, typer.Option("--rerun", help="In another numeric environment: train everything again here.")
@@ -54,11 +57,23 @@ def command(
     _refuse_filed(folder, requests)
     work = work_with(threads, quiet or json_output)
     outside = Outside(receipts, suppression_from(suppression, suppression_key))
-    forgotten = forget(DiskHome(folder), requests, ignore_unknown, rerun, work, outside)
+    yes = yes or _agreed(large_extent(DiskHome(folder), requests, ignore_unknown))
+    forgotten = forget(DiskHome(folder), requests, ignore_unknown, rerun, work, outside, yes)
     if json_output:
         print_json(_facts(forgotten, receipts))
     else:
         _tell(forgotten, len({request.user for request in requests}), receipts)
+
+
+def _agreed(extent: Extent | None) -> bool:
+    """Ask before many people are erased, or refuse where nobody can be asked."""
+    if extent is None:
+        return False
+    if not can_ask():
+        raise Refused(f"this erases {extent}: if that is meant, give --yes; nothing was done")
+    if not typer.confirm(f"This erases {extent}. Go on?", err=True):
+        raise Refused("nothing was erased")
+    return True
 
 
 def _refuse_filed(folder: Path, requests: list[Request]) -> None:

@@ -1,5 +1,6 @@
 """`erasable learn`."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,7 @@ from erasable.cli.options import (
 )
 from erasable.cli.output import counted, print_json, print_line
 from erasable.cli.suppression import Drop, KeyFile, ListFile, suppression_from
+from erasable.data import OnBadRow
 from erasable.errors import WrongUse
 from erasable.operations import DiskHome, Inputs, Learned, LearnedMore, learn, learn_more
 from erasable.training import Config
@@ -45,7 +47,7 @@ def command(
     ] = None,
     groups_from: Annotated[
         Path | None,
-        typer.Option(help="Take groups and their order from a workspace or a CSV (user_id, group, position)."),
+        typer.Option(help="Take groups and order from a workspace or a CSV (user_id, group, position from 0)."),
     ] = None,
     catalogue: Annotated[
         Path | None,
@@ -54,6 +56,9 @@ def command(
     suppression: ListFile = None,
     suppression_key: KeyFile = None,
     drop_suppressed: Drop = False,
+    on_bad_row: Annotated[
+        OnBadRow, typer.Option(help="What happens if rows can't be used: refuse the input, or leave those rows out.")
+    ] = "refuse",
     more: Annotated[
         bool, typer.Option("--more", help="Learn more into a workspace that is there; its settings stay.")
     ] = False,
@@ -68,13 +73,13 @@ def command(
     work = work_with(threads, quiet or json_output)
     if more:
         _refuse_settings({**({"preset": preset} if preset else {}), **(settings or {})}, config)
-        inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, suppressed)
+        inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, suppressed, on_bad_row)
         _tell_more(learn_more(DiskHome(into), data, inputs, work), into, json_output)
         return
     from_file = read_config(config, {**CONFIG_OPTIONS, **COLUMN_OPTIONS})
     named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
     chosen = Config.of({**from_file, **(settings or {})}, preset)
-    inputs = Inputs(columns_from({**named, **(columns or {})}), groups_from, catalogue, suppressed)
+    inputs = Inputs(columns_from({**named, **(columns or {})}), groups_from, catalogue, suppressed, on_bad_row)
     learned = learn(data, into, chosen, inputs, work)
     if json_output:
         print_json(asdict(learned))
@@ -88,9 +93,15 @@ def _tell(learned: Learned, into: Path) -> None:
         f"{counted(learned.interactions, 'interaction')} in {counted(learned.groups, 'group')} "
         f"({learned.seconds:.1f} s)"
     )
+    _tell_input(learned)
+    print_line(f"the workspace is {into}; next: erasable recommend {shlex.quote(str(into))} --user U")
+
+
+def _tell_input(learned: Learned | LearnedMore) -> None:
+    for sentence in learned.in_words():
+        print_line(sentence)
     if learned.suppressed:
         print_line(_left_out(learned.suppressed))
-    print_line(f"the workspace is {into}; next: erasable recommend {into} --user U")
 
 
 def _refuse_settings(settings: Mapping[str, Any], config: Path | None) -> None:
@@ -109,8 +120,7 @@ def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
         f"{counted(learned.interactions_added, 'more interaction')}: trained {learned.stages_rerun} of "
         f"{learned.stages_total} stages again ({learned.seconds:.1f} s)"
     )
-    if learned.suppressed:
-        print_line(_left_out(learned.suppressed))
+    _tell_input(learned)
     if learned.items_unknown:
         unknown = counted(learned.items_unknown, "item is", "items are")
         print_line(

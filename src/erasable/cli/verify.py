@@ -9,6 +9,7 @@ import typer
 from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
 from erasable.cli.output import print_json, print_line
 from erasable.cli.suppression import KeyFile, ListFile, suppression_from
+from erasable.cli.verdict import with_verdict
 from erasable.operations import Claim, DiskHome, Verification, verify
 
 NAME = "verify"
@@ -16,6 +17,7 @@ _EXIT_CODES = {True: 0, False: 1, None: 3}
 _WORDS = {True: "identical", False: "different", None: "cannot be reproduced here"}
 
 
+@with_verdict
 def command(
     folder: Folder,
     certificate: Annotated[
@@ -36,7 +38,7 @@ def command(
     """Check every file, replay, and compare every byte.
 
     Ends with exit code 0 if they are identical, 1 if different, 3 if that can't be told here, because the numeric
-    environment is another one.
+    environment is another one; 2 if something keeps it from a verdict.
     """
     claim = Claim(certificate, receipt, from_scratch, suppression_from(suppression, suppression_key))
     verification = verify(DiskHome(folder), claim, work_with(threads, quiet or json_output))

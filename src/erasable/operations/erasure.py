@@ -5,6 +5,7 @@ none: whoever forgets next finishes them.
 """
 
 import os
+import shlex
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +16,7 @@ from erasable import fingerprint, unlearning
 from erasable.errors import ErasableError, ResidueFound, WorkspaceError, WrongUse
 from erasable.evaluation import Utility, measure
 from erasable.operations.home import Session
+from erasable.operations.input_facts import without_names_like
 from erasable.operations.recording import version_facts
 from erasable.operations.traces import target_of, that_must_be_gone, traces_of
 from erasable.operations.work import Work
@@ -109,7 +111,9 @@ def erase(session: Session, pending: Pending, rerun: bool, work: Work) -> Done:
         traces=that_must_be_gone(traces, session.checkpoints, state, new_state),
     )
     done = pending.model_copy(update={"erased": erased})
-    session.commit(new_state, replace(session.papers(), pending=done.encoded()))
+    papers = session.papers()
+    preferences = without_names_like(papers.preferences, pending.users)
+    session.commit(new_state, replace(papers, pending=done.encoded(), preferences=preferences))
     return Done(done, planned, _dropped(state.knowledge, after, pending))
 
 
@@ -181,7 +185,8 @@ def _scan(session: Session, pending: Pending) -> Scan | None:
 
 def _not_certified(path: Path, reason: str) -> ResidueFound:
     return ResidueFound(
-        f"the erasure is done, but not certified: {reason}. Remove them, then run: erasable forget {path} --resume"
+        f"the erasure is done, but not certified: {reason}. Remove them, then run: erasable forget "
+        f"{shlex.quote(str(path))} --resume"
     )
 
 

@@ -1,5 +1,6 @@
 """Plan and forget: what erasing someone would touch and cost, and erasing them."""
 
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,24 @@ from erasable.training import Knowledge, differences
 from erasable.unlearning import Request, known_requests
 
 NOTHING_OUTSIDE = Outside()
+_MOST_PEOPLE = 10
+_LARGEST_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How many of how many people requests are about."""
+
+    people: int
+    people_total: int
+
+    @property
+    def large(self) -> bool:
+        """Whether it is so many that nobody should be erased by mistake: more than 10, and more than 1 %."""
+        return self.people > _MOST_PEOPLE and self.people > _LARGEST_SHARE * self.people_total
+
+    def __str__(self) -> str:
+        return f"{self.people:,} of {self.people_total:,} people"
 
 
 @dataclass(frozen=True)
@@ -43,9 +62,11 @@ def forget(
     rerun: bool = False,
     work: Work = QUIET_WORK,
     outside: Outside = NOTHING_OUTSIDE,
+    yes: bool = False,
 ) -> Forgotten:
     """Forget these requests together, exactly, and certify each; refused requests change nothing.
 
+    More than 1 % of the people, if that is more than 10, are forgotten with `yes` only.
     Requests that were filed elsewhere come accepted, under an id of their own. Those that a killed process had accepted
     are finished as well. In a numeric environment other than the one that
     learned, this is refused; with `rerun` everything is trained again.
@@ -57,6 +78,8 @@ def forget(
         finished, begun = (interrupted, NOTHING_PENDING) if interrupted.erased else (NOTHING_PENDING, interrupted)
         asked = _left_to_do(requests, finished)
         known = _known(asked, session.state().knowledge, ignore_unknown)
+        if not yes:
+            _refuse_many(requests, known, session.state().knowledge)
         pending = _listed(begun.joined_with(known), outside)
         if pending.accepted:
             _check_environment(session, rerun)
@@ -83,6 +106,18 @@ def forget(
     )
 
 
+def large_extent(home: Home, requests: Sequence[Request], ignore_unknown: bool = False) -> Extent | None:
+    """Say how many of how many people these requests are about, if those are so many that `forget` needs a yes."""
+    if len({request.user for request in requests}) <= _MOST_PEOPLE:
+        return None
+    with home.reading() as session:
+        knowledge = session.state().knowledge
+        finished = read_pending(session.papers().pending)
+        asked = _left_to_do(requests, finished if finished.erased else NOTHING_PENDING)
+        extent = _extent(_known(asked, knowledge, ignore_unknown), knowledge)
+    return extent if extent.large else None
+
+
 def learned_elsewhere(home: Home) -> bool:
     """Whether this was learned in another numeric environment, so that forgetting trains everything again."""
     with home.reading() as session:
@@ -104,6 +139,17 @@ def _left_to_do(requests: Sequence[Request | Accepted], finished: Pending) -> li
     accepted = [one if isinstance(one, Accepted) else Accepted.of(one) for one in requests]
     left = [(one, finished.left_of(one.request)) for one in accepted]
     return [one.model_copy(update={"items": request.items}) for one, request in left if request is not None]
+
+
+def _refuse_many(requests: Sequence[Request | Accepted], known: Sequence[Accepted], knowledge: Knowledge) -> None:
+    """Refuse to erase many people at once by mistake; whoever filed requests elsewhere was asked there."""
+    extent = _extent(known, knowledge)
+    if extent.large and not all(isinstance(one, Accepted) for one in requests):
+        raise Refused(f"this erases {extent}: if that is meant, give forget yes=True; nothing was done")
+
+
+def _extent(known: Sequence[Accepted], knowledge: Knowledge) -> Extent:
+    return Extent(len({one.user for one in known}), knowledge.users)
 
 
 def _known(asked: Sequence[Accepted], knowledge: Knowledge, ignore_unknown: bool) -> list[Accepted]:
@@ -143,7 +189,7 @@ def _certified(session: Session, pending: Pending, outside: Outside, work: Work)
             raise
         raise Unfinished(
             "stopped after the erasure and before its certificates: finish with erasable forget "
-            f"{session.path} --resume"
+            f"{shlex.quote(str(session.path))} --resume"
         ) from None
 
 

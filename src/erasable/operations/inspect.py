@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from erasable.data import ColumnNames, Interactions, RatingScale, read_interactions
+from erasable.data import ColumnNames, Interactions, RatingScale, TimeForm, read_interactions, text_of_time
 from erasable.errors import Refused, WorkspaceError
 from erasable.evaluation import Protocol, Utility, measure
 from erasable.evaluation.rated_metrics import LIKED
@@ -25,6 +25,7 @@ class GroupFacts:
     """One group of the chain, in its order."""
 
     position: int
+    """From 1: the group that is trained first."""
     users: int
     interactions: int
     cohesion: float | None
@@ -39,7 +40,8 @@ class HeldInteraction:
 
     item_id: str
     rating: float
-    time: float | None
+    time: float | str | None
+    """In the form that it came in: a number, or ISO 8601."""
     held_out: bool
 
 
@@ -49,6 +51,7 @@ class Holding:
 
     user_id: str
     group: int
+    """The position of the person's group, from 1."""
     interactions: tuple[HeldInteraction, ...]
     personal_rows: dict[str, list[float]]
     suppressed: bool | None = None
@@ -94,14 +97,21 @@ def show(home: Home, user: str) -> Holding:
         rows = session.checkpoints.get(state.rows_link(position).fingerprint).parameters.rows
         held = state.knowledge.data_of([user])
         test_items = set(state.knowledge.held_out.of_users([user]).item_index.tolist())
-        times = [None] * len(held) if held.time is None else [None if math.isnan(t) else float(t) for t in held.time]
+        times = _shown_times(held, session.papers().preferences.time_kind)
         interactions = tuple(
             HeldInteraction(held.items[int(item)], float(rating), time, int(item) in test_items)
             for item, rating, time in zip(held.item_index, held.rating, times, strict=True)
         )
         personal = {name: array[row].tolist() for name, array in rows.items()}
         suppressed = _suppressed(session)
-    return Holding(user, position, interactions, personal, None if suppressed is None else user in suppressed)
+    return Holding(user, position + 1, interactions, personal, None if suppressed is None else user in suppressed)
+
+
+def _shown_times(held: Interactions, kind: TimeForm | None) -> list[float | str | None]:
+    """Return times in the form that they came in."""
+    if held.time is None:
+        return [None] * len(held)
+    return [None if math.isnan(time) else text_of_time(float(time), kind) for time in held.time]
 
 
 def groups(home: Home, work: Work = QUIET_WORK) -> list[GroupFacts]:
@@ -119,7 +129,7 @@ def groups(home: Home, work: Work = QUIET_WORK) -> list[GroupFacts]:
         known = known or (None,) * len(knowledge.groups)
         return [
             GroupFacts(position, len(group.users), len(group), *(cohesion[:2] if cohesion else (None, None)))
-            for position, (group, cohesion) in enumerate(zip(knowledge.groups, known, strict=True))
+            for position, (group, cohesion) in enumerate(zip(knowledge.groups, known, strict=True), start=1)
         ]
 
 

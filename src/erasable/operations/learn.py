@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from erasable.data import Ids
 from erasable.models import CLOSED_FORMS, Arrays, make_model
 from erasable.operations.home import Session
+from erasable.operations.input_facts import InputFacts, remembering
 from erasable.operations.prepare import NO_INPUTS, Inputs, prepare
 from erasable.operations.recording import first_papers
 from erasable.operations.work import QUIET_WORK, Work
@@ -24,7 +25,7 @@ _NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
-class Learned:
+class Learned(InputFacts):
     """What was learned, and how long it took."""
 
     users: int
@@ -33,7 +34,6 @@ class Learned:
     groups: int
     seconds: float
     held_out: int
-    rating_scale: str
     suppressed: int
     """How many people and single interactions were left out because they are on the suppression list."""
 
@@ -66,7 +66,8 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
         work.reporter.note("next to nothing was learned from so little data: give a smaller --regularisation, like 1")
     with work.reporter.track("saving"):
         stamp = Stamp.after(0)
-        session.commit(state, first_papers(state, stamp), stamp)
+        papers = first_papers(state, stamp)
+        session.commit(state, replace(papers, preferences=remembering(papers.preferences, prepared.source)), stamp)
     return Learned(
         users=knowledge.users,
         items=len(knowledge.catalogue.items),
@@ -74,8 +75,8 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
         groups=len(knowledge.groups),
         seconds=time.perf_counter() - began,
         held_out=len(knowledge.held_out),
-        rating_scale=str(knowledge.scale),
         suppressed=prepared.suppressed,
+        **vars(InputFacts.of(prepared.source, knowledge)),
     )
 
 

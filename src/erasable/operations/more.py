@@ -1,12 +1,14 @@
 """Learn more: new users and new interactions join a recommender, which becomes what learning from all of it gives."""
 
+import shlex
 import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from erasable.data import Catalogue, Interactions
+from erasable.data import Catalogue, Interactions, RememberedColumns
 from erasable.errors import DataRefused, NotReproducible, Refused, WrongUse
 from erasable.operations.home import Home, Session
+from erasable.operations.input_facts import InputFacts, remembering
 from erasable.operations.prepare import NO_INPUTS, Inputs, Read, declared_catalogue, read_source, risky_users
 from erasable.operations.recording import version_facts
 from erasable.operations.work import QUIET_WORK, Work
@@ -15,9 +17,11 @@ from erasable.store import Stamp
 from erasable.training import Earlier, Knowledge, State, differences, grown, train_chain
 from erasable.unlearning import Plan, plan_change
 
+_FOR_SCALE = "for another scale learn all anew into another folder, with --rating-scale"
+
 
 @dataclass(frozen=True)
-class LearnedMore:
+class LearnedMore(InputFacts):
     """What is known after learning more, what of it is new, and what it took."""
 
     users: int
@@ -53,10 +57,10 @@ def learn_more(
     with home.writing() as session:
         _refuse_unready(session, rerun)
         before = session.state().knowledge
-        read = read_source(source, inputs, before.scale, work.reporter, fewest_users=1)
+        read = read_source(source, _as_before(inputs, session), before.scale, work.reporter, 1, _FOR_SCALE)
         _refuse_unlike(read, before)
         after = _grown(before, read, inputs, work)
-        planned = _learned(session, after, work, rerun)
+        planned = _learned(session, after, work, rerun, read)
     return LearnedMore(
         users=after.users,
         items=len(after.catalogue.items),
@@ -71,17 +75,25 @@ def learn_more(
         stages_rerun=planned.stages_rerun,
         stages_total=planned.stages_total,
         cost_ratio=planned.cost_ratio,
+        **vars(InputFacts.of(read.source, after)),
     )
+
+
+def _as_before(inputs: Inputs, session: Session) -> Inputs:
+    """Read the columns that were read before, unless others are named."""
+    remembered = session.papers().preferences.columns
+    return replace(inputs, columns=RememberedColumns(**inputs.columns.given(), remembered=remembered))
 
 
 def _refuse_unready(session: Session, rerun: bool) -> None:
     if session.papers().pending:
-        raise Refused("an erasure is not finished: finish it with erasable forget --resume, then learn more")
+        folder = shlex.quote(str(session.path))
+        raise Refused(f"an erasure is not finished: finish it with erasable forget {folder} --resume, then learn more")
     found = differences(session.environment)
     if found and not rerun:
         raise NotReproducible(
             f"this was learned in another numeric environment ({'; '.join(found)}): learn more there, or learn all "
-            "again here"
+            "again here into a new folder"
         )
 
 
@@ -106,7 +118,7 @@ def _catalogue(catalogue: Catalogue, coming: Interactions, inputs: Inputs) -> Ca
     return catalogue if catalogue.declared else catalogue.grown(coming.items)
 
 
-def _learned(session: Session, after: Knowledge, work: Work, rerun: bool) -> Plan:
+def _learned(session: Session, after: Knowledge, work: Work, rerun: bool, read: Read) -> Plan:
     """Make what is new of the chain, or all of it, and the outcome current."""
     state = State(session.state().knowledge, ()) if rerun else session.state()
     planned = plan_change(state, after)
@@ -116,5 +128,6 @@ def _learned(session: Session, after: Knowledge, work: Work, rerun: bool) -> Pla
     with work.reporter.track("saving"):
         papers, stamp = session.papers(), Stamp.after(session.stamp.version)
         record = add_record(papers.audit, "learn more", version_facts(new, stamp))
-        session.commit(new, replace(papers, audit=record), stamp)
+        preferences = remembering(papers.preferences, read.source)
+        session.commit(new, replace(papers, audit=record, preferences=preferences), stamp)
     return planned

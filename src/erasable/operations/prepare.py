@@ -15,12 +15,14 @@ from erasable.data import (
     CoreFilter,
     Ids,
     Interactions,
+    OnBadRow,
     RatingScale,
+    ReadResult,
     read_catalogue,
     read_interactions,
     recognise_scale,
 )
-from erasable.errors import DataRefused, Refused, WrongUse
+from erasable.errors import BadRows, DataRefused, Refused, WrongUse
 from erasable.grouping import MOST_GROUPS, read_positions
 from erasable.operations.reporting import Reporter
 from erasable.operations.work import Work
@@ -39,6 +41,8 @@ class Inputs:
     groups_from: Path | None = None
     catalogue: Path | None = None
     suppression: Suppression | None = None
+    on_bad_row: OnBadRow = "refuse"
+    """Whether rows that can't be used are refused, or left out and counted."""
 
 
 NO_INPUTS = Inputs()
@@ -65,6 +69,8 @@ class Read:
     suppressed: int
     rated: bool
     """Whether there is a column of ratings."""
+    source: ReadResult
+    """All of it as it was read, before the suppression list."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +79,7 @@ class Prepared:
 
     knowledge: Knowledge
     suppressed: int
+    source: ReadResult
 
 
 def prepare(source: Any, config: Config, inputs: Inputs, work: Work) -> Prepared:  # noqa: ANN401 - path or table
@@ -91,7 +98,7 @@ def prepare(source: Any, config: Config, inputs: Inputs, work: Work) -> Prepared
     _check_groups(numbered, config, given, inputs)
     kept_items = frozenset(kept.items) if config.min_interactions else None
     frame = Knowledge(config, catalogue, scale, (), numbered, kept_items)
-    return Prepared(arrange(numbered, frame, work.grouping, given.positions, risky), read.suppressed)
+    return Prepared(arrange(numbered, frame, work.grouping, given.positions, risky), read.suppressed, read.source)
 
 
 def risky_users(risk: Mapping[str, float] | None, config: Config) -> frozenset[str]:
@@ -108,22 +115,33 @@ def read_source(
     scale: RatingScale | None,
     reporter: Reporter,
     fewest_users: int = 2,
+    for_scale: str = "for another scale give --rating-scale LOW HIGH",
 ) -> Read:
     """Read interactions, without those on the suppression list, and say how many people and interactions those are."""
     given = inputs.suppression
     # Opened first: a wrong key need not wait for a large file.
     erased = SuppressionList.open(given) if given else None
-    with reporter.track("reading"):
-        read = read_interactions(source, inputs.columns, scale, fewest_users)
+    with reporter.track("reading"), _naming_remedies(for_scale):
+        read = read_interactions(source, inputs.columns, scale, fewest_users, inputs.on_bad_row)
     for note in read.notes:
         reporter.note(note)
     if given is None or erased is None:
-        return Read(read.interactions, read.risk, 0, read.rated)
+        return Read(read.interactions, read.risk, 0, read.rated, read)
     with reporter.track("looking for erased people"), _naming(source):
         left, suppressed = _left(read.interactions, erased, given, fewest_users)
     if suppressed.total:
         reporter.note(f"left out what is on the suppression list ({suppressed})")
-    return Read(left, read.risk, suppressed.total, read.rated)
+    return Read(left, read.risk, suppressed.total, read.rated, read)
+
+
+@contextmanager
+def _naming_remedies(for_scale: str) -> Iterator[None]:
+    """Say what can be done about bad rows."""
+    try:
+        yield
+    except BadRows as refused:
+        scale = f"; {for_scale}" if refused.off_scale else ""
+        raise DataRefused(f"{refused}; to leave bad rows out give --on-bad-row skip{scale}") from None
 
 
 def _left(
@@ -205,7 +223,7 @@ def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
         raise WrongUse("--policy regroup decides groups anew: leave out --groups-from")
     if given.positions is None:
         if config.grouping == "given":
-            raise WrongUse("--grouping given needs --groups-from")
+            raise WrongUse("--grouping given needs --groups-from: give it too")
         return config
     if (given.groups or 0) > MOST_GROUPS:
         raise DataRefused(

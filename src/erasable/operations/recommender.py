@@ -82,14 +82,16 @@ class Recommender:
         items: Sequence[UserId] | None = None,
         ignore_unknown: bool = False,
         rerun: bool = False,
+        yes: bool = False,
     ) -> Forgotten:
         """Forget users, or some items of one user; what comes back says what it cost and names the certificates.
 
-        Other threads get no recommendations for them from the moment of the call.
+        More than 1 % of the people, if that is more than 10, need `yes=True`. Other threads get no
+        recommendations for them from the moment of the call.
         """
         requests = _requests(users, items)
         with self._learned_serving().withdrawing(requests):
-            return forget(self._learned_home(), requests, ignore_unknown, rerun, self._work)
+            return forget(self._learned_home(), requests, ignore_unknown, rerun, self._work, yes=yes)
 
     def verify(self, claim: Claim = NO_CLAIM) -> Verification:
         """Check every file, record and signature, train again from what is left, and compare every byte."""

@@ -1,5 +1,6 @@
 """Verify: check every file, record and signature, then train again from what is left, and compare every byte."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,12 +23,16 @@ from erasable.proof import (
     read_certificate,
     read_pending,
     read_receipt,
+    signing_public_key,
     version_fault,
 )
 from erasable.proof.suppression import Suppression, SuppressionList, held
 from erasable.training import MemoryStore, State, differences
 
 _Paper = TypeVar("_Paper")
+# Each kind of paper, and a field that nothing else has: one that was changed may have lost one of the two.
+_CERTIFICATE = "certificate of erasure", "signature"
+_RECEIPT = "receipt of erasure", "salt"
 
 
 @dataclass(frozen=True)
@@ -123,19 +128,34 @@ def _certificate(claim: Claim) -> Certificate | None:
         if claim.receipt is not None:
             raise WrongUse("--receipt needs --certificate: a receipt shows whom a certificate is about")
         return None
-    certificate = _read(claim.certificate, read_certificate)
-    if claim.receipt is not None and not _read(claim.receipt, read_receipt).opens(certificate):
+    certificate = _read(claim.certificate, _CERTIFICATE, read_certificate)
+    if claim.receipt is not None and not _read(claim.receipt, _RECEIPT, read_receipt).opens(certificate):
         raise Refused(f"{claim.receipt} does not belong to {claim.certificate}")
     return certificate
 
 
-def _read(path: Path, reader: Callable[[bytes], _Paper]) -> _Paper:
+def _read(path: Path, sign: tuple[str, str], reader: Callable[[bytes], _Paper]) -> _Paper:
+    """Read a paper; what is none at all is wrong use, and what was changed is refused."""
     try:
-        return reader(path.read_bytes())
+        content = path.read_bytes()
+        _refuse_other_files(path, content, sign)
+        return reader(content)
     except OSError:
         raise WrongUse(f"{path}: can't be read: give a file that erasable forget made") from None
     except Refused as refused:
         raise Refused(f"{path}: {refused}") from None
+
+
+def _refuse_other_files(path: Path, content: bytes, sign: tuple[str, str]) -> None:
+    kind, field = sign
+    if content.lstrip().startswith(b"<"):
+        raise WrongUse(f"{path}: it is a page for people, and no {kind}: give the .json file")
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        raise WrongUse(f"{path}: it is no JSON: give the .json file that forget made") from None
+    if not isinstance(found, dict) or (found.get("kind") != kind and field not in found):
+        raise WrongUse(f"{path}: it is no {kind}: give the .json file that forget made")
 
 
 def integrity_fault(session: Session, certificate: Certificate | None = None) -> str | None:
@@ -149,6 +169,10 @@ def integrity_fault(session: Session, certificate: Certificate | None = None) ->
     fault = papers_fault(papers, issued)
     if fault or certificate is None:
         return fault
+    if certificate.public_key != signing_public_key(papers):
+        raise WrongUse(
+            "the certificate was signed with another key: it is of another workspace; name the folder that it is of"
+        )
     return certificate_fault(certificate, papers, issued, session.stamp)
 
 

@@ -5,11 +5,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from erasable.data import LONGEST_ID
 from erasable.service.filed import Event, Filed, Scope
 from erasable.service.lifecycle import RequestState
 from erasable.service.settings import ServiceSettings
-
-_LONGEST_ID = 1_000
 
 
 def _as_text(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
@@ -24,7 +23,7 @@ def _encodable(value: str) -> str:
 Id = Annotated[
     str,
     BeforeValidator(_as_text, json_schema_input_type=str | int),
-    Field(min_length=1, max_length=_LONGEST_ID),
+    Field(min_length=1, max_length=LONGEST_ID),
     AfterValidator(_encodable),
 ]
 """An id exactly as in the data; integers are written in decimal."""
