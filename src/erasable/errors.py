@@ -5,6 +5,7 @@ ErasableError
 ├── DataRefused              the input can't be read as interactions
 ├── Refused                  the request can't be carried out; nothing was changed
 │   ├── UnknownUser          the workspace holds nothing about that user
+│   │   └── Suppressed       the user has asked to be erased; said to those alone who may know
 │   ├── UnknownInteraction   the user has no such interaction
 │   ├── UnknownRequest       the ledger has no such request
 │   └── ResidueFound         an erasure is done, but something still holds the person: it is not certified
@@ -12,6 +13,7 @@ ErasableError
 │   ├── WorkspaceDamaged     a file is missing or is not what the manifest says
 │   ├── WorkspaceBusy        another command is writing
 │   │   └── LeaseLost        another worker has taken over: what this one does must not count any more
+│   ├── SuppressionUnknown   who has asked to be erased can't be read: nobody is served
 │   └── DiskFull             there is no room for what would be written; what was there stays
 ├── NotAllowed               whoever asks may not do that
 │   └── NoToken              nobody knows who asks
@@ -40,6 +42,10 @@ class UnknownUser(Refused):
     """The workspace holds nothing about that user."""
 
 
+class Suppressed(UnknownUser):
+    """The user has asked to be erased; said to those alone who may know."""
+
+
 class UnknownInteraction(Refused):
     """The user has no such interaction."""
 
@@ -66,6 +72,10 @@ class WorkspaceBusy(WorkspaceError):
 
 class LeaseLost(WorkspaceBusy):
     """Another worker has taken over: what this one does must not count any more."""
+
+
+class SuppressionUnknown(WorkspaceError):
+    """Who has asked to be erased can't be read: nobody is served."""
 
 
 class DiskFull(WorkspaceError):
