@@ -172,10 +172,17 @@ def _scan(session: Session, pending: Pending) -> Scan | None:
         raise _not_certified(session.path, f"not every file could be searched ({error})") from error
     if not scan.clean:
         places = "; ".join(f"{residue.file} ({residue.place})" for residue in scan.residues[:5])
-        filed = any(residue.file in LEDGER_FILES for residue in scan.residues)
-        hint = " (the service has an open request of the person in its ledger, and finishes this)" if filed else ""
+        hint = _hint(session.path, scan)
         raise _not_certified(session.path, f"{len(scan.residues)} places still hold the person: {places}{hint}")
     return scan
+
+
+def _hint(path: Path, scan: Scan) -> str:
+    """Return what to do about the service's ledger, which must not be removed."""
+    filed = [residue for residue in scan.residues if residue.file in LEDGER_FILES]
+    if any("tokens" in residue.place for residue in filed):
+        return f" (a token's label names the person: erasable token rename {path} NUMBER LABEL gives it another)"
+    return " (the service has an open request or a remark about the person, and finishes this)" if filed else ""
 
 
 def _not_certified(path: Path, reason: str) -> ResidueFound:
