@@ -50,7 +50,12 @@ def run(options: argparse.Namespace) -> None:
         f"{one} / {other}": _area(seconds[one], seconds[other]) for one, other in itertools.combinations(_KINDS, 2)
     }
     _report(areas, seconds)
-    facts = {"people_of_each_kind": options.people, "repeats": options.repeats, "bar": BAR, "different_answers": answers}
+    facts = {
+        "people_of_each_kind": options.people,
+        "repeats": options.repeats,
+        "bar": BAR,
+        "different_answers": answers,
+    }
     medians = {kind: round(1e6 * float(np.median(found)), 1) for kind, found in seconds.items()}
     print(f"written to {save('service-timing', {**facts, 'auc': areas, 'median_microseconds': medians})}")
     if answers > 1 or any(abs(area - 0.5) > BAR for area in areas.values()):
