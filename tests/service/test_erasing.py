@@ -13,7 +13,7 @@ from erasable.proof.residue import Target, scan_folder
 from erasable.service import erasing
 from erasable.service.intake import Coming
 from erasable.store.layout import LEDGER_FILES
-from erasable.store.ledger_format import SCHEMA_WORDS
+from erasable.store.ledger import SCHEMA_WORDS
 from erasable.unlearning import Request
 
 FAY = "fay-the-unmistakable"

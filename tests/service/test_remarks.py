@@ -2,6 +2,8 @@
 
 import pytest
 
+from erasable.errors import ResidueFound
+from erasable.operations import forget
 from erasable.proof.residue import Target, scan_folder
 from erasable.service.filed import NOT_KEPT, Manner
 from erasable.service.intake import Coming
@@ -104,3 +106,17 @@ def test_a_label_that_names_someone_is_found_and_the_remedy_works(shop, worker, 
         pass
     assert shop.requests.get(request_id).state == "erased"
     assert b"fay-the-unmistakable" not in content(folder)
+
+
+def test_what_a_command_could_not_certify_because_of_a_remark_the_service_finishes(shop, worker, file, folder):
+    held = file("ann")
+    shop.reception.hold(held, "officer 1", NEWCOMER)
+    shop.intake.add([Coming(NEWCOMER, "a", 5.0, None)])
+    assert worker.step()
+    with pytest.raises(ResidueFound, match="the service has an open request or a remark"):
+        forget(shop.home, [Request(NEWCOMER)])
+    while worker.step():
+        pass
+    assert NEWCOMER.encode() not in content(folder)
+    with shop.home.reading() as session:
+        assert session.erasures == 1

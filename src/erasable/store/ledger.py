@@ -13,7 +13,18 @@ from pathlib import Path
 
 from erasable.errors import DiskFull, SuppressionUnknown, WorkspaceBusy, WorkspaceDamaged, WorkspaceError
 from erasable.store.layout import LEDGER
-from erasable.store.ledger_format import FORMAT, STEPS, format_of, make_tables, set_format
+from erasable.store.ledger_format import (
+    FORMAT,
+    LEDGER_FREE_TEXT,
+    LEDGER_PEOPLE,
+    SCHEMA_WORDS,
+    STEPS,
+    format_of,
+    make_tables,
+    set_format,
+)
+
+__all__ = ["LEDGER_FREE_TEXT", "LEDGER_PEOPLE", "SCHEMA_WORDS", "Ledger", "people_in_ledger"]
 
 _WAIT_SECONDS = 30
 _TRUNCATE_SECONDS = 10

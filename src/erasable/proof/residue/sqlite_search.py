@@ -25,7 +25,7 @@ from erasable.proof.residue.sqlite_schema import Shape, opened, quoted, shapes_f
 from erasable.proof.residue.table_search import search_column_names, search_fields, search_pairs, search_table
 from erasable.proof.residue.tables import Table
 from erasable.proof.residue.vocabulary import is_own_name
-from erasable.store.ledger_format import LEDGER_FREE_TEXT, LEDGER_PEOPLE
+from erasable.store.ledger import LEDGER_FREE_TEXT, LEDGER_PEOPLE
 
 _WORD = re.compile("[A-Za-z_]{8,}")
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from erasable.evaluation import PROTOCOLS
 from erasable.store import Manifest
 from erasable.store.layout import AUDIT, CONFIG, FOLDERS, KEY, LEDGER_FILES, LOCKS, MANIFEST, NEW_MANIFEST, PENDING
-from erasable.store.ledger_format import SCHEMA_WORDS
+from erasable.store.ledger import SCHEMA_WORDS
 from erasable.training import Config, numeric_environment
 
 

@@ -83,7 +83,7 @@ def show_request(
 def withdraw(
     request: Request, request_id: RequestId, caller: Annotated[Caller, Depends(OFFICE)], why: Remark = NOTHING_SAID
 ) -> ErasureRequestDetail:
-    """Take a request back, until erasing begins; the person is served again."""
+    """Take a request back, until erasing begins; the person is served again. Who asked and why is not kept."""
     shop_of(request).reception.withdraw(request_id, caller.actor, why.reason)
     return _detail(shop_of(request), request_id)
 

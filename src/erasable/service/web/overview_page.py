@@ -83,6 +83,8 @@ def _advice(filed: Filed) -> str:
         return f"{filed.reason or 'The reason is not known'}. Then have it tried again."
     if filed.state == "failed":
         return f"{filed.reason or 'The reason is not known'}. It is tried again by itself."
+    if filed.over_limit:
+        return "See whether whoever has the token meant it; then release it, or take it back."
     if filed.state == "on hold":
         return "Release it if nothing speaks against erasing; else extend it, with a reason for the person."
     return "It should have been carried out by now: see whether the worker is at work."
