@@ -1,8 +1,8 @@
 """Whether the time that an answer takes tells who has asked to be erased.
 
 With an application's token, 1,000 people who were never known, 1,000 who are suppressed and 1,000 who were erased are
-asked for over HTTP on one connection, in random order; each id several times, and the quickest answer counts, as it would
-for someone who wants to find out. An AUC of one half says that the times of two kinds can't be told apart.
+asked for over HTTP on one connection, in random order; each id several times, and the quickest answer counts, as it
+would for someone who wants to find out. An AUC of one half says that the times of two kinds can't be told apart.
 """
 
 import argparse

@@ -179,10 +179,12 @@ def _scan(session: Session, pending: Pending) -> Scan | None:
 
 def _hint(path: Path, scan: Scan) -> str:
     """Return what to do about the service's ledger, which must not be removed."""
-    filed = [residue for residue in scan.residues if residue.file in LEDGER_FILES]
-    if any("tokens" in residue.place for residue in filed):
-        return f" (a token's label names the person: erasable token rename {path} NUMBER LABEL gives it another)"
-    return " (the service has an open request or a remark about the person, and finishes this)" if filed else ""
+    if not any(residue.file in LEDGER_FILES for residue in scan.residues):
+        return ""
+    return (
+        " (leave the ledger where it is: an open request or a remark about the person goes when erasable serve runs, "
+        f"which finishes this; a token's label that names the person is changed by erasable token rename {path})"
+    )
 
 
 def _not_certified(path: Path, reason: str) -> ResidueFound:
