@@ -183,6 +183,12 @@ class TestWhoAsked:
         with pytest.raises(WorkspaceDamaged):
             people_in_ledger(swift_path)
 
+    def test_is_not_guessed_where_the_file_is_another_database(self, swift_path):
+        with sqlite3.connect(swift_path / LEDGER) as connection:
+            connection.execute("CREATE TABLE something (other TEXT)")
+        with pytest.raises(SuppressionUnknown, match="no ledger of ours"):
+            people_in_ledger(swift_path)
+
     def test_is_nobody_where_there_is_no_ledger_or_nothing_was_written_to_it(self, swift_path):
         assert people_in_ledger(swift_path) == frozenset()
         (swift_path / LEDGER).touch()

@@ -212,12 +212,15 @@ def _is_empty(log: Path) -> bool:
 
 def _people_in(path: Path, mode: str) -> frozenset[str]:
     address = f"{path.absolute().as_uri()}?mode={mode}"
-    with closing(sqlite3.connect(address, timeout=_WAIT_SECONDS, uri=True)) as connection:
+    with closing(sqlite3.connect(address, timeout=_WAIT_SECONDS, isolation_level=None, uri=True)) as connection:
+        connection.execute("BEGIN")  # all that follows is read as of one moment
         found = format_of(connection)
         if found > FORMAT:
             raise SuppressionUnknown(f"{path} {_newer(found)}; {_NOBODY_SERVED}")
-        if found == 0:  # nothing was ever written to it
-            return frozenset()
+        if found == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+            return frozenset()  # nothing was ever written to it
+        if found == 0:
+            raise SuppressionUnknown(f"{path} is no ledger of ours, {_NOBODY_SERVED}: put the right one in its place")
         rows = connection.execute("SELECT user_id FROM open_requests WHERE user_id IS NOT NULL")
         return frozenset(row[0] for row in rows)
 
