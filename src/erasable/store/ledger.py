@@ -174,7 +174,7 @@ def people_in_ledger(workspace: Path) -> frozenset[str]:
     path = workspace / LEDGER
     try:
         path.stat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return frozenset()
     except OSError as error:
         raise SuppressionUnknown(f"{path} can't be looked at ({error.strerror}), {_NOBODY_SERVED}") from error
