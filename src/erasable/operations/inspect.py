@@ -17,7 +17,6 @@ from erasable.operations.home import Home
 from erasable.operations.prepare import ANY_COLUMNS
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import head_of, read_pending, signing_public_key
-from erasable.store.ledger import people_in_ledger
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,6 @@ def status(home: Home) -> dict[str, Any]:
     with home.reading() as session:
         knowledge, papers = session.state().knowledge, session.papers()
         config = knowledge.config
-        filed = people_in_ledger(session.path) if session.path else frozenset[str]()
         return {
             "users": knowledge.users,
             "items": len(knowledge.catalogue.items),
@@ -141,7 +139,7 @@ def status(home: Home) -> dict[str, Any]:
             "rating_scale": str(knowledge.scale),
             "erasures": session.erasures,
             "version": session.stamp.version,
-            "pending": len(read_pending(papers.pending).users | filed),
+            "pending": len(read_pending(papers.pending).accepted),
             "records": head_of(papers.audit).number,
             "public_key": signing_public_key(papers),
             "leftovers": list(session.leftovers),
