@@ -5,7 +5,7 @@ ErasableError
 ├── DataRefused              the input can't be read as interactions
 ├── Refused                  the request can't be carried out; nothing was changed
 │   ├── UnknownUser          the workspace holds nothing about that user
-│   │   └── Suppressed       the user has asked to be erased; said to those alone who may know
+│   │   └── Suppressed       the user has asked to be erased and is not served
 │   ├── UnknownInteraction   the user has no such interaction
 │   ├── UnknownRequest       the ledger has no such request
 │   └── ResidueFound         an erasure is done, but something still holds the person: it is not certified
@@ -43,7 +43,7 @@ class UnknownUser(Refused):
 
 
 class Suppressed(UnknownUser):
-    """The user has asked to be erased; said to those alone who may know."""
+    """The user has asked to be erased and is not served."""
 
 
 class UnknownInteraction(Refused):

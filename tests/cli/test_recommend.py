@@ -8,7 +8,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-COLUMNS = ["user_id", "item_id", "score", "rank"]
+COLUMNS = ["user_id", "item_id", "score", "rank", "popular"]
 # Run a command as its own process does, then tell what was compiled and imported on the way.
 COMPILED = """
 import gc, sys
@@ -66,7 +66,10 @@ class TestTheList:
         assert [one["user_id"] for one in found] == [facts.every_item, "ann"]
         assert found[0]["items"] == []
         words = run("recommend", learned, "--user", facts.every_item).out
-        assert words == "user  rank  item  score\nuser eve has every item: there is nothing to recommend\n"
+        assert words.splitlines() == [
+            "user  rank  item  score",
+            "user eve has every item that anyone has: there is nothing to recommend",
+        ]
 
     def test_one_thread_and_two_give_the_same_bytes(self, run, learned):
         results = [run("recommend", learned, "--all", "--json", "--threads", threads) for threads in (1, 2)]
@@ -136,11 +139,19 @@ class TestPopularFallback:
         assert unknown == {
             "user_id": "zoe",
             "items": [
-                {"item_id": "c", "score": 6.0, "rank": 1},
-                {"item_id": "a", "score": 5.0, "rank": 2},
-                {"item_id": "b", "score": 5.0, "rank": 3},
+                {"item_id": "c", "score": 6.0, "rank": 1, "popular": True},
+                {"item_id": "a", "score": 5.0, "rank": 2, "popular": True},
+                {"item_id": "b", "score": 5.0, "rank": 3, "popular": True},
             ],
         }
+
+    def test_words_mark_what_is_popular_and_say_what_its_score_is(self, run, learned):
+        words = run("recommend", learned, "--user", "ann", "--user", "zoe", "--fallback", "popular", "-k", 1).out
+        heading, known, unknown, below = words.splitlines()
+        assert heading.split() == ["user", "rank", "item", "score", "popular"]
+        assert (known.split()[0], len(known.split())) == ("ann", 4)
+        assert unknown.split() == ["zoe", "1", "c", "6.0000", "yes"]
+        assert below == "popular: the model says nothing about this item; the score is how many people have it"
 
     def test_the_counts_go_down_when_someone_is_forgotten(self, run, shop, facts):
         def counts():

@@ -20,6 +20,7 @@ def test_json_after_learning(run, shop):
         "erasures": 0,
         "version": 1,
         "pending": 0,
+        "suppressed": 0,
         "records": 1,
         "public_key": public_key_of((shop / "signing-key.txt").read_bytes()),
         "leftovers": [],
@@ -71,4 +72,4 @@ def test_words_say_one_thing_a_line_and_begin_at_once(run, learned):
     assert "rating scale  1–5" in lines
     assert "pending       0" in lines
     assert [line.split()[:2] for line in lines[-2:]] == [["records", "1"], ["public", "key"]]
-    assert len(lines) == 17
+    assert len(lines) == 18

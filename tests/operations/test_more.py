@@ -75,11 +75,14 @@ def test_with_solved_rows_nothing_is_trained_for_newcomers(table, as_table):
     assert verify(home).identical
 
 
-def test_an_item_that_no_stage_knows_is_recommended_to_nobody(table, as_table):
+def test_an_item_that_no_stage_knows_only_fills_up_as_a_popular_one(table, as_table):
     home = learned(table, groups=2, epochs=1, rows="solved")
     learn_more(home, as_table({"zoe": {"a": 5, "new": 3}, "yan": {"new": 1}}))
     found = recommend(home, None, k=10)
-    assert {one.item_id for user in found for one in user} <= set("abcdef")
+    assert {one.item_id for user in found for one in user if not one.popular} <= set("abcdef")
+    assert all(
+        user[-1].item_id == "new" and user[-1].score == 2 for user in found if user.user_id not in ("zoe", "yan")
+    )
     assert all(len(user) for user in found if user.user_id != "eve")
 
 

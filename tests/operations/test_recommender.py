@@ -93,7 +93,7 @@ class TestFit:
 
 
 class TestRecommend:
-    def test_a_table_of_user_item_score_and_rank_comes_back(self, recommender):
+    def test_a_table_of_user_item_score_rank_and_popular_comes_back(self, recommender):
         table = recommender.recommend([10, 1], k=2)
         assert isinstance(table, pa.Table)
         assert [(field.name, str(field.type)) for field in table.schema] == [
@@ -101,6 +101,7 @@ class TestRecommend:
             ("item_id", "string"),
             ("score", "double"),
             ("rank", "int64"),
+            ("popular", "bool"),
         ]
         assert table["user_id"].to_pylist() == ["10", "10", "1", "1"]
         assert table["rank"].to_pylist() == [1, 2, 1, 2]
@@ -119,7 +120,7 @@ class TestRecommend:
         with pytest.raises(UnknownUser):
             recommender.recommend([99])
         assert recommender.recommend([99], k=1, popular_fallback=True).to_pylist() == [
-            {"user_id": "99", "item_id": "5", "score": 3.0, "rank": 1}
+            {"user_id": "99", "item_id": "5", "score": 3.0, "rank": 1, "popular": True}
         ]
 
     @pytest.mark.parametrize("users", ["10", 10])

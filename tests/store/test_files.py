@@ -41,14 +41,18 @@ def test_a_change_that_fails_says_where_and_why(tmp_path):
         files.write_file(tmp_path / "missing" / "file", b"")
 
 
-@pytest.mark.parametrize("private", [False, True])
-def test_a_file_is_for_its_owner_alone_if_it_is_private(tmp_path, private):
-    before = os.umask(0)
+@pytest.mark.parametrize("mask", [0, 0o77])
+@pytest.mark.parametrize(("mode", "folder"), [(files.OWNER_ONLY, 0o700), (files.OWNER_AND_GROUP, 0o750)])
+def test_files_are_for_their_owner_or_for_the_group_too_whatever_is_usual(tmp_path, mask, mode, folder):
+    (tmp_path / "file").write_bytes(b"the rest of a killed command")
+    before = os.umask(mask)
     try:
-        files.write_file(tmp_path / "file", b"content", private)
+        files.make_folder(tmp_path / "folder", mode)
+        files.write_file(tmp_path / "file", b"content", mode)
     finally:
         os.umask(before)
-    assert (tmp_path / "file").stat().st_mode & 0o777 == (0o600 if private else 0o666)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+    assert (tmp_path / "folder").stat().st_mode & 0o777 == folder
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])

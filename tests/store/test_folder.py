@@ -61,10 +61,10 @@ def test_two_threads_may_write_the_first_files_of_a_folder_at_once(folder, monke
     """As models do that are trained side by side; both would make the folder if neither waited for the other."""
     meeting, make_folder = Barrier(2), files.make_folder
 
-    def meet_and_make(path):
+    def meet_and_make(path, mode):
         with suppress(BrokenBarrierError):
             meeting.wait(timeout=0.3)
-        make_folder(path)
+        make_folder(path, mode)
 
     monkeypatch.setattr(files, "make_folder", meet_and_make)
     with ThreadPoolExecutor(2) as pool:

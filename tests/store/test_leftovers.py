@@ -6,8 +6,10 @@ from contextlib import contextmanager
 
 import pytest
 
+from erasable.errors import WorkspaceError
 from erasable.store import Workspace, files
 from erasable.store.leftovers import sweep, sweep_as_reader, unnamed_files
+from erasable.store.sealing import NamedFiles
 
 LEFTOVERS = (
     "audit-0123456789ab.jsonl",
@@ -44,8 +46,8 @@ def test_sweeping_removes_our_files_that_are_not_named(tmp_path):
     (tmp_path / "data").mkdir()
     for name in ("data/a.parquet", "data/b.parquet", "notes.txt"):
         (tmp_path / name).write_bytes(b"")
-    assert unnamed_files(tmp_path, {"data/a.parquet"}) == ("data/b.parquet",)
-    sweep(tmp_path, {"data/a.parquet"})
+    assert unnamed_files(tmp_path, NamedFiles({"data/a.parquet"})) == ("data/b.parquet",)
+    sweep(tmp_path, NamedFiles({"data/a.parquet"}))
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["a.parquet", "notes.txt"]
 
 
@@ -95,7 +97,7 @@ def test_a_reader_goes_by_the_manifest_that_is_current_when_it_sweeps(versions, 
         old = reader.manifest.files
     versions.forget(learned)
     before = content_of(learned)
-    assert sweep_as_reader(learned, old) == ()
+    assert sweep_as_reader(learned, NamedFiles(old)) == ()
     assert content_of(learned) == before
 
 
@@ -126,7 +128,8 @@ def test_only_what_could_not_be_removed_is_named(littered, monkeypatch):
 
 @pytest.mark.skipif(os.geteuid() != 0 or not os.access("/dev/shm", os.W_OK), reason="only root can be somebody else")
 def test_a_user_who_may_only_read_names_the_leftovers_unless_a_writer_is_at_work(littered, content_of):
-    littered.parent.chmod(0o755)
+    for path in (littered.parent, littered, *littered.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
     before = content_of(littered)
     with as_nobody(), Workspace.reading(littered) as workspace:
         assert workspace.leftovers == LEFTOVERS
@@ -136,3 +139,10 @@ def test_a_user_who_may_only_read_names_the_leftovers_unless_a_writer_is_at_work
         (littered / "data/new.parquet").write_bytes(b"")
         with as_nobody(), Workspace.reading(littered) as workspace:
             assert workspace.leftovers == ()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not os.access("/dev/shm", os.W_OK), reason="only root can be somebody else")
+def test_a_user_who_may_not_read_is_told_what_would_help(littered):
+    littered.parent.chmod(0o755)
+    with as_nobody(), pytest.raises(WorkspaceError, match="--readable-by-group"), Workspace.reading(littered):
+        pass

@@ -56,17 +56,19 @@ def _user_ids(users: list[str] | None, users_file: Path | None) -> list[str]:
 
 
 def _tell(found: list[UserRecommendations]) -> None:
-    print_table(
-        ("user", "rank", "item", "score"),
-        [(r.user_id, r.rank, r.item_id, r.score) for one in found for r in one],
-    )
+    filled_up = any(r.popular for one in found for r in one)
+    headings = ("user", "rank", "item", "score", *(("popular",) if filled_up else ()))
+    rows = [(r.user_id, r.rank, r.item_id, r.score, "yes" if r.popular else "") for one in found for r in one]
+    print_table(headings, rows)
+    if filled_up:
+        print_line("popular: the model says nothing about this item; the score is how many people have it")
     for one in found:
         if not one:
-            print_line(f"user {one.user_id} has every item: there is nothing to recommend")
+            print_line(f"user {one.user_id} has every item that anyone has: there is nothing to recommend")
 
 
 def _as_json(one: UserRecommendations) -> dict[str, Any]:
-    items = [{"item_id": r.item_id, "score": r.score, "rank": r.rank} for r in one]
+    items = [{"item_id": r.item_id, "score": r.score, "rank": r.rank, "popular": r.popular} for r in one]
     return {"user_id": one.user_id, "items": items}
 
 

@@ -28,6 +28,8 @@ def command(
     print_line(
         f"user {holding.user_id}: {counted(len(holding.interactions), 'interaction')}, in group {holding.group + 1}"
     )
+    if holding.suppressed:
+        print_line("the person has asked to be erased and is suppressed: they get no recommendations")
     rows = [
         (
             one.item_id,

@@ -127,7 +127,8 @@ def certify(session: Session, pending: Pending, outside: Outside, work: Work) ->
     }
     named = {f"{one.request_id}.json": one.encoded() for one in certificates}
     named |= {f"{request_id}.html": page for request_id, page in pages.items()}
-    session.amend(replace(papers, audit=add_record(papers.audit, "forget", record), pending=b"", certificates=named))
+    audit = add_record(papers.audit, "forget", record)
+    session.amend(replace(papers, audit=audit, pending=b"", certificates=named, seal=True))
     return certificates
 
 
@@ -167,7 +168,7 @@ def _scan(session: Session, pending: Pending) -> Scan | None:
         return None
     targets = [target_of(trace) for trace in pending.erased.traces] if pending.erased else []
     try:
-        scan = scan_folder(session.path, targets, skip=session.pending_files)
+        scan = scan_folder(session.path, targets, skip={*session.pending_files, *session.sealed_files})
     except WorkspaceError as error:
         raise _not_certified(session.path, f"not every file could be searched ({error})") from error
     if not scan.clean:
@@ -213,7 +214,7 @@ def _make_receipts_folder(folder: Path, workspace: Path | None) -> None:
 def _write_receipts(pending: Pending, folder: Path) -> None:
     for accepted in pending.accepted:
         receipt = Receipt.of(accepted)
-        files.write_file(folder / f"{receipt.request_id}.json", receipt.encoded(), private=True)
+        files.write_file(folder / f"{receipt.request_id}.json", receipt.encoded())
 
 
 def _dropped(before: Knowledge, after: Knowledge, pending: Pending) -> int:

@@ -56,6 +56,10 @@ class Session(Protocol):
     def pending_files(self) -> tuple[str, ...]:
         """The file of the requests that are being carried out, if there are any."""
 
+    @property
+    def sealed_files(self) -> frozenset[str]:
+        """The files of finished papers, which were searched when they were sealed."""
+
     def refuse_if_full(self, needed: int) -> None:
         """Refuse what would not fit on the disk, before any of it is written."""
 
@@ -74,6 +78,10 @@ class Session(Protocol):
 
 class Home(Protocol):
     """Gives sessions: any number of readers, one writer."""
+
+    @property
+    def path(self) -> Path | None:
+        """The folder that it is in, if it is in one."""
 
     def reading(self) -> AbstractContextManager[Session]:
         """Open for reading."""
@@ -118,6 +126,7 @@ class MemorySession:
     path: Path | None = None
     leftovers: tuple[str, ...] = ()
     pending_files: tuple[str, ...] = ()
+    sealed_files: frozenset[str] = frozenset()
     size: int = 0
 
     def __init__(self, before: "MemorySession | None" = None) -> None:
@@ -174,6 +183,8 @@ class MemorySession:
 
 class MemoryHome:
     """A recommender in memory. Readers keep what they began with; a writer's outcome replaces it as a whole."""
+
+    path: Path | None = None
 
     def __init__(self) -> None:
         self._current = MemorySession()

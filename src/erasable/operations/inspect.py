@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from erasable.data import ColumnNames, Interactions, RatingScale, read_interactions
-from erasable.errors import Refused
+from erasable.errors import Refused, WorkspaceError
 from erasable.evaluation import Protocol, Utility, measure
 from erasable.evaluation.rated_metrics import LIKED
 from erasable.grouping import BY_VECTORS, Cohesion, cohesion_between_rows
-from erasable.operations.home import Home
+from erasable.operations.home import Home, Session
 from erasable.operations.prepare import ANY_COLUMNS
+from erasable.operations.suppressed import suppressed_people
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import head_of, read_pending, signing_public_key
 
@@ -50,6 +51,8 @@ class Holding:
     group: int
     interactions: tuple[HeldInteraction, ...]
     personal_rows: dict[str, list[float]]
+    suppressed: bool | None = None
+    """Whether the person has asked to be erased, and so gets no recommendations; none if that can't be read."""
 
 
 def evaluate(
@@ -97,7 +100,8 @@ def show(home: Home, user: str) -> Holding:
             for item, rating, time in zip(held.item_index, held.rating, times, strict=True)
         )
         personal = {name: array[row].tolist() for name, array in rows.items()}
-    return Holding(user, position, interactions, personal)
+        suppressed = _suppressed(session)
+    return Holding(user, position, interactions, personal, None if suppressed is None else user in suppressed)
 
 
 def groups(home: Home, work: Work = QUIET_WORK) -> list[GroupFacts]:
@@ -123,7 +127,7 @@ def status(home: Home) -> dict[str, Any]:
     """Return what is current: sizes, settings, erasures and version."""
     with home.reading() as session:
         knowledge, papers = session.state().knowledge, session.papers()
-        config = knowledge.config
+        config, suppressed = knowledge.config, _suppressed(session)
         return {
             "users": knowledge.users,
             "items": len(knowledge.catalogue.items),
@@ -140,7 +144,16 @@ def status(home: Home) -> dict[str, Any]:
             "erasures": session.erasures,
             "version": session.stamp.version,
             "pending": len(read_pending(papers.pending).accepted),
+            "suppressed": None if suppressed is None else len(suppressed),
             "records": head_of(papers.audit).number,
             "public_key": signing_public_key(papers),
             "leftovers": list(session.leftovers),
         }
+
+
+def _suppressed(session: Session) -> frozenset[str] | None:
+    """Return who has asked to be erased; None if that can't be read: who only looks is not kept from the rest."""
+    try:
+        return suppressed_people(session)
+    except WorkspaceError:
+        return None

@@ -63,7 +63,11 @@ class Recommender:
         return learn_more(self._learned_home(), table, inputs, self._work)
 
     def recommend(self, users: Iterable[UserId], k: int = 10, popular_fallback: bool = False) -> pa.Table:
-        """Return a table of user_id, item_id, score and rank: the k best items for each user."""
+        """Return a table of user_id, item_id, score, rank and popular: the k best items for each user.
+
+        Nobody is offered what they have. Where the model says nothing, popular items fill up: `popular` is true, and
+        the score is how many people have the item.
+        """
         found = self._learned_serving().recommend(_texts(users), k, popular_fallback)
         rows = [vars(recommendation) for one_user in found for recommendation in one_user]
         return pa.Table.from_pylist(rows, schema=RECOMMENDATIONS)
@@ -122,7 +126,7 @@ class Recommender:
             for link in state.chain:
                 workspace.checkpoints.put(session.checkpoints.get(link.fingerprint))
             papers = session.papers()
-            record = add_record(papers.audit, "save", version_facts(state, session.stamp))
+            record = add_record(papers.records(), "save", version_facts(state, session.stamp))
             workspace.commit(state, replace(papers, audit=record, certificates=session.issued()), session.stamp)
         self._settle_in(DiskHome(Path(folder)))
 
@@ -154,6 +158,7 @@ _FIELDS: list[Any] = [
     pa.field("item_id", pa.string()),
     pa.field("score", pa.float64()),
     pa.field("rank", pa.int64()),
+    pa.field("popular", pa.bool_()),
 ]
 RECOMMENDATIONS = pa.schema(_FIELDS)
 

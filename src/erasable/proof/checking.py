@@ -29,7 +29,7 @@ def papers_fault(papers: Papers, issued: Mapping[str, bytes]) -> str | None:
 
 def signing_public_key(papers: Papers) -> str:
     """Return the public half of the signing key as the first record names it, for who may not read the key itself."""
-    first = records_of(papers.audit)[0] if papers.audit else {}
+    first = next(iter(records_of(papers.records().split(b"\n", 1)[0])), {})
     named: str = first.get("public_key", "")
     return named or (public_key_of(papers.key) if papers.key else "")
 
@@ -102,11 +102,12 @@ def chain_fault(certificate: Certificate, state: State, checkpoints: CheckpointS
 
 
 def _faults(papers: Papers, certificates: list[Certificate], issued: Mapping[str, bytes]) -> Iterator[str]:
-    fault = first_fault(papers.audit, tuple(Head(one.audit.number, one.audit.hash) for one in certificates))
+    log = papers.records()
+    fault = first_fault(log, tuple(Head(one.audit.number, one.audit.hash) for one in certificates))
     if fault:
         yield f"the audit chain: {fault}"
         return
-    recorded, pages = _recorded(papers.audit, "certificates"), _recorded(papers.audit, "pages")
+    recorded, pages = _recorded(log, "certificates"), _recorded(log, "pages")
     held = {certificate.request_id: certificate.digest() for certificate in certificates}
     for request_id in sorted({*recorded, *held}):
         if request_id not in held:

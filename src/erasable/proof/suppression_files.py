@@ -84,7 +84,7 @@ def locked(path: Path) -> Iterator[None]:
 def replace_content(path: Path, content: bytes) -> None:
     """Put new content in the place of a file at once, durably; it stays as private as it was, at first its owner's."""
     new = _beside(path, ".new")
-    files.write_file(new, content, private=True)
+    files.write_file(new, content)
     if os.path.exists(path):
         new.chmod(stat.S_IMODE(path.stat().st_mode))
     files.replace_file(new, path)

@@ -27,7 +27,7 @@ from erasable.service.events import (
 from erasable.service.filed import EVERYTHING, PLAIN, SOME, Event, Filed, Filing, Manner, Submitted
 from erasable.service.lifecycle import BEGUN, ENDED, WAITING, RequestState, refuse_unless_may_follow
 from erasable.service.sealed_codes import seal, unseal
-from erasable.store.ledger import Ledger
+from erasable.store.ledger import Ledger, people_asking
 from erasable.unlearning import Request
 
 
@@ -210,9 +210,7 @@ class Requests:
     def suppressed_people(self) -> frozenset[str]:
         """Return everyone whose request is open and whose data may still be there."""
         with self._ledger.reading() as connection:
-            return frozenset(
-                row[0] for row in connection.execute("SELECT user_id FROM open_requests WHERE user_id IS NOT NULL")
-            )
+            return people_asking(connection)
 
     def of_people(self, users: Collection[str]) -> list[Filed]:
         """Return the requests of some people that are still kept with who asked."""

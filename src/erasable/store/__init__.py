@@ -10,10 +10,12 @@ from erasable.store.manifest import (
     ScaleRecord,
 )
 from erasable.store.papers import NO_PAPERS, Papers, Stamp
+from erasable.store.preferences import NO_PREFERENCES, Preferences
 from erasable.store.workspace import Workspace
 
 __all__ = [
     "NO_PAPERS",
+    "NO_PREFERENCES",
     "CatalogueRecord",
     "DiskCheckpoints",
     "GroupRecord",
@@ -21,6 +23,7 @@ __all__ = [
     "LinkRecord",
     "Manifest",
     "Papers",
+    "Preferences",
     "ScaleRecord",
     "Stamp",
     "Workspace",

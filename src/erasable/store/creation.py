@@ -7,6 +7,7 @@ from pathlib import Path
 from erasable.errors import WorkspaceError
 from erasable.store import files, layout
 from erasable.store.leftovers import sweep
+from erasable.store.sealing import NamedFiles
 
 
 def refuse_occupied(root: Path) -> None:
@@ -21,14 +22,14 @@ def refuse_occupied(root: Path) -> None:
         raise WorkspaceError(f"{root} is not empty: give a new folder, or an empty one")
 
 
-def make_missing_folders(root: Path, made: list[Path]) -> None:
+def make_missing_folders(root: Path, made: list[Path], mode: int | None) -> None:
     """Make the folder and its missing parents, and note each one."""
     if root.is_dir():
         return
-    make_missing_folders(root.parent, made)
+    make_missing_folders(root.parent, made, mode=None)
     # Noted first, so that an interrupt right after the folder is made finds it on the list.
     made.append(root)
-    files.make_folder(root)
+    files.make_folder(root, mode)
 
 
 def remove_folders(made: list[Path]) -> None:
@@ -45,7 +46,7 @@ def clear(root: Path) -> None:
         # The manifest first: without it the rest counts as unfinished, should this be stopped half way.
         files.remove_file(root / layout.MANIFEST)
         files.flush_folder(root)
-        sweep(root, named=())
+        sweep(root, NamedFiles())
         for folder in layout.FOLDERS:
             if (root / folder).is_dir():
                 files.remove_folder(root / folder)

@@ -16,10 +16,17 @@ def before_change(kind: str, path: Path) -> None:
     """Be told of each change just before it is made; tests put a function here that stops at the n-th."""
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder and make its name durable."""
+OWNER_ONLY = 0o600
+OWNER_AND_GROUP = 0o640
+_ENTER = {OWNER_ONLY: 0o700, OWNER_AND_GROUP: 0o750}
+
+
+def make_folder(path: Path, mode: int | None = OWNER_ONLY) -> None:
+    """Make a folder, for those who may read files of this mode (None: as usual here), and make its name durable."""
     with _changing("make folder", path):
         path.mkdir()
+        if mode is not None:
+            path.chmod(_ENTER[mode])
     flush_folder(path.parent)
 
 
@@ -29,12 +36,12 @@ def remove_folder(path: Path) -> None:
         path.rmdir()
 
 
-def write_file(path: Path, content: bytes, private: bool = False) -> None:
-    """Write a file whole and durable, name included; a private one is for its owner alone."""
+def write_file(path: Path, content: bytes, mode: int = OWNER_ONLY) -> None:
+    """Write a file whole and durable, name included; unless it is said otherwise, for its owner alone."""
     with _changing("create", path):
-        mode = 0o600 if private else 0o666
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
     with os.fdopen(handle, "wb", buffering=0) as file:
+        os.fchmod(handle, mode)
         with _changing("write", path, len(content)):
             _write_all(handle, content)
         with _changing("flush", path, len(content)):

@@ -16,8 +16,9 @@ from erasable.store.manifest import RESTORE
 class CheckedFolder:
     """Files by relative name, each with the hash that it must have."""
 
-    def __init__(self, root: Path, hashes: Mapping[str, str]) -> None:
+    def __init__(self, root: Path, hashes: Mapping[str, str], mode: int = files.OWNER_ONLY) -> None:
         self.root = root
+        self.mode = mode
         self._hashes = dict(hashes)
         self._making = Lock()
 
@@ -25,8 +26,12 @@ class CheckedFolder:
         """Return the content of a known file once its hash is found right."""
         if name not in self._hashes:
             raise WorkspaceError(f"{self.root / name} is not current any more: open the workspace again")
+        return self.read_as(name, self._hashes[name])
+
+    def read_as(self, name: str, digest: str) -> bytes:
+        """Return the content of a file once its hash is found to be this one."""
         content = read_whole(self.root / name)
-        if fingerprint.of_bytes(content) != self._hashes[name]:
+        if fingerprint.of_bytes(content) != digest:
             raise WorkspaceDamaged(f"{self.root / name} is damaged: {RESTORE}")
         return content
 
@@ -42,7 +47,7 @@ class CheckedFolder:
             name = hashed_name(name, digest)
         if not self._holds(name, digest):
             self._make_folder((self.root / name).parent)
-            files.write_file(self.root / name, content, private)
+            files.write_file(self.root / name, content, files.OWNER_ONLY if private else self.mode)
         self._hashes[name] = digest
         return name
 
@@ -57,7 +62,7 @@ class CheckedFolder:
     def _make_folder(self, path: Path) -> None:
         with self._making:  # models that are trained side by side want it at the same time
             if not path.is_dir():
-                files.make_folder(path)
+                files.make_folder(path, self.mode)
 
     def _holds(self, name: str, digest: str) -> bool:
         if self._hashes.get(name) != digest:

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from erasable.errors import DiskFull, SuppressionUnknown, WorkspaceBusy, WorkspaceDamaged, WorkspaceError
@@ -24,7 +24,15 @@ from erasable.store.ledger_format import (
     set_format,
 )
 
-__all__ = ["LEDGER_FREE_TEXT", "LEDGER_PEOPLE", "SCHEMA_WORDS", "Ledger", "people_in_ledger"]
+__all__ = [
+    "LEDGER_FREE_TEXT",
+    "LEDGER_PEOPLE",
+    "SCHEMA_WORDS",
+    "Ledger",
+    "ledger_mark",
+    "people_asking",
+    "people_in_ledger",
+]
 
 _WAIT_SECONDS = 30
 _TRUNCATE_SECONDS = 10
@@ -221,8 +229,7 @@ def _people_in(path: Path, mode: str) -> frozenset[str]:
             return frozenset()  # nothing was ever written to it
         if found == 0:
             raise SuppressionUnknown(f"{path} is no ledger of ours, {_NOBODY_SERVED}: put the right one in its place")
-        rows = connection.execute("SELECT user_id FROM open_requests WHERE user_id IS NOT NULL")
-        return frozenset(row[0] for row in rows)
+        return people_asking(connection)
 
 
 def _newer(found: int) -> str:
@@ -230,6 +237,22 @@ def _newer(found: int) -> str:
         f"has the format {found} and this version of erasable reads up to {FORMAT}: "
         "a later version wrote it, so install that one or a later one"
     )
+
+
+def people_asking(connection: sqlite3.Connection) -> frozenset[str]:
+    """Return everyone whose request is open and whose data may still be there."""
+    rows = connection.execute("SELECT user_id FROM open_requests WHERE user_id IS NOT NULL")
+    return frozenset(row[0] for row in rows)
+
+
+def ledger_mark(workspace: Path) -> tuple[object, int]:
+    """Return what is another once the ledger has changed, and when its files last did, in nanoseconds."""
+    found = []
+    for name in (LEDGER, f"{LEDGER}-wal"):
+        with suppress(FileNotFoundError):
+            status = (workspace / name).stat()
+            found.append((name, status.st_ino, status.st_mtime_ns, status.st_size))
+    return tuple(found), max((changed for _, _, changed, _ in found), default=0)
 
 
 @contextmanager

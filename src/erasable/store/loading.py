@@ -10,6 +10,7 @@ from erasable.errors import WorkspaceError
 from erasable.grouping import Cohesion
 from erasable.store.folder import CheckedFolder
 from erasable.store.manifest import CatalogueRecord, GroupRecord, Manifest
+from erasable.store.sealing import SealedPapers
 from erasable.store.tables import decode_interactions, decode_items
 from erasable.training import Config, Knowledge, Link, State
 
@@ -44,25 +45,27 @@ class StoredGroups(Sequence[Interactions]):
 
 
 class IssuedFiles(Mapping[str, bytes]):
-    """Certificates by file name; each is read when it is looked at, inside the block."""
+    """Certificates by file name, oldest first; each is read when it is looked at, inside the block."""
 
-    def __init__(self, names: Sequence[str], read: Callable[[str], bytes]) -> None:
-        self._names = dict.fromkeys(names)
+    def __init__(self, names: Sequence[str], read: Callable[[str], bytes], sealed: SealedPapers) -> None:
+        self._open = dict.fromkeys(names)
         self._read = read
+        self._sealed = sealed
 
     def __getitem__(self, name: str) -> bytes:
-        if name not in self._names:
-            raise KeyError(name)
-        return self._read(name)
+        if name in self._open:
+            return self._read(name)
+        return self._sealed.read(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        yield from self._sealed.certificates
+        yield from self._open
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._open) + len(self._sealed.certificates)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names
+        return name in self._open or name in self._sealed.certificates
 
 
 def load_state(folder: CheckedFolder, manifest: Manifest) -> State:

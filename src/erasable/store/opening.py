@@ -16,8 +16,14 @@ def existing_workspace(path: str | Path) -> Path:
         raise WorkspaceError(f"there is no folder {root}: make one with erasable learn DATA --into {root}")
     if not root.is_dir():
         raise WorkspaceError(f"{root} is no folder: give the folder that erasable learn made")
-    if (root / MANIFEST).exists():
-        return root
+    try:
+        if (root / MANIFEST).exists():
+            return root
+    except PermissionError as error:
+        raise WorkspaceError(
+            f"{root} can't be read (Permission denied): be its owner, or in its group and have it learned with "
+            "--readable-by-group"
+        ) from error
     if own_files(root):
         raise WorkspaceDamaged(
             f"{root / MANIFEST} is missing: if a learn is running there, wait for it; if one was stopped, "

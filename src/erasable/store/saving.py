@@ -16,6 +16,7 @@ from erasable.store.folder import CheckedFolder
 from erasable.store.loading import StoredGroups
 from erasable.store.manifest import CatalogueRecord, GroupRecord, HoldoutRecord, LinkRecord, Manifest, ScaleRecord
 from erasable.store.papers import Papers, Stamp
+from erasable.store.sealing import OPEN_CERTIFICATES, write_segment
 from erasable.store.tables import encode_interactions, encode_items
 from erasable.training import Config, Knowledge, Link, State, differences, numeric_environment
 
@@ -62,6 +63,7 @@ def named_files(manifest: Manifest) -> set[str]:
     names = {manifest.config, manifest.catalogue.file, manifest.holdout.file}
     names |= {group.file for group in manifest.groups} | {link.file for link in manifest.chain}
     names |= {layout.certificate_name(name) for name in manifest.certificates}
+    names |= {name for record in manifest.segments for name in (record.certificates, record.log)}
     optional = (manifest.catalogue.kept_items, manifest.audit, manifest.key, manifest.pending)
     return names | {name for name in optional if name is not None}
 
@@ -151,12 +153,27 @@ def _link_record(link: Link, checkpoints: DiskCheckpoints) -> LinkRecord:
 
 
 def _write_papers(papers: Papers, before: Manifest | None, folder: CheckedFolder) -> dict[str, Any]:
+    certificates = _write_certificates(papers.certificates, before.certificates if before else (), folder)
+    audit, segments = papers.audit, before.segments if before else ()
+    if papers.seal and len(certificates) > OPEN_CERTIFICATES:
+        finished, audit = _divided(audit)
+        hashes = folder.hashes(map(layout.certificate_name, certificates))
+        listed = {name: hashes[layout.certificate_name(name)] for name in certificates}
+        certificates, segments = (), (*segments, write_segment(folder, len(segments) + 1, listed, finished))
     return {
-        "certificates": _write_certificates(papers.certificates, before.certificates if before else (), folder),
-        "audit": _write_hashed(folder, layout.AUDIT, papers.audit) if papers.audit else None,
+        "certificates": certificates,
+        "segments": segments,
+        "audit": _write_hashed(folder, layout.AUDIT, audit) if audit else None,
         "key": folder.write(layout.KEY, papers.key, private=True) if papers.key else None,
         "pending": _write_hashed(folder, layout.PENDING, papers.pending, private=True) if papers.pending else None,
+        "preferences": papers.preferences,
     }
+
+
+def _divided(audit: bytes) -> tuple[bytes, bytes]:
+    """Return the finished records, and the last one, which the next one follows."""
+    end = audit.rstrip(b"\n").rfind(b"\n") + 1
+    return audit[:end], audit[end:]
 
 
 def _write_certificates(

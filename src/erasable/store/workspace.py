@@ -17,17 +17,19 @@ from erasable.store.manifest import Manifest, encode_manifest
 from erasable.store.opening import existing_workspace, mark_of, read_manifest
 from erasable.store.papers import NO_PAPERS, Papers, Stamp
 from erasable.store.saving import Version, write_papers, write_version
+from erasable.store.sealing import NamedFiles, SealedPapers
 from erasable.training import State
 
 
 class Workspace:
     """An open workspace; get one with `creating`, `writing` or `reading`, and use it inside the block."""
 
-    def __init__(self, path: Path, manifest: Manifest | None, writable: bool) -> None:
+    def __init__(self, path: Path, manifest: Manifest | None, writable: bool, mode: int = files.OWNER_ONLY) -> None:
         self.path = path
         self._writable = writable
-        self._folder = CheckedFolder(path, {})
+        self._folder = CheckedFolder(path, {}, mode)
         self._checkpoints = DiskCheckpoints(self._folder, writable)
+        self._sealed = SealedPapers(self._folder)
         self._manifest: Manifest | None = None
         self._state: State | None = None
         self._fence: Callable[[], None] | None = None
@@ -38,18 +40,19 @@ class Workspace:
 
     @classmethod
     @contextmanager
-    def creating(cls, path: str | Path) -> Iterator["Workspace"]:
+    def creating(cls, path: str | Path, readable_by_group: bool = False) -> Iterator["Workspace"]:
         """Make a new workspace; unless the block commits and ends well, everything made is removed again."""
         root, made, done = Path(path), list[Path](), False
+        mode = files.OWNER_AND_GROUP if readable_by_group else files.OWNER_ONLY
         refuse_occupied(root)
         try:
-            make_missing_folders(root, made)
+            make_missing_folders(root, made, mode)
             with writer_lock(root):
                 # Again, now that nobody else can write there.
                 refuse_occupied(root)
                 try:
-                    sweep(root, named=())
-                    workspace = cls(root, None, writable=True)
+                    sweep(root, NamedFiles())
+                    workspace = cls(root, None, writable=True, mode=mode)
                     yield workspace
                     done = workspace._manifest is not None
                 finally:
@@ -69,7 +72,7 @@ class Workspace:
         root = existing_workspace(path)
         with writer_lock(root):
             manifest = read_manifest(root)
-            sweep_at_opening(root, manifest.files)
+            sweep_at_opening(root, NamedFiles.of(root, manifest))
             try:
                 workspace = cls(root, manifest, writable=True)
                 workspace._fence = fence
@@ -77,7 +80,7 @@ class Workspace:
             finally:
                 # What can't be swept now is swept by the next writer; the first error is the one to tell.
                 with suppress(ErasableError, OSError):
-                    sweep_at_opening(root, read_manifest(root).files)
+                    sweep_at_opening(root, NamedFiles.of(root, read_manifest(root)))
 
     @classmethod
     @contextmanager
@@ -90,7 +93,7 @@ class Workspace:
         with shared_reader_lock(root):
             workspace = cls(root, read_manifest(root), writable=False)
             if sweeping:
-                workspace.leftovers = sweep_as_reader(root, workspace.manifest.files)
+                workspace.leftovers = sweep_as_reader(root, NamedFiles.of(root, workspace.manifest))
             yield workspace
 
     @staticmethod
@@ -123,12 +126,15 @@ class Workspace:
     @property
     def erasures(self) -> int:
         """How many erasures there were, one certificate for each."""
-        return sum(name.endswith(".json") for name in self._manifest.certificates) if self._manifest else 0
+        if self._manifest is None:
+            return 0
+        not_sealed = sum(name.endswith(".json") for name in self._manifest.certificates)
+        return not_sealed + sum(record.erasures for record in self._manifest.segments)
 
     def issued(self) -> Mapping[str, bytes]:
         """Return the certificates by file name, oldest first, each found unchanged when it is first looked at."""
         names = self._manifest.certificates if self._manifest else ()
-        return IssuedFiles(names, lambda name: self._folder.read(layout.certificate_name(name)))
+        return IssuedFiles(names, lambda name: self._folder.read(layout.certificate_name(name)), self._sealed)
 
     def papers(self) -> Papers:
         """Return the papers that are kept, found unchanged, the certificates apart.
@@ -139,7 +145,7 @@ class Workspace:
         audit, key, pending = (
             b"" if name is None or self._is_hidden(name) else self._folder.read(name) for name in names
         )
-        return Papers(audit, key, pending)
+        return Papers(audit, key, pending, preferences=self.manifest.preferences, sealed_records=self._sealed.log)
 
     @property
     def size(self) -> int:
@@ -156,13 +162,22 @@ class Workspace:
         """The file of the requests that are being carried out, if there are any."""
         return () if self.manifest.pending is None else (self.manifest.pending,)
 
+    @property
+    def sealed_files(self) -> frozenset[str]:
+        """The files of finished papers, which were searched when they were sealed."""
+        segments = {name for record in self.manifest.segments for name in (record.certificates, record.log)}
+        return frozenset({*segments, *map(layout.certificate_name, self._sealed.certificates)})
+
     def damaged(self) -> list[str]:
         """Return every file that is missing, or is not what the manifest says, as far as it may be read."""
-        return self._folder.damaged(private=[name for name in (self.manifest.key, self.manifest.pending) if name])
+        private = [name for name in (self.manifest.key, self.manifest.pending) if name]
+        # What a damaged segment lists is not known.
+        return self._folder.damaged(private) or self._sealed.damaged()
 
     def unchecked_audit(self) -> bytes:
         """Return the audit chain as it lies there, to find where it was changed."""
-        return read_whole(self.path / self.manifest.audit) if self.manifest.audit else b""
+        parts = [*(record.log for record in self.manifest.segments), self.manifest.audit]
+        return b"".join(read_whole(self.path / name) for name in parts if name)
 
     def state(self) -> State:
         """Return the state; a group's data is read when it is first asked for, inside the block."""
@@ -185,7 +200,7 @@ class Workspace:
         state = self._state
         # First, since what was not committed may be what fills the disk.
         self._adopt(self.manifest)
-        sweep(self.path, self.manifest.files)
+        sweep(self.path, NamedFiles.of(self.path, self.manifest))
         self._make_current(write_papers(papers, self.manifest, self._folder))
         self._state = state
 
@@ -200,7 +215,7 @@ class Workspace:
 
     def _make_current(self, manifest: Manifest) -> None:
         new = self.path / layout.NEW_MANIFEST
-        files.write_file(new, encode_manifest(manifest))
+        files.write_file(new, encode_manifest(manifest), self._folder.mode)
         with exclusive_reader_lock(self.path):
             if self._fence is not None:
                 self._fence()
@@ -210,7 +225,7 @@ class Workspace:
                 # Whoever is stopped once it is in its place, and goes on, must not take the version before for current.
                 if not new.exists():
                     self._adopt(manifest)
-            sweep(self.path, manifest.files)
+            sweep(self.path, NamedFiles.of(self.path, manifest))
 
     def _version(self) -> Version:
         groups = self._state.knowledge.groups if self._state else None
@@ -220,5 +235,7 @@ class Workspace:
     def _adopt(self, manifest: Manifest) -> None:
         self._manifest = manifest
         self._folder.adopt(manifest.files)
+        self._folder.mode = files.OWNER_AND_GROUP if manifest.preferences.readable_by_group else files.OWNER_ONLY
         self._checkpoints.adopt(manifest.chain)
+        self._sealed = SealedPapers(self._folder, manifest.segments)
         self._state = None

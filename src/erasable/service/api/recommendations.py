@@ -76,5 +76,5 @@ def recommend_to_many(
 
 
 def _as_json(user: str, found: Found) -> dict[str, Any]:
-    ranked = [{"item_id": item, "score": score, "rank": rank} for rank, (item, score) in enumerate(found.ranked, 1)]
+    ranked = [{**offer._asdict(), "rank": rank} for rank, offer in enumerate(found.ranked, 1)]
     return {"user_id": user, "version": found.version, "items": ranked}

@@ -224,6 +224,8 @@ class RecommendedItem(_Schema):
     item_id: str
     score: float
     rank: int
+    popular: bool
+    """Whether it fills up where the model says nothing; then the score is how many people have the item."""
 
 
 class Recommended(_Schema):

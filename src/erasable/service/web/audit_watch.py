@@ -40,4 +40,4 @@ class AuditWatch:
                 fault = papers_fault(papers, issued)
         except WorkspaceDamaged as error:
             return AuditState((), str(error))
-        return AuditState(() if fault else tuple(records_of(papers.audit)), fault)
+        return AuditState(() if fault else tuple(records_of(papers.records())), fault)

@@ -1,0 +1,27 @@
+"""What a workspace remembers of how it is used; none of it reaches a checkpoint."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Preferences(BaseModel):
+    """What was said once and holds for every later command; an unknown field of a newer version is kept."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
+
+    columns: dict[str, str] = {}
+    """Which column of the input each meaning (user, item, rating, time) was read from."""
+    time_kind: Literal["number", "iso"] | None = None
+    """How times were written in the input."""
+    do_not_learn: tuple[str, str] | None = None
+    """Where the do-not-learn list and its key lie, relative to the workspace if they lie beside it."""
+    without_do_not_learn: bool = False
+    """Whether it was declared that no such list is kept."""
+    issuer: str | None = None
+    """Who issues the certificates."""
+    readable_by_group: bool = False
+    """Whether the group of the owner may read the files."""
+
+
+NO_PREFERENCES = Preferences()

@@ -1,0 +1,145 @@
+from dataclasses import replace
+
+import pytest
+
+from erasable.errors import WorkspaceDamaged
+from erasable.store import Workspace, sealing
+from erasable.store.leftovers import unnamed_files
+from erasable.store.sealing import NamedFiles
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch):
+    monkeypatch.setattr("erasable.store.saving.OPEN_CERTIFICATES", 3)
+
+
+def certify(path, number, seal=True, record=b"record"):
+    """Add a certificate, its page and a record, as an erasure does."""
+    added = {f"{number}.json": b'{"number": %d}' % number, f"{number}.html": b"<p>%d</p>" % number}
+    with Workspace.writing(path) as workspace:
+        papers = workspace.papers()
+        audit = papers.audit + b"%s %d\n" % (record, number)
+        workspace.amend(replace(papers, audit=audit, certificates=added, seal=seal))
+    return added
+
+
+@pytest.fixture
+def sealed(learned):
+    """A workspace with five erasures, of which four are sealed in two segments; and all its certificates."""
+    issued = {}
+    for number in range(5):
+        issued |= certify(learned, number)
+    return learned, issued
+
+
+def test_finished_papers_are_sealed_and_read_as_before(sealed):
+    path, issued = sealed
+    with Workspace.reading(path) as workspace:
+        assert len(workspace.manifest.segments) == 2
+        assert workspace.manifest.certificates == ("4.json", "4.html")
+        assert dict(workspace.issued()) == issued
+        assert list(workspace.issued()) == list(issued)
+        assert (len(workspace.issued()), "1.json" in workspace.issued(), "9.json" in workspace.issued()) == (
+            10,
+            True,
+            False,
+        )
+        assert workspace.erasures == 5
+        assert workspace.papers().records() == b"learned\n" + b"".join(b"record %d\n" % n for n in range(5))
+        assert workspace.unchecked_audit() == workspace.papers().records()
+        assert workspace.damaged() == []
+
+
+def test_an_unknown_certificate_is_not_there(sealed):
+    with Workspace.reading(sealed[0]) as workspace, pytest.raises(KeyError):
+        workspace.issued()["9.json"]
+
+
+def test_the_last_record_stays_open_for_the_one_that_follows(sealed):
+    with Workspace.reading(sealed[0]) as workspace:
+        assert workspace.papers().audit == b"record 3\nrecord 4\n"
+
+
+def test_the_manifest_does_not_grow_with_the_certificates(learned):
+    certify(learned, 0)
+    certify(learned, 1)
+    with Workspace.reading(learned) as workspace:
+        first = len(workspace.manifest.files)
+    for number in range(2, 20):
+        certify(learned, number)
+    with Workspace.reading(learned) as workspace:
+        assert len(workspace.manifest.files) <= first + 2 * 9  # two files for each of nine segments more
+
+
+def test_what_was_not_searched_is_not_sealed(learned):
+    for number in range(5):
+        certify(learned, number, seal=False)
+    with Workspace.reading(learned) as workspace:
+        assert workspace.manifest.segments == ()
+    certify(learned, 5)
+    with Workspace.reading(learned) as workspace:
+        assert [segment.erasures for segment in workspace.manifest.segments] == [6]
+
+
+def test_sealed_certificates_are_no_leftovers_and_others_are(sealed):
+    path, issued = sealed
+    (path / "certificates" / "stranger.json").write_bytes(b"{}")
+    with Workspace.reading(path, sweeping=False) as workspace:
+        assert unnamed_files(path, NamedFiles.of(path, workspace.manifest)) == ("certificates/stranger.json",)
+    with Workspace.writing(path) as workspace:
+        assert dict(workspace.issued()) == issued
+    assert not (path / "certificates" / "stranger.json").exists()
+    assert len(list((path / "certificates").iterdir())) == len(issued)
+
+
+def test_a_changed_sealed_certificate_is_noticed(sealed):
+    path, _ = sealed
+    (path / "certificates" / "1.json").write_bytes(b'{"number": 7}')
+    with Workspace.reading(path) as workspace:
+        assert workspace.damaged() == ["certificates/1.json"]
+        with pytest.raises(WorkspaceDamaged, match=r"certificates/1\.json is damaged"):
+            workspace.issued()["1.json"]
+
+
+def test_a_missing_sealed_certificate_is_noticed(sealed):
+    path, _ = sealed
+    (path / "certificates" / "2.html").unlink()
+    with Workspace.reading(path) as workspace:
+        assert workspace.damaged() == ["certificates/2.html"]
+
+
+@pytest.mark.parametrize("kind", ["certificates", "log"])
+def test_a_damaged_segment_is_noticed_and_nothing_is_swept(sealed, kind):
+    path, issued = sealed
+    segment = min((path / "sealed").glob(f"{kind}-*"))
+    segment.write_bytes(segment.read_bytes()[:-1])
+    with Workspace.writing(path) as workspace:
+        assert workspace.damaged() == [segment.relative_to(path).as_posix()]
+        workspace.amend(workspace.papers())
+    assert len(list((path / "certificates").iterdir())) == len(issued)
+
+
+def test_a_segment_of_another_format_is_refused(sealed, monkeypatch):
+    sealing._listed.cache_clear()
+    monkeypatch.setattr(sealing, "_FORMAT", 2)
+    with Workspace.reading(sealed[0]) as workspace, pytest.raises(WorkspaceDamaged, match="has another format"):
+        list(workspace.issued())
+
+
+def test_a_later_version_keeps_what_is_sealed(sealed, versions):
+    path, issued = sealed
+    with Workspace.writing(path) as workspace:
+        versions.put_all(versions.forgotten, workspace)
+        workspace.commit(versions.forgotten, workspace.papers())
+    with Workspace.reading(path) as workspace:
+        assert dict(workspace.issued()) == issued
+        assert workspace.damaged() == []
+
+
+def test_sealed_files_can_be_left_out_of_a_search(sealed):
+    with Workspace.reading(sealed[0]) as workspace:
+        files = workspace.sealed_files
+        assert "certificates/3.html" in files
+        assert "certificates/4.json" not in files
+        assert {segment.log for segment in workspace.manifest.segments} <= files
+        assert all((sealed[0] / name).is_file() for name in files)
