@@ -37,7 +37,7 @@ __all__ = [
 _WAIT_SECONDS = 30
 _TRUNCATE_SECONDS = 10
 _PAUSE_SECONDS = 0.01
-_NOBODY_SERVED = "so it can't be told who has asked to be erased, and nobody is served"
+_NOBODY_SERVED = "and it says who has asked to be erased, so nobody is served"
 
 
 def before_commit() -> None:
