@@ -14,6 +14,7 @@ ErasableError
 │   ├── WorkspaceDamaged     a file is missing or is not what the manifest says
 │   ├── WorkspaceBusy        another command is writing
 │   │   └── LeaseLost        another worker has taken over: what this one does must not count any more
+│   ├── SuppressionUnknown   who has asked to be erased can't be read: nobody is served
 │   └── DiskFull             there is no room for what would be written; what was there stays
 ├── NotAllowed               whoever asks may not do that
 │   └── NoToken              nobody knows who asks
@@ -80,6 +81,10 @@ class WorkspaceBusy(WorkspaceError):
 
 class LeaseLost(WorkspaceBusy):
     """Another worker has taken over: what this one does must not count any more."""
+
+
+class SuppressionUnknown(WorkspaceError):
+    """Who has asked to be erased can't be read: nobody is served."""
 
 
 class DiskFull(WorkspaceError):

@@ -55,7 +55,8 @@ def command(
         "suppression_list": None if listed is None else str(listed.list.absolute()),
         "suppression_key": None if listed is None else str(listed.key.absolute()),
     }
-    os.execv(sys.executable, [sys.executable, "-m", "erasable.service", json.dumps(place)])  # noqa: S606 - ourselves
+    # With -P: else an enum.py in the working folder would be imported, and run.
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "erasable.service", json.dumps(place)])  # noqa: S606 - ourselves
 
 
 def _refuse_taken(host: str, port: int) -> None:

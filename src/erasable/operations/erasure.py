@@ -177,10 +177,19 @@ def _scan(session: Session, pending: Pending) -> Scan | None:
         raise _not_certified(session.path, f"not every file could be searched ({error})") from error
     if not scan.clean:
         places = "; ".join(f"{residue.file} ({residue.place})" for residue in scan.residues[:5])
-        filed = any(residue.file in LEDGER_FILES for residue in scan.residues)
-        hint = " (the service has an open request of the person in its ledger, and finishes this)" if filed else ""
+        hint = _hint(session.path, scan)
         raise _not_certified(session.path, f"{len(scan.residues)} places still hold the person: {places}{hint}")
     return scan
+
+
+def _hint(path: Path, scan: Scan) -> str:
+    """Return what to do about the service's ledger, which must not be removed."""
+    if not any(residue.file in LEDGER_FILES for residue in scan.residues):
+        return ""
+    return (
+        " (leave the ledger where it is: an open request or a remark about the person goes when erasable serve runs, "
+        f"which finishes this; a token's label that names the person is changed by erasable token rename {path})"
+    )
 
 
 def _not_certified(path: Path, reason: str) -> ResidueFound:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from erasable.errors import Refused, UnknownUser
+from erasable.errors import Refused, Suppressed, UnknownUser
 from erasable.models import Change
 from erasable.operations.home import Home, Session
 from erasable.operations.offers import Offer, Served, Stock
@@ -109,9 +109,15 @@ class Live:
         """Whether anything is held about a user, who may be withheld."""
         return replace(self.served, withheld=NOBODY).find(user) is not None
 
-    def recommend(self, user: str, k: int) -> Recommended:
-        """Return the k best items for a user."""
+    def withholds(self, user: str) -> bool:
+        """Whether a user of whom something is held, or was until now, has asked to be erased."""
+        return user in self.served.withheld
+
+    def recommend(self, user: str, k: int, tell: bool = False) -> Recommended:
+        """Return the k best items for a user; say of whom nothing may be used that they are suppressed, if wanted."""
         (found,) = self.recommend_many([user], k)
+        if found is None and tell and self.withholds(user):
+            raise Suppressed(f"the user {user!r} has asked to be erased, and is not served")
         if found is None:
             raise UnknownUser(f"nothing is held about the user {user!r}: check the id, exactly as in the data")
         return found

@@ -20,6 +20,8 @@ class Accepted(Paper):
     user: str
     items: tuple[str, ...] | None
     salt: str = Field(repr=False)
+    reference: str | None = None
+    """The case number of whoever submitted it."""
 
     @staticmethod
     def of(request: Request) -> "Accepted":

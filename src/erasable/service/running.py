@@ -10,6 +10,7 @@ import uvicorn
 from pydantic import BaseModel, ConfigDict
 
 from erasable.models.blas import one_blas_thread
+from erasable.operations.processes import safe_path
 from erasable.proof.suppression import Suppression, SuppressionList
 from erasable.service.application import make_application
 from erasable.service.connections import impatient
@@ -123,6 +124,7 @@ def _at_work(place: Place, ledger: Ledger, worker: BaseProcess | None) -> BasePr
     return worker if worker is not None and worker.is_alive() else _started(place)
 
 
+@safe_path()
 def _started(place: Place) -> BaseProcess:
     post = Post(place.folder, place.settings, place.suppression, place.threads)
     worker = get_context("spawn").Process(target=run_worker, args=(post,), name="erasable worker", daemon=True)
