@@ -19,7 +19,7 @@ from erasable.cli.options import (
     work_with,
 )
 from erasable.cli.output import counted, print_json, print_line
-from erasable.cli.suppression import Drop, KeyFile, ListFile, suppression_from
+from erasable.cli.suppression import LEARNING, suppression_from
 from erasable.errors import WrongUse
 from erasable.operations import DiskHome, Inputs, Learned, LearnedMore, learn, learn_more
 from erasable.training import Config
@@ -28,7 +28,7 @@ from erasable.training.settings import PresetName
 NAME = "learn"
 
 
-@settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS)
+@settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS, LEARNING)
 def command(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="CSV, TSV, ::, .inter or Parquet file.", show_default=False)
@@ -51,9 +51,6 @@ def command(
         Path | None,
         typer.Option(help="The items there are: a file with one id a line, or another workspace."),
     ] = None,
-    suppression: ListFile = None,
-    suppression_key: KeyFile = None,
-    drop_suppressed: Drop = False,
     more: Annotated[
         bool, typer.Option("--more", help="Learn more into a workspace that is there; its settings stay.")
     ] = False,
@@ -62,19 +59,20 @@ def command(
     quiet: Quiet = False,
     settings: dict[str, Any] | None = None,
     columns: dict[str, str] | None = None,
+    listed: dict[str, Any] | None = None,
 ) -> None:
     """Learn a recommender from a table of interactions."""
-    suppressed = suppression_from(suppression, suppression_key, drop_suppressed)
+    about_list = _about_list(listed or {})
     work = work_with(threads, quiet or json_output)
     if more:
         _refuse_settings({**({"preset": preset} if preset else {}), **(settings or {})}, config)
-        inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, suppressed)
+        inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, **about_list)
         _tell_more(learn_more(DiskHome(into), data, inputs, work), into, json_output)
         return
     from_file = read_config(config, {**CONFIG_OPTIONS, **COLUMN_OPTIONS})
     named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
     chosen = Config.of({**from_file, **(settings or {})}, preset)
-    inputs = Inputs(columns_from({**named, **(columns or {})}), groups_from, catalogue, suppressed)
+    inputs = Inputs(columns_from({**named, **(columns or {})}), groups_from, catalogue, **about_list)
     learned = learn(data, into, chosen, inputs, work)
     if json_output:
         print_json(asdict(learned))
@@ -88,8 +86,7 @@ def _tell(learned: Learned, into: Path) -> None:
         f"{counted(learned.interactions, 'interaction')} in {counted(learned.groups, 'group')} "
         f"({learned.seconds:.1f} s)"
     )
-    if learned.suppressed:
-        print_line(_left_out(learned.suppressed))
+    _tell_of_list(learned)
     print_line(f"the workspace is {into}; next: erasable recommend {into} --user U")
 
 
@@ -109,8 +106,7 @@ def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
         f"{counted(learned.interactions_added, 'more interaction')}: trained {learned.stages_rerun} of "
         f"{learned.stages_total} stages again ({learned.seconds:.1f} s)"
     )
-    if learned.suppressed:
-        print_line(_left_out(learned.suppressed))
+    _tell_of_list(learned)
     if learned.items_unknown:
         unknown = counted(learned.items_unknown, "item is", "items are")
         print_line(
@@ -123,6 +119,23 @@ def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
     )
 
 
-def _left_out(suppressed: int) -> str:
-    left_out = counted(suppressed, "person or single interaction", "people and single interactions")
-    return f"left out {left_out} on the suppression list"
+def _about_list(listed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the options say about the do-not-learn list."""
+    return {
+        "suppression": suppression_from(listed),
+        "without_do_not_learn": listed.get("no_do_not_learn", False),
+        "readmit": tuple(dict.fromkeys(listed.get("readmit") or ())),
+    }
+
+
+def _tell_of_list(learned: Learned | LearnedMore) -> None:
+    if learned.suppressed:
+        people = counted(learned.left_out.users, "person", "people")
+        single = counted(learned.left_out.interactions, "single interaction")
+        print_line(
+            f"left out {people} and {single} on the do-not-learn list (--readmit U if someone really comes back)"
+        )
+    if learned.readmitted:
+        print_line(f"took {counted(learned.readmitted, 'person', 'people')} off the do-not-learn list")
+    for note in learned.notes:
+        print_line(note)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from erasable.errors import Refused, WorkspaceDamaged, WrongUse
 from erasable.evaluation import compare, replay
+from erasable.operations.do_not_learn import checkable
 from erasable.operations.home import Home, Session
 from erasable.operations.learn import samples_of
 from erasable.operations.recording import record_verification, version_facts
@@ -41,11 +42,11 @@ class Claim:
     from_scratch: bool = False
     """Whether all stages are trained again, not only those that the certificate's erasure has trained."""
     suppression: Suppression | None = None
-    """A list of people whom the workspace must not hold."""
+    """Another list of people whom the workspace must not hold than the one that it remembers."""
 
     def in_words(self) -> str:
         """Say what was found right beside the workspace itself."""
-        given = {"certificate": self.certificate, "receipt": self.receipt, "suppression list": self.suppression}
+        given = {"certificate": self.certificate, "receipt": self.receipt, "do-not-learn list": self.suppression}
         checked = [f"the {name}" for name, value in given.items() if value is not None]
         return f"{' and '.join(checked)} {'agrees' if len(checked) == 1 else 'agree'}; " if checked else ""
 
@@ -80,10 +81,11 @@ def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Veri
 
     With a certificate only the stages that its erasure has trained again are replayed, unless everything is asked for.
     """
-    suppressed = SuppressionList.open(claim.suppression) if claim.suppression else None
+    named = SuppressionList.open(claim.suppression) if claim.suppression else None
     try:
         certificate = _certificate(claim)
         with home.reading() as session:
+            suppressed, unlisted = (named, "") if named else checkable(session)
             fault = integrity_fault(session, certificate) or _content_fault(session, certificate, suppressed)
             if fault:
                 return Verification(False, 0, fault)
@@ -95,7 +97,9 @@ def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Veri
         return Verification(False, 0, str(fault))
     positions = _positions(copied.state, None if claim.from_scratch else certificate)
     replayed = _replayed(home, copied, positions, work)
-    return replace(replayed, reason=f"{claim.in_words()}{replayed.reason}") if replayed.identical else replayed
+    if not replayed.identical:
+        return replayed
+    return replace(replayed, reason="; ".join(filter(None, (claim.in_words() + replayed.reason, unlisted))))
 
 
 def _replayed(home: Home, held: _Held, positions: Sequence[int], work: Work) -> Verification:
@@ -170,7 +174,12 @@ def _content_fault(session: Session, certificate: Certificate | None, suppressed
 
 def _resurrection(state: State, suppressed: SuppressionList) -> str | None:
     found = held(suppressed, state.knowledge)
-    return f"what was erased is held again ({found}): an old copy was put back; forget again" if found.total else None
+    if not found.total:
+        return None
+    return (
+        f"what was erased is held again ({found}): an old copy was put back, or it was erased elsewhere with the same "
+        "do-not-learn list; forget it here"
+    )
 
 
 def _damage(session: Session, damaged: Sequence[str]) -> str:

@@ -41,10 +41,10 @@ class Place(BaseModel):
 
     @property
     def suppression(self) -> Suppression | None:
-        """The list of people who must not be learned again, if there is one."""
+        """Another do-not-learn list than the one that the workspace remembers, if one was named."""
         if self.suppression_list is None or self.suppression_key is None:
             return None
-        return Suppression(self.suppression_list, self.suppression_key, drop=True)
+        return Suppression(self.suppression_list, self.suppression_key)
 
 
 def serve(place: Place) -> None:

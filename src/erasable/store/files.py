@@ -16,10 +16,10 @@ def before_change(kind: str, path: Path) -> None:
     """Be told of each change just before it is made; tests put a function here that stops at the n-th."""
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder and make its name durable."""
+def make_folder(path: Path, private: bool = False) -> None:
+    """Make a folder and make its name durable; a private one is for its owner alone."""
     with _changing("make folder", path):
-        path.mkdir()
+        path.mkdir(mode=0o700 if private else 0o777)
     flush_folder(path.parent)
 
 
