@@ -12,6 +12,7 @@ from erasable.proof import Certificate, new_key, read_certificate, records_of
 from erasable.proof.canonical import canonical
 from erasable.store import Workspace
 from erasable.store.manifest import decode_manifest, encode_manifest
+from kit.copies import copy_of
 
 
 class Issued(NamedTuple):
@@ -199,7 +200,7 @@ class TestAnotherCertificate:
         assert said == "the certificate was signed with another key: it is of another workspace"
 
     def test_an_older_copy_of_the_workspace_that_was_put_back_is_found(self, run, shop, tmp_path):
-        backup = Path(shutil.copytree(shop, tmp_path / "backup"))
+        backup = copy_of(shop, tmp_path / "backup")
         issued = forget_one(run, shop, "ann", tmp_path / "receipts")
         kept = Path(shutil.copy(issued.certificate, tmp_path / "kept.json"))
         shutil.rmtree(shop)

@@ -57,6 +57,9 @@ class TestWhatIsLearned:
             "held_out": 0,
             "rating_scale": "1–5",
             "suppressed": 0,
+            "left_out": {"users": 0, "interactions": 0},
+            "readmitted": 0,
+            "notes": [],
         }
         assert found["seconds"] > 0
 
@@ -360,26 +363,27 @@ def test_ids_are_kept_exactly_as_written(run, tmp_path):
 class TestSuppressed:
     @pytest.fixture
     def options(self, tmp_path):
-        """The options for a suppression list that knows cat, and one interaction of ann."""
+        """The options for a do-not-learn list that knows cat, and one interaction of ann."""
         for folder in ("lists", "keys"):
             (tmp_path / folder).mkdir()
         places = Suppression(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key")
         add_requests(places, [Request("cat"), Request("ann", ("b",))])
-        return "--suppression", places.list, "--suppression-key", places.key
+        return "--do-not-learn", places.list, "--do-not-learn-key", places.key
 
-    def test_an_old_file_with_an_erased_person_is_refused_and_nothing_is_left(self, learn, options, tmp_path):
-        result = learn(FINE, "--groups", 2, "--json", *options)
-        assert (result.code, result.out) == (1, "")
-        assert "input.csv: holds what was erased and must not be learned again (people: 1, single" in result.err
-        assert "give --drop-suppressed to leave them out" in result.err
-        assert result.err.count("\n") == 1
-        assert not (tmp_path / "shop").exists()
+    def test_an_old_file_brings_no_erased_person_back_and_it_is_said_how_many_are_left_out(
+        self, learn, run, options, tmp_path
+    ):
+        result = learn(FINE, "--groups", 2, *options)
+        said = "left out 1 person and 1 single interaction on the do-not-learn list (--readmit U if someone really"
+        assert result.code == 0
+        assert said in result.out
+        assert run("show", tmp_path / "shop", "--user", "cat").code == 1
 
     def test_left_out_gives_the_checkpoints_of_a_file_that_never_had_them(self, learn, run, options, tmp_path):
         result = learn(FINE, "--groups", 2, "--drop-suppressed", *options)
         first, second, _ = result.out.splitlines()
         assert first.startswith("learned 2 users, 1 item, 2 interactions in 2 groups (")
-        assert second == "left out 2 people and single interactions on the suppression list"
+        assert second.startswith("left out 1 person and 1 single interaction on the do-not-learn list (")
         (tmp_path / "never.csv").write_text(HEADER + "ann,a,1\nbob,a,5\n")
         run("learn", tmp_path / "never.csv", "--into", tmp_path / "never", "--epochs", 1, "--groups", 2)
         assert checkpoints(tmp_path / "shop") == checkpoints(tmp_path / "never")
@@ -387,11 +391,11 @@ class TestSuppressed:
 
     def test_json_says_how_many_were_left_out(self, learn, options):
         found = learn(FINE, "--groups", 2, "--drop-suppressed", "--json", *options).json
-        assert (found["users"], found["suppressed"]) == (2, 2)
+        assert (found["users"], found["suppressed"], found["left_out"]) == (2, 2, {"users": 1, "interactions": 1})
 
     def test_one_who_is_left_out_is_no_plural(self, learn, options):
         said = learn(FINE.replace("ann,b,2\n", ""), "--groups", 2, "--drop-suppressed", *options).out
-        assert "left out 1 person or single interaction on the suppression list\n" in said
+        assert "left out 1 person on the do-not-learn list (" in said
 
     def test_nothing_is_said_of_a_list_that_names_nobody_in_the_file(self, learn, options):
         assert "left out" not in learn(HEADER + "ann,a,1\nbob,a,5\n", "--groups", 2, *options).out
@@ -399,9 +403,9 @@ class TestSuppressed:
     @pytest.mark.parametrize(
         ("kept", "extra", "said"),
         [
-            (slice(0, 2), (), "--suppression needs its key: give --suppression-key KEY too"),
-            (slice(2, 4), (), "--suppression-key needs its list: give --suppression LIST too"),
-            (slice(0, 0), ("--drop-suppressed",), "--drop-suppressed needs a list: give --suppression LIST and"),
+            (slice(0, 2), (), "--do-not-learn needs its key: give --do-not-learn-key KEY too"),
+            (slice(2, 4), (), "--do-not-learn-key needs its list: give --do-not-learn LIST too"),
+            (slice(0, 4), ("--no-do-not-learn",), "--no-do-not-learn keeps no list: leave out --do-not-learn and"),
         ],
     )
     def test_one_option_without_the_other_is_wrong_use(self, learn, options, tmp_path, kept, extra, said):
@@ -413,8 +417,8 @@ class TestSuppressed:
     @pytest.mark.parametrize(
         ("number", "name", "said"),
         [
-            (1, "lists/typo.json", "typo.json: there is no suppression list"),
-            (3, "keys/typo.key", "typo.key: the key of the suppression list is missing"),
+            (1, "lists/typo.json", "typo.json: there is no do-not-learn list"),
+            (3, "keys/typo.key", "typo.key: the key of the do-not-learn list is missing"),
             (3, "lists/erased.key", "keep the key apart"),
         ],
     )

@@ -16,6 +16,7 @@ KINDS = (
     *("config.json", "catalogue-*", "kept-items-*", "data/*", "holdout/*", "checkpoints/*"),
     *("certificates/*.json", "certificates/*.html", "audit-*", "signing-key.txt", "pending-*", "manifest.json"),
 )
+from kit.copies import copy_of
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def every_kind(ratings_file, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def copy(every_kind, tmp_path) -> Path:
-    return Path(shutil.copytree(every_kind, tmp_path / "copy"))
+    return copy_of(every_kind, tmp_path / "copy")
 
 
 def test_whole_it_is_identical(run, copy, content_of):

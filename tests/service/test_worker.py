@@ -163,7 +163,7 @@ def test_a_verification_without_memory_ends_no_worker(shop, worker, clock, monke
 
 def test_rows_of_erased_people_alone_are_dropped_and_block_nothing(folder, shop, clock, settings, tmp_path):
     (tmp_path / "apart").mkdir()
-    suppression = Suppression(tmp_path / "list", tmp_path / "apart" / "key", drop=True)
+    suppression = Suppression(tmp_path / "list", tmp_path / "apart" / "key")
     SuppressionList.open_or_create(suppression)
     add_requests(suppression, [Request("zoe")])
     worker = Worker(Post(folder, settings, suppression, threads=1, clock=clock))

@@ -130,10 +130,11 @@ def _about_list(listed: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tell_of_list(learned: Learned | LearnedMore) -> None:
     if learned.suppressed:
-        people = counted(learned.left_out.users, "person", "people")
-        single = counted(learned.left_out.interactions, "single interaction")
+        people, single = learned.left_out.users, learned.left_out.interactions
+        named = [counted(people, "person", "people")] if people else []
+        named += [counted(single, "single interaction")] if single else []
         print_line(
-            f"left out {people} and {single} on the do-not-learn list (--readmit U if someone really comes back)"
+            f"left out {' and '.join(named)} on the do-not-learn list (--readmit U if someone really comes back)"
         )
     if learned.readmitted:
         print_line(f"took {counted(learned.readmitted, 'person', 'people')} off the do-not-learn list")
