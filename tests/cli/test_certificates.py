@@ -205,7 +205,9 @@ class TestAnotherCertificate:
         kept = Path(shutil.copy(issued.certificate, tmp_path / "kept.json"))
         shutil.rmtree(shop)
         backup.rename(shop)
-        # It is whole by itself: nothing in it tells.
+        assert "what was erased is held again (people: 1" in run("verify", shop).out
+        # Without the do-not-learn list it is whole by itself: nothing in it tells.
+        shutil.rmtree(shop.with_name("shop.do-not-learn"))
         assert run("verify", shop).code == 0
         assert "an older copy of the workspace was put back" in refused(run, issued, "--certificate", kept)
 

@@ -370,9 +370,7 @@ class TestSuppressed:
         add_requests(places, [Request("cat"), Request("ann", ("b",))])
         return "--do-not-learn", places.list, "--do-not-learn-key", places.key
 
-    def test_an_old_file_brings_no_erased_person_back_and_it_is_said_how_many_are_left_out(
-        self, learn, run, options, tmp_path
-    ):
+    def test_an_old_file_brings_no_erased_person_back(self, learn, run, options, tmp_path):
         result = learn(FINE, "--groups", 2, *options)
         said = "left out 1 person and 1 single interaction on the do-not-learn list (--readmit U if someone really"
         assert result.code == 0

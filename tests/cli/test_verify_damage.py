@@ -11,12 +11,12 @@ from erasable.proof import NOTHING_PENDING
 from erasable.store import Workspace
 from erasable.training import Config
 from erasable.unlearning import Request
+from kit.copies import copy_of
 
 KINDS = (
     *("config.json", "catalogue-*", "kept-items-*", "data/*", "holdout/*", "checkpoints/*"),
     *("certificates/*.json", "certificates/*.html", "audit-*", "signing-key.txt", "pending-*", "manifest.json"),
 )
-from kit.copies import copy_of
 
 
 @pytest.fixture(scope="module")

@@ -236,7 +236,7 @@ class TestAddingAndRemoving:
 class TestWhatIsRefused:
     def test_a_list_that_is_not_there(self, places):
         with pytest.raises(
-            Refused, match=r"erased\.json: there is no do-not-learn list: restore it from its newest copy, name"
+            Refused, match=r"erased\.json: there is no do-not-learn list: restore it from its newest copy"
         ):
             SuppressionList.open(places)
         with pytest.raises(Refused, match="there is no do-not-learn list"):

@@ -25,7 +25,7 @@ from erasable.proof import (
     read_receipt,
     version_fault,
 )
-from erasable.proof.suppression import Suppression, SuppressionList, held
+from erasable.proof.suppression import Suppression, SuppressionList, held, with_requests
 from erasable.training import MemoryStore, State, differences
 
 _Paper = TypeVar("_Paper")
@@ -85,8 +85,9 @@ def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Veri
     try:
         certificate = _certificate(claim)
         with home.reading() as session:
-            suppressed, unlisted = (named, "") if named else checkable(session)
-            fault = integrity_fault(session, certificate) or _content_fault(session, certificate, suppressed)
+            fault = integrity_fault(session, certificate)
+            listed, unlisted = (named, "") if named or fault else checkable(session)
+            fault = fault or _content_fault(session, certificate, listed)
             if fault:
                 return Verification(False, 0, fault)
             found = differences(session.environment)
@@ -160,10 +161,13 @@ def _content_fault(session: Session, certificate: Certificate | None, suppressed
     """Say where data and checkpoints differ from what the last record, the certificate and the list say of them."""
     papers, state = session.papers(), session.state()
     # An erasure that is current and not yet certified is not yet recorded either.
-    uncertified = read_pending(papers.pending).erased is not None
+    pending = read_pending(papers.pending)
+    uncertified = pending.erased is not None
     fault = None if uncertified else version_fault(papers, session.stamp, state)
     if suppressed is not None:
-        fault = fault or _resurrection(state, suppressed)
+        # Whoever is about to be erased may be on the list already.
+        leaving = with_requests(SuppressionList(suppressed.key), [] if uncertified else pending.requests)
+        fault = fault or _resurrection(state, suppressed.without(leaving))
     newest = newest_certificate(session.issued())
     if newest is not None and not uncertified:
         fault = fault or held_fault(newest, state, session.stamp, session.environment)
