@@ -365,19 +365,26 @@ class TestWhatIsHeld:
 
 class TestThePageAboutIt:
     @pytest.fixture
+    def places(self, tmp_path):
+        """Where the page says that they lie."""
+        for folder in ("shop.do-not-learn", "shop.do-not-learn.key"):
+            (tmp_path / folder).mkdir()
+        return Suppression(tmp_path / "shop.do-not-learn" / "list.json", tmp_path / "shop.do-not-learn.key" / "key")
+
+    @pytest.fixture
     def examples(self, places, monkeypatch):
         """The page's Python, and a folder with the files that it names."""
         add_requests(places, [Request("42"), Request("7", ("b",))])
         (places.list.parent.parent / "ratings.csv").write_text("user_id,item_id\n42,a\n7,a\n7,b\n8,c\n")
         monkeypatch.chdir(places.list.parent.parent)
-        page = Path(__file__).parents[2] / "docs" / "suppression-list.md"
+        page = Path(__file__).parents[2] / "docs" / "do-not-learn.md"
         return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
     def test_shows_which_rows_to_delete_and_how_to_let_someone_come_back(self, places, examples, capsys):
         show, remove = examples
-        exec(compile(show, "suppression-list.md", "exec"), {})
+        exec(compile(show, "do-not-learn.md", "exec"), {})
         assert capsys.readouterr().out == "42 a\n7 b\n"
-        exec(compile(remove, "suppression-list.md", "exec"), {})
+        exec(compile(remove, "do-not-learn.md", "exec"), {})
         left = SuppressionList.open(places)
         assert not left.holds_user("42")
         assert len(left.interactions) == 1
