@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from erasable.errors import DiskFull, ErasableError, ListUnusable, WorkspaceError
-from erasable.operations.home import MemorySession, Session
+from erasable.operations.home import Home, MemorySession, Session
 from erasable.proof.pending import IN_MEMORY, Pending
 from erasable.proof.suppression import (
     Suppression,
@@ -96,18 +96,25 @@ def roll_of(session: Session, listing: Listing, erasing: bool) -> Roll:
 
     A workspace of a version that knew no such list gets one when it is erasing.
     """
-    preferences = session.papers().preferences
-    if listing.places is not None:
-        entries = _opened_or_begun(listing.places)
-        return Roll(entries, listing.places, notes=_begun_note(listing.places, entries))
+    preferences, another = session.papers().preferences, listing.places
+    # Once it is remembered, a place that is named again must hold what it held.
+    if another is not None and _written(another, session.path) != preferences.do_not_learn:
+        entries = _opened_or_begun(another)
+        return Roll(entries, another, notes=_begun_note(another, entries))
     if listing.without or preferences.without_do_not_learn:
         return Roll(without=True)
-    places = remembered_places(preferences, session.path)
+    places = another or remembered_places(preferences, session.path)
     if places is not None:
         return Roll(SuppressionList.open(places), places)
     if session.path is None:
         return Roll(_in_memory(session))
     return _first(session.path, session.erasures) if erasing else Roll(notes=_missing_note(session.erasures))
+
+
+def prepare_list(home: Home, places: Suppression) -> None:
+    """Begin a list that is named, or refuse one that is lost, before anything is done with it."""
+    with home.reading() as session:
+        roll_of(session, Listing(places), erasing=True)
 
 
 def remember(session: Session, roll: Roll) -> None:

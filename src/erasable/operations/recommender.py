@@ -69,8 +69,7 @@ class Recommender:
 
         Whoever was forgotten is left out and counted, unless they are to `readmit` because they really come back.
         """
-        if readmit:
-            inputs = replace(inputs, readmit=(*inputs.readmit, *_texts(readmit)))
+        inputs = replace(inputs, readmit=(*inputs.readmit, *_texts(readmit)))
         return learn_more(self._learned_home(), table, inputs, self._work)
 
     def recommend(self, users: Iterable[UserId], k: int = 10, popular_fallback: bool = False) -> pa.Table:

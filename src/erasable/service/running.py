@@ -10,7 +10,9 @@ import uvicorn
 from pydantic import BaseModel, ConfigDict
 
 from erasable.models.blas import one_blas_thread
-from erasable.proof.suppression import Suppression, SuppressionList
+from erasable.operations import DiskHome
+from erasable.operations.do_not_learn import prepare_list
+from erasable.proof.suppression import Suppression
 from erasable.service.application import make_application
 from erasable.service.connections import impatient
 from erasable.service.lease import silent_seconds
@@ -52,7 +54,7 @@ def serve(place: Place) -> None:
     stop = threading.Event()
     log_everything_as_json()
     if place.suppression is not None:
-        SuppressionList.open_or_create(place.suppression)
+        prepare_list(DiskHome(place.folder), place.suppression)
     shop = Shop.open(place.folder, place.settings)
     threads = [
         threading.Thread(target=_follow, args=(shop, stop)),
