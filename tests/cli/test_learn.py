@@ -464,6 +464,40 @@ class TestMore:
         assert (result.code, result.out) == (2, "")
         assert said in result.err
 
+    def test_yesterdays_file_brings_nobody_back_who_was_forgotten(self, run, shop, ratings_file):
+        run("forget", shop, "--user", "ann")
+        result = run("learn", "--more", ratings_file, "--into", shop)
+        assert "left out 1 person on the do-not-learn list (--readmit U if someone really comes back)" in result.out
+        assert run("show", shop, "--user", "ann").code == 1
+        result = run("learn", "--more", ratings_file, "--into", shop, "--readmit", "ann")
+        assert "took 1 person off the do-not-learn list" in result.out
+        assert run("show", shop, "--user", "ann").code == 0
+        assert run("verify", shop).code == 0
+
+    @pytest.mark.parametrize("lost", ["shop.do-not-learn/list.json", "shop.do-not-learn.key/key"])
+    def test_a_list_that_is_lost_stops_it_until_it_is_said_to_do_without(self, run, shop, ratings_file, lost):
+        run("forget", shop, "--user", "ann")
+        (shop.parent / lost).unlink()
+        for words in (("learn", "--more", ratings_file, "--into", shop), ("forget", shop, "--user", "bob")):
+            result = run(*words)
+            assert (result.code, result.out) == (1, "")
+            assert f"{lost.split('/')[1]}: " in result.err
+            assert "restore it from its newest copy, name another with --do-not-learn LIST" in result.err
+        assert run("verify", shop).code == 0
+        assert run("forget", shop, "--resume", "--no-do-not-learn").code == 0
+        assert run("forget", shop, "--user", "bob").code == 0
+        assert run("learn", "--more", ratings_file, "--into", shop, "--json").json["users_added"] == 2
+
+    def test_the_names_of_0_1_are_understood_and_hidden(self, run, shop, ratings_file, tmp_path):
+        for folder in ("lists", "keys"):
+            (tmp_path / folder).mkdir()
+        named = ("--suppression", tmp_path / "lists" / "l", "--suppression-key", tmp_path / "keys" / "k")
+        assert run("forget", shop, "--user", "ann", *named).code == 0
+        result = run("learn", "--more", ratings_file, "--into", shop, "--drop-suppressed", "--json", *named)
+        assert result.json["suppressed"] == 1
+        for command in ("learn", "forget", "verify", "serve"):
+            assert "suppress" not in run(command, "--help").out
+
     def test_without_a_workspace_it_says_so(self, run, tmp_path):
         (tmp_path / "more.csv").write_text("user_id,item_id,rating\nzoe,a,5\n")
         result = run("learn", "--more", tmp_path / "more.csv", "--into", tmp_path / "nothing")

@@ -191,7 +191,7 @@ class TestWhereItLies:
         written = folders[0] / "list.json", folders[1] / "key"
         assert {stat.S_IMODE(file.stat().st_mode) for file in written} == {0o600}
         found = status(shop)
-        assert (found["do_not_learn"], found["do_not_learn_key"]) == tuple(map(str, written))
+        assert found["do_not_learn"] == {"kept": "in files", "list": str(written[0]), "key": str(written[1])}
 
     def test_all_three_folders_can_be_moved_together(self, shop, table, tmp_path):
         (tmp_path / "elsewhere").mkdir()
@@ -231,7 +231,7 @@ class TestWhereItLies:
         forget(home, ANN)
         assert lists_of(home.path) == []
         assert learn_more(home, table).users_added == 1
-        assert status(home)["do_not_learn"] == "none is kept"
+        assert status(home)["do_not_learn"] == {"kept": "no", "list": None, "key": None}
 
     def test_to_readmit_needs_a_list(self, table, config, tmp_path):
         home = DiskHome(tmp_path / "shop")

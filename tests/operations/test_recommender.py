@@ -69,7 +69,7 @@ class TestFit:
         other.fit(numbers()).save(tmp_path / "twice")
         recommender.save(tmp_path / "once")
         assert checkpoints(tmp_path / "twice") == checkpoints(tmp_path / "once")
-        own = {"public_key": None, "do_not_learn": None, "do_not_learn_key": None}
+        own = {"public_key": None, "do_not_learn": None}
         assert {**other.status(), **own} == {**recommender.status(), **own}
         assert other.status()["public_key"] != recommender.status()["public_key"]
 

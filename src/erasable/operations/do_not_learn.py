@@ -199,16 +199,14 @@ def checkable(session: Session) -> tuple[SuppressionList | None, str]:
         return None, f"whether someone erased is held again was not looked at ({error})"
 
 
-def places_in_words(session: Session) -> dict[str, str | None]:
-    """Say where the list and its key lie."""
+def list_facts(session: Session) -> dict[str, str | None]:
+    """Say whether there is a list, and where it and its key lie."""
     preferences = session.papers().preferences
     places = remembered_places(preferences, session.path)
     if places is not None:
-        return {"do_not_learn": str(places.list), "do_not_learn_key": str(places.key)}
-    if preferences.without_do_not_learn:
-        return {"do_not_learn": "none is kept", "do_not_learn_key": None}
-    where = "in memory" if session.path is None else "none yet; the next erasure begins one"
-    return {"do_not_learn": where, "do_not_learn_key": None}
+        return {"kept": "in files", "list": str(places.list), "key": str(places.key)}
+    where = "in memory" if session.path is None else "from the next erasure on"
+    return {"kept": "no" if preferences.without_do_not_learn else where, "list": None, "key": None}
 
 
 def _in_memory(session: Session) -> SuppressionList:

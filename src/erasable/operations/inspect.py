@@ -13,7 +13,7 @@ from erasable.errors import Refused
 from erasable.evaluation import Protocol, Utility, measure
 from erasable.evaluation.rated_metrics import LIKED
 from erasable.grouping import BY_VECTORS, Cohesion, cohesion_between_rows
-from erasable.operations.do_not_learn import places_in_words
+from erasable.operations.do_not_learn import list_facts
 from erasable.operations.home import Home
 from erasable.operations.prepare import ANY_COLUMNS
 from erasable.operations.work import QUIET_WORK, Work
@@ -143,6 +143,6 @@ def status(home: Home) -> dict[str, Any]:
             "pending": len(read_pending(papers.pending).accepted),
             "records": head_of(papers.audit).number,
             "public_key": signing_public_key(papers),
-            **places_in_words(session),
+            "do_not_learn": list_facts(session),
             "leftovers": list(session.leftovers),
         }
