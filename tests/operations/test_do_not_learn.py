@@ -12,7 +12,7 @@ import pytest
 from erasable import Recommender
 from erasable.errors import DataRefused, ListUnusable, Refused, WorkspaceError, WrongUse
 from erasable.operations import DiskHome, Inputs, MemoryHome, Outside, Work, forget, learn, learn_more, status, verify
-from erasable.operations.do_not_learn import default_places
+from erasable.operations.do_not_learn import default_places, prepare_list
 from erasable.operations.learn import learn_into
 from erasable.proof import read_pending
 from erasable.proof.suppression import SuppressedCount, Suppression, SuppressionList
@@ -192,6 +192,26 @@ class TestWhereItLies:
         assert {stat.S_IMODE(file.stat().st_mode) for file in written} == {0o600}
         found = status(shop)
         assert found["do_not_learn"] == {"kept": "in files", "list": str(written[0]), "key": str(written[1])}
+
+    def test_beside_the_workspace_also_where_something_else_has_a_manifest(self, table, config, tmp_path):
+        (tmp_path / "manifest.json").write_text("{}")
+        learn(table, tmp_path / "shop", config)
+        assert len(lists_of(tmp_path / "shop")) == 2
+
+    def test_not_inside_another_workspace(self, shop, table, config):
+        with pytest.raises(Refused, match="lies inside a workspace: keep the do-not-learn list and its key outside"):
+            learn(table, shop.path / "inner", config)
+        assert not (shop.path / "inner").exists()
+
+    def test_a_list_that_is_named_again_must_be_there(self, shop, named):
+        forget(shop, ANN, outside=Outside(suppression=named))
+        for file in (named.list, named.key):
+            file.unlink()
+        with pytest.raises(ListUnusable, match=r"erased\.json: there is no do-not-learn list"):
+            forget(shop, [Request("bob")], outside=Outside(suppression=named))
+        with pytest.raises(ListUnusable, match=r"erased\.json: there is no do-not-learn list"):
+            prepare_list(shop, named)
+        assert "bob" in users(shop)
 
     def test_all_three_folders_can_be_moved_together(self, shop, table, tmp_path):
         (tmp_path / "elsewhere").mkdir()

@@ -56,7 +56,8 @@ class TestThePlaces:
         lists, keys = folders
         inside = (lists if place == "list" else keys) / depth
         inside.mkdir(parents=True, exist_ok=True)
-        ((lists if place == "list" else keys) / "manifest.json").write_text("{}")
+        for name in ("manifest.json", "writer.lock"):
+            ((lists if place == "list" else keys) / name).write_text("{}")
         list_path = (inside if place == "list" else lists) / "erased.json"
         key_path = (inside if place == "key" else keys) / "erased.key"
         for attempt in attempts(list_path, key_path):

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from erasable.errors import ListUnusable, Refused, WorkspaceError
 from erasable.store import files
-from erasable.store.layout import MANIFEST
+from erasable.store.layout import MANIFEST, WRITER_LOCK
 
 RESTORE = (
     "restore it from its newest copy, name another with --do-not-learn LIST --do-not-learn-key KEY, or do without one "
@@ -30,8 +30,12 @@ def kept_apart(path: Path, key_path: Path) -> tuple[Path, Path]:
     for place in places:
         if os.path.isdir(place):
             raise Refused(f"{place} is a folder: name a file")
-        if any(os.path.exists(folder / MANIFEST) for folder in place.parents):
-            raise Refused(f"{place} lies inside a workspace: keep the do-not-learn list and its key outside of any")
+        # A manifest alone may be anyone's; the writer's lock beside it makes it a workspace.
+        if any(all(os.path.exists(folder / name) for name in (MANIFEST, WRITER_LOCK)) for folder in place.parents):
+            raise Refused(
+                f"{place} lies inside a workspace: keep the do-not-learn list and its key outside of any, with "
+                "--do-not-learn LIST --do-not-learn-key KEY"
+            )
     if places[0].parent == places[1].parent:
         raise Refused(
             f"the do-not-learn list and its key lie in the same folder, {places[0].parent}: keep the key apart, where "
