@@ -9,6 +9,7 @@ ErasableError
 │   │   └── Suppressed       the user has asked to be erased and is not served
 │   ├── UnknownInteraction   the user has no such interaction
 │   ├── UnknownRequest       the ledger has no such request
+│   ├── ListUnusable         the do-not-learn list or its key is missing, damaged, or of another key
 │   └── ResidueFound         an erasure is done, but something still holds the person: it is not certified
 ├── WorkspaceError           the folder is no workspace, or can't be used as it is
 │   ├── WorkspaceDamaged     a file is missing or is not what the manifest says
@@ -61,6 +62,10 @@ class UnknownInteraction(Refused):
 
 class UnknownRequest(Refused):
     """The ledger has no such request."""
+
+
+class ListUnusable(Refused):
+    """The do-not-learn list or its key is missing, damaged, or of another key."""
 
 
 class ResidueFound(Refused):

@@ -12,6 +12,7 @@ from erasable.proof import Certificate, new_key, read_certificate, records_of
 from erasable.proof.canonical import canonical
 from erasable.store import Workspace
 from erasable.store.manifest import decode_manifest, encode_manifest
+from kit.copies import copy_of
 
 
 class Issued(NamedTuple):
@@ -207,12 +208,14 @@ class TestAnotherCertificate:
         assert run("verify", twin, "--certificate", foreign.certificate).code == 0
 
     def test_an_older_copy_of_the_workspace_that_was_put_back_is_found(self, run, shop, tmp_path):
-        backup = Path(shutil.copytree(shop, tmp_path / "backup"))
+        backup = copy_of(shop, tmp_path / "backup")
         issued = forget_one(run, shop, "ann", tmp_path / "receipts")
         kept = Path(shutil.copy(issued.certificate, tmp_path / "kept.json"))
         shutil.rmtree(shop)
         backup.rename(shop)
-        # It is whole by itself: nothing in it tells.
+        assert "what was erased is held again (people: 1" in run("verify", shop).out
+        # Without the do-not-learn list it is whole by itself: nothing in it tells.
+        shutil.rmtree(shop.with_name("shop.do-not-learn"))
         assert run("verify", shop).code == 0
         assert "an older copy of the workspace was put back" in refused(run, issued, "--certificate", kept)
 

@@ -68,6 +68,9 @@ class TestWhatIsLearned:
             "rows_read": 4,
             "repeated": 0,
             "bad_rows": 0,
+            "left_out": {"users": 0, "interactions": 0},
+            "readmitted": 0,
+            "notes": [],
         }
         assert found["seconds"] > 0
 
@@ -404,26 +407,25 @@ def test_ids_are_kept_exactly_as_written(run, tmp_path):
 class TestSuppressed:
     @pytest.fixture
     def options(self, tmp_path):
-        """The options for a suppression list that knows cat, and one interaction of ann."""
+        """The options for a do-not-learn list that knows cat, and one interaction of ann."""
         for folder in ("lists", "keys"):
             (tmp_path / folder).mkdir()
         places = Suppression(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key")
         add_requests(places, [Request("cat"), Request("ann", ("b",))])
-        return "--suppression", places.list, "--suppression-key", places.key
+        return "--do-not-learn", places.list, "--do-not-learn-key", places.key
 
-    def test_an_old_file_with_an_erased_person_is_refused_and_nothing_is_left(self, learn, options, tmp_path):
-        result = learn(FINE, "--groups", 2, "--json", *options)
-        assert (result.code, result.out) == (1, "")
-        assert "input.csv: holds what was erased and must not be learned again (people: 1, single" in result.err
-        assert "give --drop-suppressed to leave them out" in result.err
-        assert result.err.count("\n") == 1
-        assert not (tmp_path / "shop").exists()
+    def test_an_old_file_brings_no_erased_person_back(self, learn, run, options, tmp_path):
+        result = learn(FINE, "--groups", 2, *options)
+        said = "left out 1 person and 1 single interaction on the do-not-learn list (--readmit U if someone really"
+        assert result.code == 0
+        assert said in result.out
+        assert run("show", tmp_path / "shop", "--user", "cat").code == 1
 
     def test_left_out_gives_the_checkpoints_of_a_file_that_never_had_them(self, learn, run, options, tmp_path):
         result = learn(FINE, "--groups", 2, "--drop-suppressed", *options)
         first, *_, second, _ = result.out.splitlines()
         assert first.startswith("learned 2 users, 1 item, 2 interactions in 2 groups (")
-        assert second == "left out 2 people and single interactions on the suppression list"
+        assert second.startswith("left out 1 person and 1 single interaction on the do-not-learn list (")
         (tmp_path / "never.csv").write_text(HEADER + "ann,a,1\nbob,a,5\n")
         run("learn", tmp_path / "never.csv", "--into", tmp_path / "never", "--epochs", 1, "--groups", 2)
         assert checkpoints(tmp_path / "shop") == checkpoints(tmp_path / "never")
@@ -431,11 +433,11 @@ class TestSuppressed:
 
     def test_json_says_how_many_were_left_out(self, learn, options):
         found = learn(FINE, "--groups", 2, "--drop-suppressed", "--json", *options).json
-        assert (found["users"], found["suppressed"]) == (2, 2)
+        assert (found["users"], found["suppressed"], found["left_out"]) == (2, 2, {"users": 1, "interactions": 1})
 
     def test_one_who_is_left_out_is_no_plural(self, learn, options):
         said = learn(FINE.replace("ann,b,2\n", ""), "--groups", 2, "--drop-suppressed", *options).out
-        assert "left out 1 person or single interaction on the suppression list\n" in said
+        assert "left out 1 person on the do-not-learn list (" in said
 
     def test_nothing_is_said_of_a_list_that_names_nobody_in_the_file(self, learn, options):
         assert "left out" not in learn(HEADER + "ann,a,1\nbob,a,5\n", "--groups", 2, *options).out
@@ -443,9 +445,9 @@ class TestSuppressed:
     @pytest.mark.parametrize(
         ("kept", "extra", "said"),
         [
-            (slice(0, 2), (), "--suppression needs its key: give --suppression-key KEY too"),
-            (slice(2, 4), (), "--suppression-key needs its list: give --suppression LIST too"),
-            (slice(0, 0), ("--drop-suppressed",), "--drop-suppressed needs a list: give --suppression LIST and"),
+            (slice(0, 2), (), "--do-not-learn needs its key: give --do-not-learn-key KEY too"),
+            (slice(2, 4), (), "--do-not-learn-key needs its list: give --do-not-learn LIST too"),
+            (slice(0, 4), ("--no-do-not-learn",), "--no-do-not-learn keeps no list: leave out --do-not-learn and"),
         ],
     )
     def test_one_option_without_the_other_is_wrong_use(self, learn, options, tmp_path, kept, extra, said):
@@ -457,8 +459,8 @@ class TestSuppressed:
     @pytest.mark.parametrize(
         ("number", "name", "said"),
         [
-            (1, "lists/typo.json", "typo.json: there is no suppression list"),
-            (3, "keys/typo.key", "typo.key: the key of the suppression list is missing"),
+            (1, "lists/typo.json", "typo.json: there is no do-not-learn list"),
+            (3, "keys/typo.key", "typo.key: the key of the do-not-learn list is missing"),
             (3, "lists/erased.key", "keep the key apart"),
         ],
     )
@@ -560,6 +562,40 @@ class TestMore:
         result = self.more(run, shop, "user_id,item_id,rating\nzoe,a,5\n", *options)
         assert (result.code, result.out) == (2, "")
         assert said in result.err
+
+    def test_yesterdays_file_brings_nobody_back_who_was_forgotten(self, run, shop, ratings_file):
+        run("forget", shop, "--user", "ann")
+        result = run("learn", "--more", ratings_file, "--into", shop)
+        assert "left out 1 person on the do-not-learn list (--readmit U if someone really comes back)" in result.out
+        assert run("show", shop, "--user", "ann").code == 1
+        result = run("learn", "--more", ratings_file, "--into", shop, "--readmit", "ann")
+        assert "took 1 person off the do-not-learn list" in result.out
+        assert run("show", shop, "--user", "ann").code == 0
+        assert run("verify", shop).code == 0
+
+    @pytest.mark.parametrize("lost", ["shop.do-not-learn/list.json", "shop.do-not-learn.key/key"])
+    def test_a_list_that_is_lost_stops_it_until_it_is_said_to_do_without(self, run, shop, ratings_file, lost):
+        run("forget", shop, "--user", "ann")
+        (shop.parent / lost).unlink()
+        for words in (("learn", "--more", ratings_file, "--into", shop), ("forget", shop, "--user", "bob")):
+            result = run(*words)
+            assert (result.code, result.out) == (1, "")
+            assert f"{lost.split('/')[1]}: " in result.err
+            assert "restore it from its newest copy, name another with --do-not-learn LIST" in result.err
+        assert run("verify", shop).code == 0
+        assert run("forget", shop, "--resume", "--no-do-not-learn").code == 0
+        assert run("forget", shop, "--user", "bob").code == 0
+        assert run("learn", "--more", ratings_file, "--into", shop, "--json").json["users_added"] == 2
+
+    def test_the_names_of_0_1_are_understood_and_hidden(self, run, shop, ratings_file, tmp_path):
+        for folder in ("lists", "keys"):
+            (tmp_path / folder).mkdir()
+        named = ("--suppression", tmp_path / "lists" / "l", "--suppression-key", tmp_path / "keys" / "k")
+        assert run("forget", shop, "--user", "ann", *named).code == 0
+        result = run("learn", "--more", ratings_file, "--into", shop, "--drop-suppressed", "--json", *named)
+        assert result.json["suppressed"] == 1
+        for command in ("learn", "forget", "verify", "serve"):
+            assert "suppress" not in run(command, "--help").out
 
     def test_without_a_workspace_it_says_so(self, run, tmp_path):
         (tmp_path / "more.csv").write_text("user_id,item_id,rating\nzoe,a,5\n")

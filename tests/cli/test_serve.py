@@ -97,7 +97,7 @@ def test_what_is_refused_later_is_one_sentence_too(start_apart, shop, free_port,
     service = start_apart("serve", shop, "--port", free_port, *lists)
     _, err = service.communicate(timeout=60)
     assert service.returncode == 1
-    assert err.startswith("erasable: the suppression list and its key lie in the same folder")
+    assert err.startswith("erasable: the do-not-learn list and its key lie in the same folder")
     assert err.count("\n") == 1
 
 

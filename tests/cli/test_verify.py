@@ -17,6 +17,7 @@ from erasable.store.checkpoints import encode_checkpoint
 from erasable.store.manifest import decode_manifest, encode_manifest
 from erasable.training import Checkpoint, numeric_environment
 from erasable.unlearning import Request
+from kit.copies import copy_of
 
 
 def rewrite_manifest(folder, **changes):
@@ -272,7 +273,7 @@ class TestElsewhere:
 
     def test_rerun_changes_no_byte_of_what_forgetting_gives_here(self, run, learned, tmp_path):
         for name, options in (("plain", ()), ("rerun", ("--rerun",))):
-            shutil.copytree(learned, tmp_path / name)
+            copy_of(learned, tmp_path / name)
             assert run("forget", tmp_path / name, "--user", "ann", *options).code == 0
         plain, rerun = (
             {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*.safetensors")}

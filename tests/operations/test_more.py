@@ -134,7 +134,7 @@ def test_who_comes_with_a_risk_goes_where_learning_from_scratch_would_put_them(r
 def test_of_those_who_come_all_but_one_may_be_suppressed(table, as_table, tmp_path):
     home = learned(table, groups=2, epochs=1)
     (tmp_path / "key").mkdir()
-    suppression = Suppression(tmp_path / "erased.json", tmp_path / "key" / "erased.key", drop=True)
+    suppression = Suppression(tmp_path / "erased.json", tmp_path / "key" / "erased.key")
     add_requests(suppression, [Request("zoe")])
     found = learn_more(home, as_table({"zoe": {"a": 5}, "yan": {"b": 1}}), Inputs(suppression=suppression))
     assert (found.users_added, found.suppressed) == (1, 1)

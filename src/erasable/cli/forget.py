@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
+from erasable.cli.options import Folder, Json, Quiet, Threads, settings_options, work_with
 from erasable.cli.output import can_ask, counted, print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
-from erasable.cli.suppression import KeyFile, ListFile, suppression_from
+from erasable.cli.suppression import FORGETTING, suppression_from
 from erasable.errors import Refused
 from erasable.operations import DiskHome, Extent, Forgotten, Outside, forget, large_extent, withdraw_pending
 from erasable.store.ledger import people_in_ledger
@@ -19,6 +19,7 @@ NAME = "forget"
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
 
 
+@settings_options(FORGETTING)
 def command(
     folder: Folder,
     users: Users = None,
@@ -43,11 +44,10 @@ def command(
         Path | None,
         typer.Option(metavar="DIR", help="Write each person's receipt there; it is for that person alone."),
     ] = None,
-    suppression: ListFile = None,
-    suppression_key: KeyFile = None,
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
+    listed: dict[str, Any] | None = None,
 ) -> None:
     """Forget users, or some interactions of one user, exactly."""
     if withdraw:
@@ -56,7 +56,8 @@ def command(
     requests = [] if resume and not (users or users_file or items) else requests_from(users, users_file, items)
     _refuse_filed(folder, requests)
     work = work_with(threads, quiet or json_output)
-    outside = Outside(receipts, suppression_from(suppression, suppression_key))
+    about = listed or {}
+    outside = Outside(receipts, suppression_from(about), bool(about.get("no_do_not_learn")))
     yes = yes or _agreed(large_extent(DiskHome(folder), requests, ignore_unknown))
     forgotten = forget(DiskHome(folder), requests, ignore_unknown, rerun, work, outside, yes)
     if json_output:
@@ -134,3 +135,4 @@ def _what_else(forgotten: Forgotten) -> Iterator[str]:
         yield f"the filter, applied anew, no longer keeps {others}: they fell below --min-interactions"
     if forgotten.finished:
         yield f"finished for {counted(forgotten.finished, 'person', 'people')} what a killed command had begun"
+    yield from forgotten.notes

@@ -15,6 +15,7 @@ from pathlib import Path
 from erasable import fingerprint, unlearning
 from erasable.errors import ErasableError, ResidueFound, WorkspaceError, WrongUse
 from erasable.evaluation import Utility, measure
+from erasable.operations.do_not_learn import Listing, put_on_lists
 from erasable.operations.home import Session
 from erasable.operations.input_facts import without_names_like
 from erasable.operations.recording import version_facts
@@ -36,7 +37,7 @@ from erasable.proof import (
     rounded,
 )
 from erasable.proof.residue import Scan, scan_folder
-from erasable.proof.suppression import Suppression, SuppressionList, add_requests
+from erasable.proof.suppression import Suppression
 from erasable.store import files
 from erasable.store.layout import LEDGER_FILES
 from erasable.training import Knowledge, State
@@ -52,9 +53,16 @@ class Outside:
     receipts: Path | None = None
     """The folder for the subjects' receipts."""
     suppression: Suppression | None = None
-    """The list of people who must not be learned again."""
+    """Another do-not-learn list, with its key, than the one that is remembered."""
+    without_do_not_learn: bool = False
+    """Whether no such list is kept from now on."""
     erased: Callable[[Pending], None] | None = None
     """Who else is told that the data is gone, and forgets the people too before the workspace is searched for them."""
+
+    @property
+    def listing(self) -> Listing:
+        """What is said about the do-not-learn list."""
+        return Listing(self.suppression, self.without_do_not_learn)
 
 
 @dataclass(frozen=True)
@@ -70,8 +78,6 @@ def prepare_outside(outside: Outside, workspace: Path | None) -> None:
     """Refuse, before any work, what could not be written outside the workspace afterwards."""
     if outside.receipts is not None:
         _make_receipts_folder(outside.receipts, workspace)
-    if outside.suppression is not None:
-        SuppressionList.open_or_create(outside.suppression)
 
 
 def accept(session: Session, pending: Pending) -> None:
@@ -98,8 +104,7 @@ def erase(session: Session, pending: Pending, rerun: bool, work: Work) -> Done:
     utility = _utility(session, state, after, work)
     with work.training("forgetting", planned.samples) as effort:
         new_state = unlearning.forget(before, after, session.checkpoints, effort)
-    for list_file, key_file in pending.suppression:
-        add_requests(Suppression(Path(list_file), Path(key_file)), pending.requests)
+    put_on_lists(session, pending)
     erased = Erased(
         at=now(),
         seconds=time.perf_counter() - began,

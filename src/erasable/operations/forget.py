@@ -6,11 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from erasable.errors import NotReproducible, Refused, Unfinished
+from erasable.operations.do_not_learn import (
+    Roll,
+    listed_on,
+    put_on_lists,
+    refuse_unusable,
+    remember,
+    remembered_places,
+    roll_of,
+)
 from erasable.operations.erasure import Done, Outside, accept, certify, erase, prepare_outside, withdraw
 from erasable.operations.home import Home, Session
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import NOTHING_PENDING, Accepted, Certificate, Pending, Receipt, read_pending
-from erasable.proof.suppression import add_requests
 from erasable.training import Knowledge, differences
 from erasable.unlearning import Request, known_requests
 
@@ -53,6 +61,8 @@ class Forgotten:
     """How many others a filter that was applied anew no longer keeps (under the policy regroup)."""
     finished: int
     """How many people's requests an earlier process had begun and this one has finished."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing about the do-not-learn list."""
 
 
 def forget(
@@ -80,12 +90,15 @@ def forget(
         known = _known(asked, session.state().knowledge, ignore_unknown)
         if not yes:
             _refuse_many(requests, known, session.state().knowledge)
-        pending = _listed(begun.joined_with(known), outside)
+        pending = begun.joined_with(known)
         if pending.accepted:
             _check_environment(session, rerun)
         prepare_outside(outside, session.path)
-        if outside.suppression is not None:
-            add_requests(outside.suppression, finished.requests)
+        roll = _roll(session, outside, pending.accepted or finished.accepted)
+        finished, pending = (listed_on(some, roll, outside.listing) for some in (finished, pending))
+        refuse_unusable(pending)
+        remember(session, roll)
+        put_on_lists(session, finished)
         certificates = _certified(session, finished, outside, work) if finished.accepted else []
         done = _carried_out(session, pending, begun, rerun, work) if pending.accepted else None
         if done:
@@ -103,6 +116,7 @@ def forget(
         left_out=len(asked) - len(known),
         dropped=done.dropped if done else 0,
         finished=len(interrupted.accepted),
+        notes=roll.notes,
     )
 
 
@@ -161,10 +175,13 @@ def _known(asked: Sequence[Accepted], knowledge: Knowledge, ignore_unknown: bool
     ]
 
 
-def _listed(pending: Pending, outside: Outside) -> Pending:
-    if outside.suppression is None:
-        return pending
-    return pending.put_on(str(outside.suppression.list.absolute()), str(outside.suppression.key.absolute()))
+def _roll(session: Session, outside: Outside, people: Sequence[Accepted]) -> Roll:
+    """Return the do-not-learn list; where nobody is erased and nothing is said of it, it is not looked for."""
+    if people or outside.listing.is_said:
+        return roll_of(session, outside.listing, erasing=True)
+    preferences = session.papers().preferences
+    places = remembered_places(preferences, session.path)
+    return Roll(places=places, without=preferences.without_do_not_learn)
 
 
 def _carried_out(session: Session, pending: Pending, begun: Pending, rerun: bool, work: Work) -> Done:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from erasable.errors import WorkspaceBusy, WrongUse
+from erasable.proof.suppression import SuppressionList
 from erasable.store import NO_PAPERS, Papers, Stamp, Workspace
 from erasable.training import CheckpointStore, MemoryStore, State, numeric_environment
 
@@ -136,6 +137,8 @@ class MemorySession:
         self._papers: Papers = before._papers if before else NO_PAPERS
         self._certificates: dict[str, bytes] = dict(before._certificates) if before else {}
         self._state: State | None = before._state if before else None
+        self.do_not_learn: SuppressionList | None = before.do_not_learn if before else None
+        """Who must not be learned again; none before there was need for it."""
 
     @property
     def erasures(self) -> int:

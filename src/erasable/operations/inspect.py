@@ -13,6 +13,7 @@ from erasable.errors import Refused, WorkspaceError
 from erasable.evaluation import Protocol, Utility, measure
 from erasable.evaluation.rated_metrics import LIKED
 from erasable.grouping import BY_VECTORS, Cohesion, cohesion_between_rows
+from erasable.operations.do_not_learn import list_facts
 from erasable.operations.home import Home, Session
 from erasable.operations.prepare import ANY_COLUMNS
 from erasable.operations.suppressed import suppressed_people
@@ -157,6 +158,7 @@ def status(home: Home) -> dict[str, Any]:
             "suppressed": None if suppressed is None else len(suppressed),
             "records": head_of(papers.audit).number,
             "public_key": signing_public_key(papers),
+            "do_not_learn": list_facts(session),
             "leftovers": list(session.leftovers),
         }
 

@@ -7,17 +7,28 @@ from typing import Any
 
 from erasable.data import Catalogue, Interactions, RememberedColumns
 from erasable.errors import DataRefused, NotReproducible, Refused, WrongUse
+from erasable.operations.do_not_learn import Roll, readmitting, remember, roll_of
 from erasable.operations.home import Home, Session
 from erasable.operations.input_facts import InputFacts, remembering
 from erasable.operations.prepare import NO_INPUTS, Inputs, Read, declared_catalogue, read_source, risky_users
-from erasable.operations.recording import version_facts
+from erasable.operations.recording import readmission_facts, version_facts
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import add_record
+from erasable.proof.suppression import SuppressedCount
 from erasable.store import Stamp
 from erasable.training import Earlier, Knowledge, State, differences, grown, train_chain
 from erasable.unlearning import Plan, plan_change
 
 _FOR_SCALE = "for another scale learn all anew into another folder, with --rating-scale"
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """The do-not-learn list, what was read without those on it, and how many people come back."""
+
+    roll: Roll
+    read: Read
+    people: int
 
 
 @dataclass(frozen=True)
@@ -35,6 +46,12 @@ class LearnedMore(InputFacts):
     """How many items no stage has learned from yet, so that they are recommended to nobody."""
     interactions_added: int
     suppressed: int
+    left_out: SuppressedCount
+    """The people and single interactions that were left out because they are on the do-not-learn list."""
+    readmitted: int
+    """How many people came back who were on that list."""
+    notes: tuple[str, ...]
+    """What is worth knowing about that list."""
     stages_rerun: int
     stages_total: int
     cost_ratio: float
@@ -56,11 +73,16 @@ def learn_more(
         raise WrongUse("who is known stays in the own group: leave out --groups-from")
     with home.writing() as session:
         _refuse_unready(session, rerun)
-        before = session.state().knowledge
-        read = read_source(source, _as_before(inputs, session), before.scale, work.reporter, 1, _FOR_SCALE)
+        before, roll = session.state().knowledge, roll_of(session, inputs.listing, erasing=False)
+        as_before = _as_before(inputs, session)
+        read = read_source(source, as_before, before.scale, work.reporter, 1, _FOR_SCALE, roll.entries)
         _refuse_unlike(read, before)
-        after = _grown(before, read, inputs, work)
-        planned = _learned(session, after, work, rerun, read)
+        after = _grown(before, read, inputs, work) if len(read.interactions) else before
+        planned = plan_change(_earlier(session, rerun), after)
+        if len(read.interactions):
+            _learn(session, after, planned, _Listed(roll, read, len(inputs.readmit)), work, rerun)
+        else:  # everyone who comes is on the list
+            remember(session, roll)
     return LearnedMore(
         users=after.users,
         items=len(after.catalogue.items),
@@ -71,7 +93,10 @@ def learn_more(
         items_added=len(after.catalogue.items) - len(before.catalogue.items),
         items_unknown=len(after.catalogue.items) - after.items_known(after.stages - 1),
         interactions_added=after.interactions - before.interactions,
-        suppressed=read.suppressed,
+        suppressed=read.suppressed.total,
+        left_out=read.suppressed,
+        readmitted=len(inputs.readmit),
+        notes=roll.notes,
         stages_rerun=planned.stages_rerun,
         stages_total=planned.stages_total,
         cost_ratio=planned.cost_ratio,
@@ -118,16 +143,22 @@ def _catalogue(catalogue: Catalogue, coming: Interactions, inputs: Inputs) -> Ca
     return catalogue if catalogue.declared else catalogue.grown(coming.items)
 
 
-def _learned(session: Session, after: Knowledge, work: Work, rerun: bool, read: Read) -> Plan:
+def _earlier(session: Session, rerun: bool) -> State:
+    """Return what is there already; with `rerun` nothing of the chain counts."""
+    return State(session.state().knowledge, ()) if rerun else session.state()
+
+
+def _learn(session: Session, after: Knowledge, planned: Plan, listed: _Listed, work: Work, rerun: bool) -> None:
     """Make what is new of the chain, or all of it, and the outcome current."""
-    state = State(session.state().knowledge, ()) if rerun else session.state()
-    planned = plan_change(state, after)
+    state = _earlier(session, rerun)
     session.refuse_if_full(session.size)
     with work.training("learning", planned.samples) as effort:
         new = train_chain(after, session.checkpoints, effort, Earlier.of(state))
     with work.reporter.track("saving"):
         papers, stamp = session.papers(), Stamp.after(session.stamp.version)
-        record = add_record(papers.audit, "learn more", version_facts(new, stamp))
-        preferences = remembering(papers.preferences, read.source)
-        session.commit(new, replace(papers, audit=record, preferences=preferences), stamp)
-    return planned
+        facts = {**version_facts(new, stamp), **readmission_facts(listed.people)}
+        preferences = remembering(papers.preferences, listed.read.source)
+        preferences = listed.roll.remembered_by(preferences, session.path)
+        more = replace(papers, audit=add_record(papers.audit, "learn more", facts), preferences=preferences)
+        with readmitting(session, listed.roll, listed.read.readmitted):
+            session.commit(new, more, stamp)

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from erasable.errors import Refused, WorkspaceDamaged, WrongUse
 from erasable.evaluation import compare, replay
+from erasable.operations.do_not_learn import checkable
 from erasable.operations.home import Home, Session
 from erasable.operations.learn import samples_of
 from erasable.operations.recording import record_verification, version_facts
@@ -26,7 +27,7 @@ from erasable.proof import (
     signing_public_key,
     version_fault,
 )
-from erasable.proof.suppression import Suppression, SuppressionList, held
+from erasable.proof.suppression import Suppression, SuppressionList, held, with_requests
 from erasable.training import MemoryStore, State, differences
 
 _Paper = TypeVar("_Paper")
@@ -46,11 +47,11 @@ class Claim:
     from_scratch: bool = False
     """Whether all stages are trained again, not only those that the certificate's erasure has trained."""
     suppression: Suppression | None = None
-    """A list of people whom the workspace must not hold."""
+    """Another list of people whom the workspace must not hold than the one that it remembers."""
 
     def in_words(self) -> str:
         """Say what was found right beside the workspace itself."""
-        given = {"certificate": self.certificate, "receipt": self.receipt, "suppression list": self.suppression}
+        given = {"certificate": self.certificate, "receipt": self.receipt, "do-not-learn list": self.suppression}
         checked = [f"the {name}" for name, value in given.items() if value is not None]
         return f"{' and '.join(checked)} {'agrees' if len(checked) == 1 else 'agree'}; " if checked else ""
 
@@ -85,11 +86,13 @@ def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Veri
 
     With a certificate only the stages that its erasure has trained again are replayed, unless everything is asked for.
     """
-    suppressed = SuppressionList.open(claim.suppression) if claim.suppression else None
+    named = SuppressionList.open(claim.suppression) if claim.suppression else None
     try:
         certificate = _certificate(claim)
         with home.reading() as session:
-            fault = integrity_fault(session, certificate) or _content_fault(session, certificate, suppressed)
+            fault = integrity_fault(session, certificate)
+            listed, unlisted = (named, "") if named or fault else checkable(session)
+            fault = fault or _content_fault(session, certificate, listed)
             if fault:
                 return Verification(False, 0, fault)
             found = differences(session.environment)
@@ -100,7 +103,9 @@ def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Veri
         return Verification(False, 0, str(fault))
     positions = _positions(copied.state, None if claim.from_scratch else certificate)
     replayed = _replayed(home, copied, positions, work)
-    return replace(replayed, reason=f"{claim.in_words()}{replayed.reason}") if replayed.identical else replayed
+    if not replayed.identical:
+        return replayed
+    return replace(replayed, reason="; ".join(filter(None, (claim.in_words() + replayed.reason, unlisted))))
 
 
 def _replayed(home: Home, held: _Held, positions: Sequence[int], work: Work) -> Verification:
@@ -180,10 +185,13 @@ def _content_fault(session: Session, certificate: Certificate | None, suppressed
     """Say where data and checkpoints differ from what the last record, the certificate and the list say of them."""
     papers, state = session.papers(), session.state()
     # An erasure that is current and not yet certified is not yet recorded either.
-    uncertified = read_pending(papers.pending).erased is not None
+    pending = read_pending(papers.pending)
+    uncertified = pending.erased is not None
     fault = None if uncertified else version_fault(papers, session.stamp, state)
     if suppressed is not None:
-        fault = fault or _resurrection(state, suppressed)
+        # Whoever is about to be erased may be on the list already.
+        leaving = with_requests(SuppressionList(suppressed.key), [] if uncertified else pending.requests)
+        fault = fault or _resurrection(state, suppressed.without(leaving))
     newest = newest_certificate(session.issued())
     if newest is not None and not uncertified:
         fault = fault or held_fault(newest, state, session.stamp, session.environment)
@@ -194,7 +202,12 @@ def _content_fault(session: Session, certificate: Certificate | None, suppressed
 
 def _resurrection(state: State, suppressed: SuppressionList) -> str | None:
     found = held(suppressed, state.knowledge)
-    return f"what was erased is held again ({found}): an old copy was put back; forget again" if found.total else None
+    if not found.total:
+        return None
+    return (
+        f"what was erased is held again ({found}): an old copy was put back, or it was erased elsewhere with the same "
+        "do-not-learn list; forget it here"
+    )
 
 
 def _damage(session: Session, damaged: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from erasable.errors import (
     DiskFull,
     ErasableError,
     LeaseLost,
+    ListUnusable,
     ResidueFound,
     Unfinished,
     WorkspaceBusy,
@@ -48,6 +49,8 @@ _SLOWEST = timedelta(hours=6)
 _REASONS: Mapping[type[Exception], str] = {
     ResidueFound: "the data is erased, but a file of the workspace still holds the person: erasable forget DIR "
     "--resume says which; remove it, or change the label of the token (erasable token rename)",
+    ListUnusable: "the do-not-learn list or its key is missing or damaged: restore it from its newest copy, or name "
+    "another with erasable forget DIR --resume --do-not-learn LIST --do-not-learn-key KEY",
     DiskFull: "the disk is full: free some space",
     WorkspaceDamaged: "a file of the workspace is damaged: run erasable verify",
     WorkspaceError: "the workspace can't be used: look at the log of the service",

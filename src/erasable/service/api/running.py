@@ -25,7 +25,8 @@ def show_status(request: Request, caller: Annotated[Caller, Depends(OFFICE)]) ->
     shop = shop_of(request)
     found, progress = overview(shop), read_progress(shop.ledger)
     return ServiceStatus(
-        workspace=status(shop.home),
+        # Where the do-not-learn list and its key lie is for whoever has the machine.
+        workspace={name: value for name, value in status(shop.home).items() if name != "do_not_learn"},
         requests=dict(found.counts),
         open=len(found.open),
         suppressed_people=len(shop.requests.suppressed_people()),

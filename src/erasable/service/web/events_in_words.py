@@ -52,7 +52,7 @@ _SENTENCES = {
     "verification asked": "Asked for a verification",
     "verification begun": "Verification began",
     "verification ended": "Verification ended: {reason}",
-    "learned more": "Learned {interactions} more interactions, {users} new users",
+    "learned more": "Learned {interactions} more interactions, {users} new users{left_out}",
     "learning failed": "Learning what came in failed: {reason}",
 }
 
@@ -72,6 +72,7 @@ def _worded(facts: Mapping[str, Any]) -> dict[str, str]:
         "files": counted(facts.get("files_searched", 0), "file"),
         "retry": _retry(facts.get("retry_at")),
         "because": f": {facts['reason']}" if facts.get("reason") else "",
+        "left_out": "; left out what is on the do-not-learn list" if facts.get("left_out") else "",
     }
 
 
