@@ -80,4 +80,4 @@ def test_words_say_one_thing_a_line_and_begin_at_once(run, learned):
     list_file = learned.with_name("shop.do-not-learn") / "list.json"
     key_file = learned.with_name("shop.do-not-learn.key") / "key"
     assert lines[-1] == f"do not learn  {list_file} (its key: {key_file})"
-    assert len(lines) == 18
+    assert len(lines) == 19
