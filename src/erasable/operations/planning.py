@@ -14,7 +14,7 @@ from erasable import fingerprint
 from erasable.errors import Refused
 from erasable.evaluation import measure
 from erasable.operations.home import Home, Session
-from erasable.operations.traces import target_of, traces_of
+from erasable.operations.traces import held_ids, target_of, traces_of
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import NOTHING_PENDING, certificate_page, data_digest, newest_certificate
 from erasable.proof.residue import scan_folder
@@ -110,7 +110,8 @@ class _Rehearsal:
                 encode_interactions(new)
         encode_interactions(self.after.held_out)
         if session.path is not None:
-            scan_folder(session.path, [target_of(trace) for trace in traces])
+            held = held_ids(self.after, NOTHING_PENDING)
+            scan_folder(session.path, [target_of(trace) for trace in traces], held=held)
 
     def measuring(self) -> float:
         """Return the seconds of measuring utility before and after, from what a few users and some more take."""

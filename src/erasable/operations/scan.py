@@ -5,7 +5,9 @@ from pathlib import Path
 from erasable.data import ColumnNames, Interactions, read_interactions
 from erasable.errors import UnknownUser
 from erasable.operations.prepare import ANY_COLUMNS
+from erasable.operations.traces import held_ids
 from erasable.operations.work import QUIET_WORK, Work
+from erasable.proof import read_pending
 from erasable.proof.residue import Scan, Target, scan_folder
 from erasable.store import Workspace
 
@@ -20,7 +22,8 @@ def scan(
     """
     rows = None if data is None else _rows_in(data, user, columns)
     with Workspace.reading(folder, sweeping=False) as workspace, work.reporter.track("scanning"):
-        return scan_folder(folder, [_target(workspace, user, rows)])
+        held = held_ids(workspace.state().knowledge, read_pending(workspace.papers().pending))
+        return scan_folder(folder, [_target(workspace, user, rows)], held=held)
 
 
 def _rows_in(data: Path, user: str, columns: ColumnNames) -> Interactions:

@@ -61,7 +61,7 @@ class Document:
     def search(self, value: Any, name: str | None, own: bool) -> None:  # noqa: ANN401 - anything that JSON can say
         """Search a document of this name."""
         self._visit(value, _Context(name, own=own, bare=True))
-        self.file.evidence.note_longer(self.texts, are_ids=False)
+        self.file.evidence.note_numbers(self.texts)
         self.file.search_texts("\n".join(self.texts).encode(), f"{self.place}inside a text")
         self.file.search_texts("\n".join(self.sentences).encode(), f"{self.place}inside a text", "sentences")
 

@@ -39,7 +39,7 @@ def search_name(file: File, name: str, place: str = "the name") -> None:
     if not own:
         for text in sorted({name, name.split(".")[0], *_named_parts(name)} - {""}):
             file.compare_text(text, place)
-    file.evidence.note_longer([name], are_ids=False)
+    file.evidence.note_numbers([name])
     file.search_texts(name.encode("utf-8", "surrogateescape"), place, "sentences" if own else "text")
 
 

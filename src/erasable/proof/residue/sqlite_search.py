@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from erasable.proof.residue.columns import ListColumn
 from erasable.proof.residue.evidence import RAW, File
-from erasable.proof.residue.field_names import Role, subject_of
+from erasable.proof.residue.field_names import Role, role_of, subject_of
+from erasable.proof.residue.json_values import nested_json
 from erasable.proof.residue.sqlite_leftovers import areas_of, damaged_records, records_in, rows_as_tables, shapes_in_use
 from erasable.proof.residue.sqlite_pages import (
     WAL_MAGICS,
@@ -27,7 +28,7 @@ from erasable.proof.residue.tables import Table
 from erasable.proof.residue.vocabulary import is_own_name
 from erasable.store.ledger import LEDGER_FREE_TEXT, LEDGER_PEOPLE
 
-_WORD = re.compile("[A-Za-z_]{8,}")
+_DIGEST = re.compile("[0-9a-f]{16,}")
 
 
 @dataclass(frozen=True)
@@ -83,23 +84,29 @@ def _search_live(file: File, content: bytes, shapes: Sequence[Shape]) -> bool:
 def _search_own_table(file: File, table: Table) -> None:
     """Search a table of our own ledger: where people stand, and what was typed in; the rest is made up by us."""
     if table.name in LEDGER_PEOPLE:
+        _note_people(file, table)
         search_table(file, table)
         return
     for column in table.columns:
         if column.name in LEDGER_FREE_TEXT:
             search_fields(file, Table(table.place, table.name, [column]))
         else:
-            file.evidence.note_ambiguous(column.texts())
+            file.evidence.note_ids(filter(_DIGEST.fullmatch, column.texts()))
+
+
+def _note_people(file: File, table: Table) -> None:
+    """Know whom and what our own ledger holds beside the data, so that nobody else is taken for them."""
+    for column in table.columns:
+        if role_of(column.name) in (Role.USER, Role.ITEM):
+            lists = [[text] if (inside := nested_json(text)) is None else inside for text in column.texts()]
+            file.evidence.note_ids(one for texts in lists if isinstance(texts, list) for one in texts)
 
 
 def _search_schema(file: File, connection: sqlite3.Connection) -> None:
-    """Search the names of tables; the words that describe tables are nobody's id."""
-    for name, statement in connection.execute("SELECT name, sql FROM sqlite_master"):
+    """Search the names of tables."""
+    for (name,) in connection.execute("SELECT name FROM sqlite_master"):
         if subject_of(name) is Role.UNKNOWN and not is_own_name(file.name):
             file.compare_text(name, "the name of a table")
-        file.evidence.note_ambiguous(_WORD.findall(f"{name} {statement}"))
-        if is_own_name(file.name):
-            file.evidence.note_ambiguous([user for user in file.wanted.long_ids if user in f"{name} {statement}"])
 
 
 def _live_tables(connection: sqlite3.Connection, shapes: Sequence[Shape]) -> Iterator[Table]:
@@ -115,7 +122,10 @@ def _live_tables(connection: sqlite3.Connection, shapes: Sequence[Shape]) -> Ite
 
 def _search_left(file: File, left: _Left) -> None:
     for table in rows_as_tables(left.records, left.shapes, left.place):
-        if not is_own_name(file.name) or table.name is None or table.name in LEDGER_PEOPLE:
+        own = is_own_name(file.name)
+        if own and table.name in LEDGER_PEOPLE:
+            _note_people(file, table)
+        if not own or table.name is None or table.name in LEDGER_PEOPLE:
             _search_rows(file, table)
     for shape in shapes_in_use(left.records, left.shapes):
         damaged = (record for area in left.areas for record in damaged_records(area, shape, left.codec))

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from erasable.data import Interactions
+from erasable.data import Ids, Interactions
 
 What = Literal["id", "interactions", "personal row", "text"]
 
@@ -23,6 +23,17 @@ class Target:
     """The person's personal rows as they were before."""
     texts: tuple[str, ...] = ()
     """Other texts that must be gone, such as fingerprints of destroyed checkpoints."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """The ids that the data really hold: nothing else explains where a searched id is a part of something longer."""
+
+    users: tuple[Ids, ...] = ()
+    items: tuple[Ids, ...] = ()
+
+
+NOTHING_HELD = Held()
 
 
 @dataclass(frozen=True)

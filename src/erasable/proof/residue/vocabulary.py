@@ -42,7 +42,7 @@ FREE_FORM = frozenset(
 
 FORMAT_WORDS = (
     "__metadata__ data_offsets parquet-cpp-arrow ARROW:schema key_value sqlite_master sqlite_sequence SQLite format 3 "
-    "signing-key kept-items recall@10 recall@20\nall data of one person\nsome interactions of one person\n"
+    "signing-key kept-items held-out safetensors parquet recall@10 recall@20\nall data of one person\nsome interactions of one person\n"
     "certificate of erasure\nreceipt of erasure\n" + "0" * 64
 )
 LEDGER_WORDS = (
@@ -54,6 +54,7 @@ LEDGER_WORDS = (
     "forgetting learning scanning evaluating cohesion saving verification replaying\n"
 )
 """The words of events, states, roles and steps in the ledger of the service."""
+_WORD = re.compile(r"[\w-]+")
 _HASH = "[0-9a-f]{12}"
 _OWN_JSON = re.compile(
     rf"manifest\.json(\.new)?|config(-{_HASH})?\.json|pending-{_HASH}\.json|audit[^/]*\.jsonl|certificates/[^/]+\.json"
@@ -94,6 +95,10 @@ class Vocabulary:
             *numeric_environment().values(),
         ]
         return Vocabulary(fields, "\n".join([*words, *sentences]))
+
+    def words(self) -> frozenset[str]:
+        """Return the words of our own wording."""
+        return frozenset(_WORD.findall(self.wording))
 
     def says(self, text: str) -> bool:
         """Whether a text stands in our own wording, not as a part of a longer word."""
