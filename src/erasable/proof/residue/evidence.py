@@ -8,7 +8,7 @@ is nobody's number.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -50,6 +50,10 @@ class Evidence:
         wanted = sorted(self.wanted.long_ids)
         for ids in held.items if wanted else ():
             self.ambiguous |= {user for user, place in zip(wanted, ids.positions(wanted), strict=True) if place >= 0}
+
+    def note_ambiguous(self, texts: Collection[str]) -> None:
+        """Know that some texts of our own stand for something else than a user."""
+        self.ambiguous |= self.wanted.long_ids.intersection(texts)
 
     def note_ids(self, ids: Iterable[object]) -> None:
         """Know ids that a file of ours holds in a field made for them."""

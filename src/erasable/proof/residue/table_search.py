@@ -1,5 +1,7 @@
 """Searching a decoded table: ids in its fields, texts in its cells, interactions and personal rows as values."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from erasable.proof.residue.columns import Column, Floats
@@ -25,7 +27,8 @@ def search_fields(file: File, table: Table) -> None:
         if place in table.user_columns:
             _compare_users(file, column, table.described(place))
         elif file.wanted.long_numbers:
-            _compare_numbers(file, column, table.described(place))
+            numbers = set() if role_of(column.name) is Role.MEASURE else column.whole_numbers()
+            compare_numbers(file, numbers, table.described(place))
         _search_cells(file, column, table.described(place), is_user=place in table.user_columns)
 
 
@@ -53,10 +56,9 @@ def _compare_users(file: File, column: Column, place: str) -> None:
         file.found(place, "id")
 
 
-def _compare_numbers(file: File, column: Column, place: str) -> None:
-    """Compare numbers that are long enough to be somebody's, unless they measure something."""
-    numbers = file.wanted.long_numbers - file.evidence.ambiguous
-    if role_of(column.name) is not Role.MEASURE and not numbers.isdisjoint(column.whole_numbers()):
+def compare_numbers(file: File, numbers: Collection[str], place: str) -> None:
+    """Compare whole numbers with ids that are long enough to be told from others."""
+    if not (file.wanted.long_numbers - file.evidence.ambiguous).isdisjoint(numbers):
         file.found(place, "id")
 
 

@@ -54,7 +54,7 @@ class Scan:
     files: int
     bytes: int
     kinds: dict[str, int]
-    """How many files were read as parquet, safetensors, json, sqlite, text and other."""
+    """How many files were read as parquet, arrow, safetensors, json, sqlite, text and other."""
     searched: tuple[str, ...]
     """What was searched and how, in sentences free of personal data."""
     residues: tuple[Residue, ...]
