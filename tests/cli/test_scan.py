@@ -46,7 +46,7 @@ def test_json_says_the_same(run_scan, shop, facts):
     code, said = run_scan(shop, "--user", facts.long, "--json")
     found = json.loads(said)
     assert code == 1
-    assert list(found) == ["clean", "files", "bytes", "kinds", "searched", "residues"]
+    assert list(found) == ["clean", "files", "bytes", "kinds", "searched", "residues", "near"]
     assert found["clean"] is False
     assert {"file", "place", "what"} == set(found["residues"][0])
     assert {one["what"] for one in found["residues"]} == {"id", "personal row"}
@@ -91,3 +91,11 @@ def test_refusals_are_errors_of_ours(app, shop, ratings_file, tmp_path, monkeypa
 
 def test_a_user_must_be_named(run_scan, shop):
     assert run_scan(shop)[0] == 2
+
+
+def test_json_counts_near_ids(run, learned):
+    result = run("scan", learned, "--user", "BOB ", "--json")
+    assert result.code == 1
+    assert result.json["clean"] is False
+    assert result.json["residues"] == []
+    assert result.json["near"] == {"held": 1, "differ_in": ["surrounding blanks", "upper and lower case"]}

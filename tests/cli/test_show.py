@@ -1,5 +1,7 @@
 """`erasable show`: everything that is held about a person."""
 
+import pytest
+
 
 def test_json_holds_every_interaction_the_group_and_the_personal_row(run, learned, facts):
     found = run("show", learned, "--user", "bob", "--json").json
@@ -51,3 +53,19 @@ def test_after_forgetting_some_items_the_rest_is_held(run, shop):
     assert run("forget", shop, "--user", "bob", "--item", "a", "--item", "d").code == 0
     found = run("show", shop, "--user", "bob", "--json").json
     assert [one["item_id"] for one in found["interactions"]] == ["b"]
+
+
+@pytest.mark.parametrize("command", ["show", "plan", "forget", "scan"])
+def test_near_ids_are_told_without_naming_anyone(run, learned, command):
+    result = run(command, learned, "--user", "Bob")
+    assert result.code == 1
+    said = result.out + result.err
+    assert "nothing under this id; ids that differ only in upper and lower case are held: 1." in said
+    assert "bob" not in said
+
+
+@pytest.mark.parametrize("command", ["show", "plan", "forget", "scan"])
+def test_without_near_ids_none_are_told(run, learned, command):
+    result = run(command, learned, "--user", "zoe")
+    assert result.code == (0 if command == "scan" else 1)
+    assert "differ only" not in result.out + result.err

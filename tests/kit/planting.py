@@ -25,7 +25,15 @@ import pyarrow.parquet as pq
 import safetensors
 import safetensors.numpy
 
+from erasable.data import Ids
+from erasable.operations import DiskHome
+from erasable.operations.erasure import accept
+from erasable.operations.traces import held_ids
+from erasable.proof import NOTHING_PENDING, read_pending
+from erasable.proof.residue import Held, Target, scan_folder
 from erasable.store.ledger import Ledger
+from erasable.unlearning import Request
+from kit import small_shop
 
 KINDS = {
     "e-mail address": "newcomer.4711@mail.example.org",
@@ -566,3 +574,37 @@ def _with_row(content: bytes, statement: str, value: str, then: str = "", log: b
             if log:
                 return Path(f"{path}-wal").read_bytes()
         return path.read_bytes()
+
+
+# What a scan makes of it
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether a planted id was found, and how often somebody else was."""
+
+    found: bool
+    false_alarms: int
+
+
+def outcome(folder: Path, plant: Plant, who: str, held: Held) -> Outcome:
+    """Plant an id, and search for it and for others who are not there: a part of it, while it is held, and a stranger."""
+    others = [Target(other) for other in (who[:-1], who[1:], "somebody-else@example.org") if len(other.encode()) >= 8]
+    with planted(folder, plant, who):
+        found = not scan_folder(folder, [Target(who)], held=held).clean
+        held = replace(held, users=(*held.users, Ids.of([who])))
+        return Outcome(found, len(scan_folder(folder, others, held=held).residues))
+
+
+def workspace_with_ledger(path: Path) -> Held:
+    """Learn a small shop that has forgotten someone and has a ledger, and return the ids that it holds."""
+    small_shop.learn_shop(path, small_shop.table())
+    small_shop.forget_in(path, small_shop.member_of(path, 1))
+    with closing(Ledger.open(path)) as ledger:
+        ledger.cut_log()
+    for log in path.glob("ledger.sqlite-*"):
+        log.unlink()
+    someone = small_shop.member_of(path, 2)
+    with DiskHome(path).writing() as session:
+        accept(session, NOTHING_PENDING.joined_with([Request(someone)]))
+        return held_ids(session.state().knowledge, read_pending(session.papers().pending))

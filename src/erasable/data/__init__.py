@@ -7,6 +7,7 @@ from erasable.data.core_filter import CoreFilter, apply_frozen, k_core
 from erasable.data.holdout import split_holdout
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
+from erasable.data.near_ids import NONE_NEAR, NearIds, near_ids
 from erasable.data.public_sets import PUBLIC_SETS, PublicSet, public_set
 from erasable.data.rating_scale import RatingScale, recognise_scale
 from erasable.data.readers import ReadResult, read_interactions
@@ -14,12 +15,14 @@ from erasable.data.synthetic import SyntheticData, SyntheticSettings, synthesise
 from erasable.data.unpacking import count_rows, write_table
 
 __all__ = [
+    "NONE_NEAR",
     "PUBLIC_SETS",
     "Catalogue",
     "ColumnNames",
     "CoreFilter",
     "Ids",
     "Interactions",
+    "NearIds",
     "PublicSet",
     "RatingScale",
     "ReadResult",
@@ -29,6 +32,7 @@ __all__ = [
     "count_rows",
     "differing_rows",
     "k_core",
+    "near_ids",
     "public_set",
     "read_catalogue",
     "read_interactions",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from erasable.errors import NotReproducible, Refused, Unfinished
 from erasable.operations.erasure import Done, Outside, accept, certify, erase, prepare_outside, withdraw
 from erasable.operations.home import Home, Session
+from erasable.operations.near import telling_near_ids
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import NOTHING_PENDING, Accepted, Certificate, Pending, Receipt, read_pending
 from erasable.proof.suppression import add_requests
@@ -56,7 +57,8 @@ def forget(
         # Erased but not certified: nothing but the certificates is left to do for these.
         finished, begun = (interrupted, NOTHING_PENDING) if interrupted.erased else (NOTHING_PENDING, interrupted)
         asked = _left_to_do(requests, finished)
-        known = _known(asked, session.state().knowledge, ignore_unknown)
+        with telling_near_ids(session.state().knowledge, (one.user for one in asked)):
+            known = _known(asked, session.state().knowledge, ignore_unknown)
         pending = _listed(begun.joined_with(known), outside)
         if pending.accepted:
             _check_environment(session, rerun)

@@ -14,6 +14,7 @@ from erasable import fingerprint
 from erasable.errors import Refused
 from erasable.evaluation import measure
 from erasable.operations.home import Home, Session
+from erasable.operations.near import telling_near_ids
 from erasable.operations.traces import held_ids, target_of, traces_of
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import NOTHING_PENDING, certificate_page, data_digest, newest_certificate
@@ -32,7 +33,12 @@ _SECONDS_OF_A_CERTIFICATE = 0.01  # where none was issued yet
 
 def plan(home: Home, requests: Sequence[Request], work: Work = QUIET_WORK) -> Plan:
     """Say what forgetting these requests together would touch and cost, and what it would cost one by one."""
-    return _planned(home, lambda knowledge: known_requests(requests, knowledge), work)
+
+    def choose(knowledge: Knowledge) -> list[Request]:
+        with telling_near_ids(knowledge, (request.user for request in requests)):
+            return known_requests(requests, knowledge)
+
+    return _planned(home, choose, work)
 
 
 def plan_random(home: Home, count: int, work: Work = QUIET_WORK) -> Plan:

@@ -127,7 +127,7 @@ class TestWhatIsSaid:
 
     def test_the_rules_are_said(self, found):
         said = " ".join(found.searched)
-        assert "Ids of 8 bytes or more were also searched as raw bytes" in said
+        assert "Ids of 8 bytes or more, exactly as they are written, were also searched" in said
         assert "Shorter ids, and ids that are also the id of an item" in said
         assert "The interactions that were held were searched as values" in said
         assert "The person's row of the model was searched" in said

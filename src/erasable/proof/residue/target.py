@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from erasable.data import Ids, Interactions
+from erasable.data import NONE_NEAR, Ids, Interactions, NearIds
 
 What = Literal["id", "interactions", "personal row", "text"]
 
@@ -58,8 +58,10 @@ class Scan:
     searched: tuple[str, ...]
     """What was searched and how, in sentences free of personal data."""
     residues: tuple[Residue, ...]
+    near: NearIds = NONE_NEAR
+    """Where nothing is held under the id: how many ids are held that differ from it only a little."""
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found."""
-        return not self.residues
+        """Whether nothing was found, and nobody is held who is most likely the same."""
+        return not self.residues and not self.near.held

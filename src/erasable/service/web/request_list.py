@@ -4,6 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
+from erasable.data import NONE_NEAR
+from erasable.operations import near_in
 from erasable.service.access import PAGES
 from erasable.service.api.schemas import Id
 from erasable.service.lifecycle import STATES, RequestState
@@ -64,7 +66,12 @@ def submit(
     """Take a request in, and show its receipt code."""
     shop = shop_of(request)
     filing = shop.reception.file(Wish(user_id, item_lines(item_ids)), caller.actor)
-    facts = {"filing": filing, "filed": shop.requests.get(filing.request_id), "settings": shop.settings}
+    facts = {
+        "filing": filing,
+        "filed": shop.requests.get(filing.request_id),
+        "settings": shop.settings,
+        "near": near_in(shop.live.knowledge, user_id) if filing.rejected else NONE_NEAR,
+    }
     return page(request, "submitted.html", facts, 201)
 
 
