@@ -1,10 +1,10 @@
 """Plant ids in every place of every kind of file that we write and of the common others: how many does the scan miss?
 
-The ids are of several kinds (addresses, UUIDs, numbers, names with blanks, quotes and letters of other alphabets). They
-stand in first, middle and last columns, alone and inside texts, in keys and values. Counted are those that were missed of
-those that the scan says it searches, and false alarms: hits of an id that is a part of a planted one which is held, and of
-somebody who is nowhere. Ids of less than 8 bytes are searched as fields only; where they stand elsewhere they are counted
-apart.
+The ids are of several kinds (addresses, UUIDs, numbers, names with blanks, quotes and letters of other alphabets).
+They stand in first, middle and last columns, alone and inside texts, in keys and values. Counted are those that were
+missed of those that the scan says it searches, and false alarms: hits of an id that is a part of a planted one which
+is held, and of somebody who is nowhere. Ids of less than 8 bytes are searched as fields only; where they stand
+elsewhere they are counted apart.
 """
 
 import argparse

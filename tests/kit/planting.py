@@ -47,7 +47,7 @@ KINDS = {
     "name with spaces": "Anna Maria Newcomer",
     "not ASCII": "Søren Åkjær",
     "Chinese": "李小龍四七一一",
-    "with quotes": "Pat \"Zed\" O'Hara",
+    "with quotes": 'Pat "Zed" O\'Hara',
     "with separators": "hara, pat; jr|4711",
     "with signs": "corp\\anna&co=100%<7>",
     "hexadecimal": "deadbeef47114711",
@@ -294,7 +294,9 @@ def _texts() -> Iterator[Plant]:
         "YAML": lambda who: f"shop:\n  seen:\n    - '{who.replace(chr(39), chr(39) * 2)}'\n    - 'bob'\n",
         "YAML, key": lambda who: f"shop:\n  {json.dumps(who, ensure_ascii=False)}: 3\n",
         "mail": lambda who: f"From: shop@example.org\nTo: <{who}>\nSubject: hello\n\nDear {who},\n",
-        "mail, encoded header": lambda who: f"Subject: {Header(f'for {who}', 'utf-8', maxlinelen=900).encode()}\n\nhello\n",
+        "mail, encoded header": lambda who: (
+            f"Subject: {Header(f'for {who}', 'utf-8', maxlinelen=900).encode()}\n\nhello\n"
+        ),
         "Markdown": lambda who: f"# Requests\n\n- {who} (phone)\n- bob\n",
         "address in a log": lambda who: f'1.2.3.4 - "GET /u/{urllib.parse.quote(who)}?a=1 HTTP/1.1" 200\n',
         "form": lambda who: urllib.parse.urlencode({"a": 1, "u": who, "b": 2}) + "\n",
@@ -434,10 +436,18 @@ def _in_our_tables(name: str, content: bytes) -> Iterator[Plant]:
     texts = [field.name for field in pq.read_schema(io.BytesIO(content)) if pa.types.is_string(field.type)]
     for column in texts:
         yield Plant(
-            f"column {column}", kind, name, lambda old, who, column=column: _with_cell(old, column, who), column == "user"
+            f"column {column}",
+            kind,
+            name,
+            lambda old, who, column=column: _with_cell(old, column, who),
+            column == "user",
         )
-    yield Plant("metadata", kind, name, lambda old, who: _written(_table(old).replace_schema_metadata({"for": who})), True)
-    yield Plant("key of metadata", kind, name, lambda old, who: _written(_table(old).replace_schema_metadata({who: "1"})), True)
+    yield Plant(
+        "metadata", kind, name, lambda old, who: _written(_table(old).replace_schema_metadata({"for": who})), True
+    )
+    yield Plant(
+        "key of metadata", kind, name, lambda old, who: _written(_table(old).replace_schema_metadata({who: "1"})), True
+    )
     yield Plant("name of a column", kind, name, lambda old, who: _written(_with_column(_table(old), who)))
 
 
@@ -455,7 +465,11 @@ def _with_cell(content: bytes, column: str, who: str) -> bytes:
     table = _table(content)
     values = table[column].to_pylist() or [""]
     if not table.num_rows:
-        return _written(pa.table({name: pa.array([who if name == column else None], table[name].type) for name in table.column_names}))
+        return _written(
+            pa.table(
+                {name: pa.array([who if name == column else None], table[name].type) for name in table.column_names}
+            )
+        )
     place = table.column_names.index(column)
     return _written(table.set_column(place, column, pa.array([who, *values[1:]])))
 
@@ -486,7 +500,9 @@ def _in_our_tensors(name: str) -> Iterator[Plant]:
     yield Plant("metadata, key", kind, name, plant(lambda _, m, who: m.update({who: "1"})), True)
     yield Plant("metadata, value", kind, name, plant(lambda _, m, who: m.update({"x": who})), True)
     yield Plant("name of an array", kind, name, plant(lambda a, _, who: a.update({f"rows.{who}": zeros})))
-    yield Plant("an array", kind, name, plant(lambda a, _, who: a.update({"rows.x": np.frombuffer(who.encode(), np.uint8)})))
+    yield Plant(
+        "an array", kind, name, plant(lambda a, _, who: a.update({"rows.x": np.frombuffer(who.encode(), np.uint8)}))
+    )
 
 
 def _in_our_page(name: str) -> Iterator[Plant]:
@@ -520,9 +536,17 @@ _LEDGER: dict[str, tuple[str, Callable[[str], str], bool]] = {
     ),
     "actor": ("INSERT INTO events VALUES (90001, 'r', 't', 'on hold', 'on hold', ?, '{}')", lambda who: who, False),
     "request": ("INSERT INTO events VALUES (90001, ?, 't', 'on hold', 'on hold', 'x', '{}')", lambda who: who, False),
-    "name of an event": ("INSERT INTO events VALUES (90001, 'r', 't', ?, 'on hold', 'x', '{}')", lambda who: who, False),
+    "name of an event": (
+        "INSERT INTO events VALUES (90001, 'r', 't', ?, 'on hold', 'x', '{}')",
+        lambda who: who,
+        False,
+    ),
     "label": ("INSERT INTO tokens VALUES ('9', 'd', 'officer', ?, 't', NULL)", lambda who: who, True),
-    "inside a label": ("INSERT INTO tokens VALUES ('9', 'd', 'officer', ?, 't', NULL)", lambda who: f"x_{who}_y", False),
+    "inside a label": (
+        "INSERT INTO tokens VALUES ('9', 'd', 'officer', ?, 't', NULL)",
+        lambda who: f"x_{who}_y",
+        False,
+    ),
     "open request": ("INSERT INTO open_requests VALUES ('r', ?, NULL, NULL)", lambda who: who, True),
     "items of a request": (
         "INSERT INTO open_requests VALUES ('r', 'bob', ?, NULL)",
@@ -588,7 +612,7 @@ class Outcome:
 
 
 def outcome(folder: Path, plant: Plant, who: str, held: Held) -> Outcome:
-    """Plant an id, and search for it and for others who are not there: a part of it, while it is held, and a stranger."""
+    """Plant an id; search for it, and for others who are not there: a part of it, while it is held, and a stranger."""
     others = [Target(other) for other in (who[:-1], who[1:], "somebody-else@example.org") if len(other.encode()) >= 8]
     with planted(folder, plant, who):
         found = not scan_folder(folder, [Target(who)], held=held).clean

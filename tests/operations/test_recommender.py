@@ -251,7 +251,9 @@ class TestWrongUse:
             Recommender().fit([(1, 2)])
 
 
-@pytest.mark.parametrize("ask", [Recommender.show, lambda rec, user: rec.plan([user]), lambda rec, user: rec.forget([user])])
+@pytest.mark.parametrize(
+    "ask", [Recommender.show, lambda rec, user: rec.plan([user]), lambda rec, user: rec.forget([user])]
+)
 def test_near_ids_are_told_where_nothing_is_held_under_an_id(ask):
     recommender = Recommender(model="als", factors=2).fit(
         pa.table({"user_id": ["Zoë", "Zoë", "bob", "bob"], "item_id": ["a", "b", "a", "c"]})

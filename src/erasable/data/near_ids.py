@@ -1,4 +1,4 @@
-"""Ids that differ only in how they are written: the same person, most likely, whom an exact comparison does not find."""
+"""Ids that differ only in how they are written: most likely the same person, whom an exact comparison misses."""
 
 import re
 import unicodedata
@@ -36,8 +36,8 @@ class NearIds:
     def sentence(self) -> str:
         """Say so, without naming anybody."""
         return (
-            f"nothing under this id; ids that differ only in {_listed(self.differ_in)} are held: {self.held:,}. Find out "
-            "which of them is meant, and give it exactly as in the data"
+            f"nothing under this id; ids that differ only in {_listed(self.differ_in)} are held: {self.held:,}. "
+            "Find out which of them is meant, and give it exactly as in the data"
         )
 
 

@@ -19,8 +19,9 @@ def scan(
 ) -> Scan:
     """Search every file of a workspace for a person, who may be held there or not.
 
-    What is held of them, or what a table says that still has them, is searched as values too; without either only
-    their id is known; ids that are held and differ from it only a little are counted. Files that a killed command left are searched as well, so none is swept away before.
+    What is held of them, or what a table says that still has them, is searched as values too; without either only their
+    id is known; ids that are held and differ from it only a little are counted. Files that a killed command left are
+    searched as well, so none is swept away before.
     """
     rows = None if data is None else _rows_in(data, user, columns)
     with Workspace.reading(folder, sweeping=False) as workspace, work.reporter.track("scanning"):

@@ -28,7 +28,7 @@ def check(folder: Path, chosen, held) -> None:
     wrong = []
     for plant, kind in chosen:
         came_of_it = outcome(folder, plant, KINDS[kind], held)
-        if came_of_it.false_alarms or not came_of_it.found and plant.is_searched(KINDS[kind]):
+        if came_of_it.false_alarms or (not came_of_it.found and plant.is_searched(KINDS[kind])):
             wrong.append((plant.kind, plant.name, kind, came_of_it))
     assert wrong == []
 

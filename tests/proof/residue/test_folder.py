@@ -20,9 +20,7 @@ def test_every_file_is_counted_by_what_it_is(write, scan, tmp_path):
     write("writer.lock", b"")
     found = scan("eve")
     assert (found.files, found.bytes) == (4, 19 + 8 + 2)
-    assert found.kinds == {
-        **{"parquet": 0, "arrow": 0, "safetensors": 0, "json": 1, "sqlite": 0, "text": 1, "other": 2}
-    }
+    assert found.kinds == {"parquet": 0, "arrow": 0, "safetensors": 0, "json": 1, "sqlite": 0, "text": 1, "other": 2}
     assert found.clean
 
 

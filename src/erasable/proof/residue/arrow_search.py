@@ -58,7 +58,9 @@ def search_array(file: File, content: bytes, name: str) -> None:
         names = array.dtype.names
         stem = PurePosixPath(name).stem
         if names:
-            search_fields(file, Table("", name, [ListColumn(part, _values(array[part])) for part in names], part="field"))
+            search_fields(
+                file, Table("", name, [ListColumn(part, _values(array[part])) for part in names], part="field")
+            )
         elif array.dtype.kind in "iu" and role_of(stem) not in (Role.USER, Role.USERS):
             # A number in an array counts or measures something, unless it is a long one.
             compare_numbers(file, set(map(str, _values(array))), "the array")

@@ -2,7 +2,8 @@
 
 Every text and every key is compared, except under a key that is named after items or a measure. Numbers are compared
 under a key that is named like a user, in a list under a plural too, and under `id` where no other key of the object is
-named like a user; those of 8 digits or more under any key that is not named after a measure. In our own files a field of our own holds no id, unless it is named like a user.
+named like a user; those of 8 digits or more under any key that is not named after a measure. In our own files a field
+of our own holds no id, unless it is named like a user.
 """
 
 from collections.abc import Iterable, Sequence

@@ -37,10 +37,10 @@ def spellings(text: str) -> dict[bytes, Encoding]:
     """Return a text in every encoding that takes at least 8 bytes; the first of several equal ones counts.
 
     These are UTF-8, UTF-16 and UTF-32 in both byte orders, Latin-1 and CP1252 where they can say it, JSON escapes,
-    percent encoding, XML escapes, between quotes, quoted-printable, hexadecimal in both cases, and base64 and base64url at the three alignments. A UUID
-    is also its 16 bytes, a text of at least 16 hexadecimal digits also what they stand for. A decimal number is also
-    a 64-bit integer in both byte orders if at most 3 of its 8 bytes are zero, so from about 2³²: smaller ones are
-    found in any array of counts.
+    percent encoding, XML escapes, between quotes, quoted-printable, hexadecimal in both cases, and base64 and base64url
+    at the three alignments. A UUID is also its 16 bytes, a text of at least 16 hexadecimal digits also what they stand
+    for. A decimal number is also a 64-bit integer in both byte orders if at most 3 of its 8 bytes are zero, so from
+    about 2³²: smaller ones are found in any array of counts.
     """
     found: dict[bytes, Encoding] = {}
     if len(text.encode()) < SHORTEST:

@@ -2,9 +2,9 @@
 
 A hit is explained away only by an id that is really held and stands at that very place, such as customer-12 where
 customer-1 is looked for, by a longer word of our own files, or by a longer number where the id is a number. An id that
-is also the id of an item that is held, or a word of our own files, can't be told from these: it is compared as a decoded
-field only. The sentences of our own files are made of words, so that a single word there is nobody's name; a digest there
-is nobody's number.
+is also the id of an item that is held, or a word of our own files, can't be told from these: it is compared as a
+decoded field only. The sentences of our own files are made of words, so that a single word there is nobody's name; a
+digest there is nobody's number.
 """
 
 import re

@@ -20,13 +20,12 @@ _START = 1024
 _JOURNAL_ENDINGS = ("-wal", "-journal")
 
 
-def scan_folder(
-    root: Path, targets: Sequence[Target], skip: Collection[str] = (), held: Held = NOTHING_HELD
-) -> Scan:
+def scan_folder(root: Path, targets: Sequence[Target], skip: Collection[str] = (), held: Held = NOTHING_HELD) -> Scan:
     """Search every file below a folder for some people, all but those whose relative names are to be skipped.
 
-    Where a searched id is a part of something longer, it does not count if that is an id that is held. Links are not followed; where they lead to is searched. What can't be read is refused, since a scan that could not
-    look must not say that nothing is there.
+    Where a searched id is a part of something longer, it does not count if that is an id that is held. Links are not
+    followed; where they lead to is searched. What can't be read is refused, since a scan that could not look must not
+    say that nothing is there.
     """
     evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES))
     evidence.note_held(held)
@@ -34,7 +33,8 @@ def scan_folder(
     size = raw_only = 0
     entries = sorted(_entries(root, skip), key=lambda entry: (entry.order, entry.name))
     # The names that we give stand in our own files too.
-    evidence.note_ids(filter(is_own_name, (entry.shown.rsplit("/", 1)[-1] for entry in entries)))
+    names = (entry.shown.rsplit("/", 1)[-1] for entry in entries)
+    evidence.note_ids(name for name in names if is_own_name(name))
     for entry in entries:
         file = File(entry.shown, evidence)
         search_name(file, entry.shown.rsplit("/", 1)[-1])

@@ -28,7 +28,9 @@ class Longer:
         """Whether one of them stands there, with the id at its place in it."""
         before, after = around
         # There are few different ends, whereas very many people may have ids that begin alike.
-        return any(before[max(0, len(before) - left) :] + text + after[:right] in self.texts for left, right in self.ends)
+        return any(
+            before[max(0, len(before) - left) :] + text + after[:right] in self.texts for left, right in self.ends
+        )
 
 
 def held_around(search: RawSearch, ids: Ids) -> Iterator[tuple[bytes, Around]]:
