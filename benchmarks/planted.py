@@ -69,7 +69,7 @@ def _some(plants: list[Plant], options: argparse.Namespace) -> list[tuple[Plant,
 
 def _options() -> argparse.Namespace:
     parser = documented_parser(__doc__)
-    parser.add_argument("--kinds", type=int, default=4, help="how many kinds of ids are planted in each place")
+    parser.add_argument("--kinds", type=int, default=2, help="how many kinds of ids are planted in each place")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 

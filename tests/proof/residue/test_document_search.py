@@ -166,3 +166,9 @@ def texts_in(value: object, nested: bool) -> set[str]:
     if isinstance(value, dict):
         return set(value) | {text for one in value.values() for text in texts_in(one, False)}
     return {json.dumps(value)} if nested else set()
+
+
+def test_half_a_letter_is_no_reason_to_stop(write, scan):
+    write("notes.json", '{"a": "\\ud800", "by": "as customer-1 said"}')
+    assert not scan("customer-1").clean
+    assert scan("customer-2").clean

@@ -63,8 +63,10 @@ class Document:
         """Search a document of this name."""
         self._visit(value, _Context(name, own=own, bare=True))
         self.file.evidence.note_numbers(self.texts)
-        self.file.search_texts("\n".join(self.texts).encode(), f"{self.place}inside a text")
-        self.file.search_texts("\n".join(self.sentences).encode(), f"{self.place}inside a text", "sentences")
+        self.file.search_texts("\n".join(self.texts).encode("utf-8", "surrogatepass"), f"{self.place}inside a text")
+        self.file.search_texts(
+            "\n".join(self.sentences).encode("utf-8", "surrogatepass"), f"{self.place}inside a text", "sentences"
+        )
 
     def _visit(self, value: Any, context: _Context) -> None:  # noqa: ANN401 - anything that JSON can say
         if isinstance(value, Object):

@@ -64,7 +64,7 @@ class Evidence:
         """Know decoded texts, in which a number that is looked for may be a part of a longer one."""
         if not self.wanted.long_numbers:
             return
-        content = "\n".join(texts).encode("utf-8", "surrogateescape")
+        content = "\n".join(texts).encode("utf-8", "surrogatepass")
         for start, number in self._plain.find(content):
             text = self._plain.needles[number].decode()
             if text in self.wanted.long_numbers:

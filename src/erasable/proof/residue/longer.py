@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 import numpy as np
 
@@ -48,4 +49,9 @@ def held_around(search: RawSearch, ids: Ids) -> Iterator[tuple[bytes, Around]]:
 
 def texts_around(search: RawSearch, texts: Iterable[object]) -> Iterator[tuple[bytes, Around]]:
     """Yield each needle that is a part of a text, with what stands around it there; what is no text is left out."""
-    yield from held_around(search, Ids.of(dict.fromkeys(text for text in texts if isinstance(text, str))))
+    yield from held_around(search, Ids.of(dict.fromkeys(text for text in texts if _is_text(text))))
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    """Whether a value is a text that can be written; JSON can also say half a letter."""
+    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
