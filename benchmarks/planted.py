@@ -20,6 +20,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the kit that 
 from kit.planting import KINDS, Plant, foreign_plants, outcome, own_plants, workspace_with_ledger
 from reporting import documented_parser, print_table, save
 
+_FEW = 20
+
 
 def main() -> None:
     options = _options()
@@ -62,9 +64,14 @@ def main() -> None:
 
 
 def _some(plants: list[Plant], options: argparse.Namespace) -> list[tuple[Plant, str]]:
-    """Return each place with some kinds of ids, drawn by chance."""
-    chance = random.Random(options.seed)
-    return [(plant, kind) for plant in plants for kind in chance.sample(list(KINDS), min(options.kinds, len(KINDS)))]
+    """Return each place with some kinds of ids, drawn by chance; with all of them where a file has few places."""
+    chance, places = random.Random(options.seed), Counter(plant.kind for plant in plants)
+    kinds = list(KINDS)
+    return [
+        (plant, kind)
+        for plant in plants
+        for kind in (kinds if places[plant.kind] < _FEW else chance.sample(kinds, min(options.kinds, len(kinds))))
+    ]
 
 
 def _options() -> argparse.Namespace:
