@@ -2,7 +2,8 @@
 
 What to look for (`target` → `wanted`: needles in all `encodings`, runs of `values`) is searched file by file (`folder`
 → `file_search`) by what a file is (`parquet_…`, `arrow_…`, `tensor_…`, `document_…` for JSON, `sqlite_…`,
-`text_search`, `packed`): as decoded `tables` of `columns`, whose `field_names` tell users from items, and as bytes (`raw_search`).
+`text_search`, `packed`): as decoded `tables` of `columns`, whose `field_names` tell users from items, and as bytes
+(`raw_search`).
 `evidence` judges hits against the ids that are held (`longer`) and the `vocabulary` of our own files; `wording` says
 what was searched.
 """

@@ -28,8 +28,13 @@ from erasable.proof.residue.tables import Table
 from erasable.proof.residue.vocabulary import is_own_name
 from erasable.store.ledger import LEDGER_FREE_TEXT, LEDGER_PEOPLE, SCHEMA_WORDS
 
-_MADE_UP = re.compile(r"[0-9a-f]{8}|[0-9a-f]{32}|[0-9a-f]{64}|\d{4}-\d\d-\d\dT[\d:.]+\+00:00")
-"""Numbers of tokens, requests, digests and times, as the ledger holds them."""
+_MADE_UP = {
+    "number": re.compile("[0-9a-f]{8}"),
+    "id": re.compile("[0-9a-f]{32}"),
+    "digest": re.compile("[0-9a-f]{64}"),
+    "time": re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00"),
+}
+"""What the ledger makes up, by the last word of a column's name: numbers of tokens, ids of requests, digests, times."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +103,9 @@ def _search_own_tables(file: File, tables: Sequence[Table]) -> None:
 def _note_own(file: File, table: Table) -> None:
     """Know whom and what our own ledger holds beside the data, and what is made up, so that nobody is taken for it."""
     for column in table.columns:
-        if table.name not in LEDGER_PEOPLE and column.name not in LEDGER_FREE_TEXT:
-            made = [text for text in column.texts() if _MADE_UP.fullmatch(text)]
+        made_up = _MADE_UP.get((column.name or "").rpartition("_")[2])
+        if table.name not in LEDGER_PEOPLE and made_up is not None:
+            made = [text for text in column.texts() if made_up.fullmatch(text)]
             file.evidence.note_ids(made)
             file.evidence.note_ambiguous(made)
         elif table.name in LEDGER_PEOPLE and role_of(column.name) in (Role.USER, Role.ITEM):
@@ -130,8 +136,9 @@ def _live_tables(connection: sqlite3.Connection, shapes: Sequence[Shape]) -> Ite
 
 def _search_left(file: File, left: _Left) -> None:
     tables, own = list(rows_as_tables(left.records, left.shapes, left.place)), is_own_name(file.name)
-    for table in tables if own else ():
-        _note_own(file, table)
+    for table in tables:
+        if own and table.name in LEDGER_PEOPLE:
+            _note_own(file, table)
     for table in tables:
         if not own or table.name is None or table.name in LEDGER_PEOPLE:
             _search_rows(file, table)
