@@ -163,7 +163,7 @@ class TestRefused:
             ((), 2, "say who: give --user U (may be repeated) or --users-file F"),
             (("--user", "zoe"), 1, "nothing is held about the user 'zoe': check the id, exactly as in the data"),
             (("--user", "ann", "--user", "zoe"), 1, "nothing is held about the user 'zoe'"),
-            (("--user", "ANN"), 1, "nothing is held about the user 'ANN'"),
+            (("--user", "ANN"), 1, "nothing under this id; ids that differ only in upper and lower case are held: 1"),
             (("--user", "ann", "--item", "f"), 1, "user 'ann' has no interaction with item 'f'"),
             (("--user", "ann", "--item", "a", "--item", "zz"), 1, "user 'ann' has no interaction with item 'zz'"),
             (("--user", "ann", "--user", "bob", "--item", "a"), 2, "--item needs exactly one --user"),

@@ -38,7 +38,7 @@ def test_json_says_the_same(run_scan, shop, facts):
     code, said = run_scan(shop, "--user", facts.long, "--json")
     found = json.loads(said)
     assert code == 1
-    assert list(found) == ["clean", "files", "bytes", "kinds", "searched", "residues"]
+    assert list(found) == ["clean", "files", "bytes", "kinds", "searched", "residues", "near"]
     assert found["clean"] is False
     assert {"file", "place", "what"} == set(found["residues"][0])
     assert {one["what"] for one in found["residues"]} == {"id", "personal row"}
@@ -105,3 +105,11 @@ class TestNoVerdict:
 
 def test_a_user_must_be_named(run_scan, shop):
     assert run_scan(shop)[0] == 2
+
+
+def test_json_counts_near_ids(run, learned):
+    result = run("scan", learned, "--user", "BOB ", "--json")
+    assert result.code == 1
+    assert result.json["clean"] is False
+    assert result.json["residues"] == []
+    assert result.json["near"] == {"held": 1, "differ_in": ["surrounding blanks", "upper and lower case"]}

@@ -93,3 +93,19 @@ def test_times_of_a_table_with_timestamps_come_back_as_iso(run, tmp_path):
     recommender.save(tmp_path / "shop")
     found = run("show", tmp_path / "shop", "--user", "ann", "--json").json["interactions"]
     assert [one["time"] for one in found] == shown
+
+
+@pytest.mark.parametrize("command", ["show", "plan", "forget", "scan"])
+def test_near_ids_are_told_without_naming_anyone(run, learned, command):
+    result = run(command, learned, "--user", "Bob")
+    assert result.code == 1
+    said = result.out + result.err
+    assert "nothing under this id; ids that differ only in upper and lower case are held: 1." in said
+    assert "bob" not in said
+
+
+@pytest.mark.parametrize("command", ["show", "plan", "forget", "scan"])
+def test_without_near_ids_none_are_told(run, learned, command):
+    result = run(command, learned, "--user", "zoe")
+    assert result.code == (0 if command == "scan" else 1)
+    assert "differ only" not in result.out + result.err

@@ -251,3 +251,16 @@ class TestWrongUse:
     def test_a_list_is_no_table(self):
         with pytest.raises(WrongUse, match="can't read interactions from a list"):
             Recommender().fit([(1, 2)])
+
+
+@pytest.mark.parametrize(
+    "ask", [Recommender.show, lambda rec, user: rec.plan([user]), lambda rec, user: rec.forget([user])]
+)
+def test_near_ids_are_told_where_nothing_is_held_under_an_id(ask):
+    recommender = Recommender(model="als", factors=2).fit(
+        pa.table({"user_id": ["Zoë", "Zoë", "bob", "bob"], "item_id": ["a", "b", "a", "c"]})
+    )
+    with pytest.raises(UnknownUser, match="nothing under this id; ids that differ only in Unicode form are held: 1"):
+        ask(recommender, "Zoe\u0308")
+    with pytest.raises(UnknownUser, match="nothing is held about the user 'zed'"):
+        ask(recommender, "zed")

@@ -7,6 +7,7 @@ import pytest
 from erasable.errors import DiskFull, ResidueFound, UnknownUser
 from erasable.operations import DiskHome, Outside, certificates_of, forget, show, verify
 from erasable.operations.erasure import accept
+from erasable.operations.scan import scan
 from erasable.proof import NOTHING_PENDING, Receipt, salt_of_code
 from erasable.proof.residue import Target, scan_folder
 from erasable.service import erasing
@@ -439,3 +440,29 @@ def test_what_a_command_has_begun_is_not_taken_back_for_a_request_that_keeps_fai
         show(shop.home, "bob")
     with shop.home.reading() as session:
         assert session.erasures == 2
+
+
+def test_an_id_in_an_old_event_keeps_a_newcomer_from_being_certified(shop, worker, file, clock, folder):
+    """What someone typed in may name a person who comes only later; the whole text is nobody's longer id."""
+    shop.requests.note(None, "noted", "officer 1", clock(), {"remark": "newcomer-4711"})
+    shop.intake.add([Coming("newcomer-4711", item, 4.0, None) for item in "abc"])
+    clock.pass_days(1)
+    while worker.step():
+        pass
+    assert show(shop.home, "newcomer-4711").interactions
+    filing = file("newcomer-4711")
+    clock.pass_days(7)
+    worker.step()
+    assert shop.requests.get(filing.request_id).state == "failed"
+    found = scan(folder, "newcomer-4711").residues
+    assert {"ledger.sqlite"} <= {residue.file for residue in found}
+
+
+def test_those_who_wait_in_the_ledger_are_not_taken_for_others(shop):
+    shop.intake.add([Coming(FAY + "-2", "gift-for-" + FAY, 4.0, None)])
+    forget(shop.home, [Request(FAY)])
+    assert len(certificates_in(shop.folder)) == 1
+
+
+def certificates_in(folder):
+    return list((folder / "certificates").glob("*.json"))

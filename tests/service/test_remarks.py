@@ -118,7 +118,6 @@ def test_a_command_that_finds_a_label_names_the_remedy(shop, clock):
         assert session.erasures == 1
 
 
-@pytest.mark.xfail(reason="a search that takes a whole cell for somebody else's id does not find it")
 def test_what_a_command_could_not_certify_because_of_a_remark_the_service_finishes(shop, worker, file, folder):
     held = file("ann")
     shop.reception.hold(held, "officer 1", NEWCOMER)

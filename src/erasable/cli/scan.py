@@ -33,7 +33,8 @@ def command(
 ) -> None:
     """Search every file of a workspace for what is left of a person.
 
-    Ends with exit code 0 if nothing was found, 1 if something was, 2 if something keeps it from a verdict.
+    Ends with exit code 0 if nothing was found, 1 if something was or if ids are held that differ only a little, 2 if
+    something keeps it from a verdict.
     """
     found = scan(folder, user, data, columns_from(columns or {}), work_with(None, quiet or json_output))
     if json_output:
@@ -53,8 +54,13 @@ def _tell(found: Scan, folder: Path, how: bool) -> None:
         print_line(
             "nothing is held about this id, so only the id was searched; --data FILE searches its interactions too"
         )
+    if found.near.held:
+        print_line(found.near.sentence())
     if found.clean:
         print_line("nothing of the person was found" + ("" if how else " (--how says where and how it was searched)"))
+        return
+    if not found.residues:
+        print_line("nothing of what was given was found in the files")
         return
     print_line(f"the person was found in {counted(len(found.residues), 'place')}:")
     print_table(("file", "place", "what"), [(one.file, one.place, one.what) for one in found.residues])

@@ -9,6 +9,7 @@ from erasable.data.core_filter import CoreFilter, apply_frozen, k_core
 from erasable.data.holdout import split_holdout
 from erasable.data.ids import LONGEST_ID, Ids
 from erasable.data.interactions import Interactions
+from erasable.data.near_ids import NONE_NEAR, NearIds, near_ids
 from erasable.data.public_sets import PUBLIC_SETS, PublicSet, public_set
 from erasable.data.rating_scale import RatingScale, recognise_scale
 from erasable.data.readers import ReadResult, read_interactions
@@ -17,12 +18,14 @@ from erasable.data.unpacking import count_rows, write_table
 
 __all__ = [
     "LONGEST_ID",
+    "NONE_NEAR",
     "PUBLIC_SETS",
     "Catalogue",
     "ColumnNames",
     "CoreFilter",
     "Ids",
     "Interactions",
+    "NearIds",
     "OnBadRow",
     "PublicSet",
     "RatingScale",
@@ -36,6 +39,7 @@ __all__ = [
     "count_rows",
     "differing_rows",
     "k_core",
+    "near_ids",
     "public_set",
     "read_catalogue",
     "read_interactions",

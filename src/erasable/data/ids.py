@@ -80,6 +80,10 @@ class Ids:
         """Return the fingerprint of the texts and their order."""
         return fingerprint.of_arrays({"lengths": _lengths(self.array), "bytes": _content(self.array)})
 
+    def written(self) -> tuple[bytes, NDArray[np.int64]]:
+        """Return the UTF-8 bytes of all ids, one after another, and where each of them ends."""
+        return _content(self.array).tobytes(), np.cumsum(_lengths(self.array))
+
     def _search(self, text: str) -> int:
         place = bisect_left(self, text)
         return place if place < len(self) and self[place] == text else -1

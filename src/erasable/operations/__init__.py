@@ -10,6 +10,7 @@ from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, s
 from erasable.operations.learn import Learned, learn
 from erasable.operations.live import Live, Recommended
 from erasable.operations.more import LearnedMore, learn_more
+from erasable.operations.near import near_in
 from erasable.operations.planning import plan, plan_random
 from erasable.operations.prepare import Inputs
 from erasable.operations.public_data import Fetched, get_public_set
@@ -59,6 +60,7 @@ __all__ = [
     "learn",
     "learn_more",
     "learned_elsewhere",
+    "near_in",
     "plan",
     "plan_random",
     "recommend",

@@ -19,9 +19,10 @@ from erasable.operations.do_not_learn import Listing, put_on_lists
 from erasable.operations.home import Session
 from erasable.operations.input_facts import without_names_like
 from erasable.operations.recording import version_facts
-from erasable.operations.traces import target_of, that_must_be_gone, traces_of
+from erasable.operations.traces import held_ids, target_of, that_must_be_gone, traces_of
 from erasable.operations.work import Work
 from erasable.proof import (
+    NOTHING_PENDING,
     Certificate,
     CertifiedScan,
     Erased,
@@ -177,7 +178,8 @@ def _scan(session: Session, pending: Pending) -> Scan | None:
         return None
     targets = [target_of(trace) for trace in pending.erased.traces] if pending.erased else []
     try:
-        scan = scan_folder(session.path, targets, skip={*session.pending_files, *session.sealed_files})
+        held = held_ids(session.state().knowledge, NOTHING_PENDING)
+        scan = scan_folder(session.path, targets, {*session.pending_files, *session.sealed_files}, held)
     except WorkspaceError as error:
         raise _not_certified(session.path, f"not every file could be searched ({error})") from error
     if not scan.clean:

@@ -17,6 +17,7 @@ from erasable.operations.do_not_learn import (
 )
 from erasable.operations.erasure import Done, Outside, accept, certify, erase, prepare_outside, withdraw
 from erasable.operations.home import Home, Session
+from erasable.operations.near import telling_near_ids
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import NOTHING_PENDING, Accepted, Certificate, Pending, Receipt, read_pending
 from erasable.training import Knowledge, differences
@@ -87,7 +88,8 @@ def forget(
         # Erased but not certified: nothing but the certificates is left to do for these.
         finished, begun = (interrupted, NOTHING_PENDING) if interrupted.erased else (NOTHING_PENDING, interrupted)
         asked = _left_to_do(requests, finished)
-        known = _known(asked, session.state().knowledge, ignore_unknown)
+        with telling_near_ids(session.state().knowledge, (one.user for one in asked)):
+            known = _known(asked, session.state().knowledge, ignore_unknown)
         if not yes:
             _refuse_many(requests, known, session.state().knowledge)
         pending = begun.joined_with(known)

@@ -15,6 +15,7 @@ from erasable.evaluation.rated_metrics import LIKED
 from erasable.grouping import BY_VECTORS, Cohesion, cohesion_between_rows
 from erasable.operations.do_not_learn import list_facts
 from erasable.operations.home import Home, Session
+from erasable.operations.near import telling_near_ids
 from erasable.operations.prepare import ANY_COLUMNS
 from erasable.operations.suppressed import suppressed_people
 from erasable.operations.work import QUIET_WORK, Work
@@ -94,7 +95,8 @@ def show(home: Home, user: str) -> Holding:
     """Return everything that is held about a person (GDPR Art. 15)."""
     with home.reading() as session:
         state = session.state()
-        position, row = state.knowledge.find(user)
+        with telling_near_ids(state.knowledge, [user]):
+            position, row = state.knowledge.find(user)
         rows = session.checkpoints.get(state.rows_link(position).fingerprint).parameters.rows
         held = state.knowledge.data_of([user])
         test_items = set(state.knowledge.held_out.of_users([user]).item_index.tolist())

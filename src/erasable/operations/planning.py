@@ -14,7 +14,8 @@ from erasable import fingerprint
 from erasable.errors import Refused
 from erasable.evaluation import measure
 from erasable.operations.home import Home, Session
-from erasable.operations.traces import target_of, traces_of
+from erasable.operations.near import telling_near_ids
+from erasable.operations.traces import held_ids, target_of, traces_of
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import NOTHING_PENDING, certificate_page, data_digest, newest_certificate
 from erasable.proof.residue import scan_folder
@@ -32,7 +33,12 @@ _SECONDS_OF_A_CERTIFICATE = 0.01  # where none was issued yet
 
 def plan(home: Home, requests: Sequence[Request], work: Work = QUIET_WORK) -> Plan:
     """Say what forgetting these requests together would touch and cost, and what it would cost one by one."""
-    return _planned(home, lambda knowledge: known_requests(requests, knowledge), work)
+
+    def choose(knowledge: Knowledge) -> list[Request]:
+        with telling_near_ids(knowledge, (request.user for request in requests)):
+            return known_requests(requests, knowledge)
+
+    return _planned(home, choose, work)
 
 
 def plan_random(home: Home, count: int, work: Work = QUIET_WORK) -> Plan:
@@ -111,7 +117,8 @@ class _Rehearsal:
                 encode_interactions(new)
         encode_interactions(self.after.held_out)
         if session.path is not None:
-            scan_folder(session.path, [target_of(trace) for trace in traces])
+            held = held_ids(self.after, NOTHING_PENDING)
+            scan_folder(session.path, [target_of(trace) for trace in traces], held=held)
 
     def measuring(self) -> float:
         """Return the seconds of measuring utility before and after, from what a few users and some more take."""

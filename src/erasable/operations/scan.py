@@ -1,11 +1,15 @@
 """Scan: search a workspace for what is left of a person."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from erasable.data import ColumnNames, Interactions, read_interactions
 from erasable.errors import UnknownUser
+from erasable.operations.near import near_in
 from erasable.operations.prepare import ANY_COLUMNS
+from erasable.operations.traces import held_ids
 from erasable.operations.work import QUIET_WORK, Work
+from erasable.proof import read_pending
 from erasable.proof.residue import Scan, Target, scan_folder
 from erasable.store import Workspace
 
@@ -15,12 +19,16 @@ def scan(
 ) -> Scan:
     """Search every file of a workspace for a person, who may be held there or not.
 
-    What is held of them, or what a table says that still has them, is searched as values too; without either only
-    their id is known. Files that a killed command left are searched as well, so none is swept away before.
+    What is held of them, or what a table says that still has them, is searched as values too; without either only their
+    id is known; ids that are held and differ from it only a little are counted. Files that a killed command left are
+    searched as well, so none is swept away before.
     """
     rows = None if data is None else _rows_in(data, user, columns)
     with Workspace.reading(folder, sweeping=False) as workspace, work.reporter.track("scanning"):
-        return scan_folder(folder, [_target(workspace, user, rows)])
+        knowledge = workspace.state().knowledge
+        held = held_ids(knowledge, read_pending(workspace.papers().pending))
+        found = scan_folder(folder, [_target(workspace, user, rows)], held=held)
+        return replace(found, near=near_in(knowledge, user))
 
 
 def _rows_in(data: Path, user: str, columns: ColumnNames) -> Interactions:

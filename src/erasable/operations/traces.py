@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from erasable.data import Interactions
+from erasable.data import Ids, Interactions
 from erasable.models import Arrays
 from erasable.operations.home import Session
 from erasable.proof import Accepted, Pending, Trace
-from erasable.proof.residue import Target
-from erasable.training import CheckpointStore, State
+from erasable.proof.residue import Held, Target
+from erasable.training import CheckpointStore, Knowledge, State
 
 WrittenRow = tuple[str, str]
 """A type and bytes in hexadecimal, as a trace holds a row."""
@@ -62,6 +62,13 @@ def target_of(trace: Trace) -> Target:
     rows, _ = Interactions.from_columns(users, items, [rating for _, rating, _ in trace.rows], times)
     personal = (np.frombuffer(bytes.fromhex(content), dtype=kind) for kind, content in trace.personal)
     return Target(trace.user, trace.items, rows, tuple(personal), trace.texts)
+
+
+def held_ids(knowledge: Knowledge, pending: Pending) -> Held:
+    """Return the ids that a workspace holds: in its data, and in requests that were accepted."""
+    kept = () if knowledge.kept_items is None else (Ids.of(sorted(knowledge.kept_items)),)
+    users = (*(group.users for group in knowledge.groups), knowledge.held_out.users, Ids.of(sorted(pending.users)))
+    return Held(users, (knowledge.catalogue.items, *kept))
 
 
 def _solved_to_the_same(traces: Sequence[Trace], checkpoints: CheckpointStore, after: State) -> set[WrittenRow]:

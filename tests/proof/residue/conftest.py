@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from erasable.data import Interactions
-from erasable.proof.residue import Scan, Target, scan_folder
+from erasable.data import Ids, Interactions
+from erasable.proof.residue import Held, Scan, Target, scan_folder
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,13 @@ def long() -> tuple[Person, Person]:
 
 @pytest.fixture
 def scan(tmp_path):
-    """Scan the folder of the test for some people, given as targets or by their ids."""
+    """Scan the folder of the test for some people, given as targets or by their ids; others are held, or items."""
 
-    def call(*wanted: Target | str, skip: tuple[str, ...] = ()) -> Scan:
+    def call(
+        *wanted: Target | str, skip: tuple[str, ...] = (), held: tuple[str, ...] = (), items: tuple[str, ...] = ()
+    ) -> Scan:
         targets = [Target(one) if isinstance(one, str) else one for one in wanted]
-        return scan_folder(tmp_path, targets, skip)
+        return scan_folder(tmp_path, targets, skip, Held((Ids.of(held),), (Ids.of(items),)))
 
     return call
 
@@ -74,8 +76,8 @@ def scan(tmp_path):
 def places(scan):
     """Return the places in which somebody is found, with what was found there."""
 
-    def call(*wanted: Target | str) -> set[tuple[str, str]]:
-        return {(residue.place, residue.what) for residue in scan(*wanted).residues}
+    def call(*wanted: Target | str, **others: tuple[str, ...]) -> set[tuple[str, str]]:
+        return {(residue.place, residue.what) for residue in scan(*wanted, **others).residues}
 
     return call
 

@@ -20,7 +20,7 @@ def test_every_file_is_counted_by_what_it_is(write, scan, tmp_path):
     write("writer.lock", b"")
     found = scan("eve")
     assert (found.files, found.bytes) == (4, 19 + 8 + 2)
-    assert found.kinds == {"parquet": 0, "safetensors": 0, "json": 1, "sqlite": 0, "text": 1, "other": 2}
+    assert found.kinds == {"parquet": 0, "arrow": 0, "safetensors": 0, "json": 1, "sqlite": 0, "text": 1, "other": 2}
     assert found.clean
 
 
@@ -125,7 +125,7 @@ class TestWhatIsSaid:
 
     def test_the_rules_are_said(self, found):
         said = " ".join(found.searched)
-        assert "Ids of 8 bytes or more were also searched as raw bytes" in said
+        assert "Ids of 8 bytes or more, exactly as they are written, were also searched" in said
         assert "Shorter ids, and ids that are also the id of an item" in said
         assert "The interactions that were held were searched as values" in said
         assert "The person's row of the model was searched" in said

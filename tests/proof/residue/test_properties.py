@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from erasable.proof.residue import Target, scan_folder
+from erasable.data import Ids
+from erasable.proof.residue import Held, Target, scan_folder
 
 ID = st.text("ab1-._@", min_size=1, max_size=11).filter(lambda text: text.strip("-._@") == text)
 PEOPLE = st.lists(ID, min_size=1, max_size=6, unique=True)
@@ -46,7 +47,8 @@ def test_exactly_those_who_are_there_are_found(tmp_path_factory, write, people, 
     there = list(dict.fromkeys([*people, *near]))
     folder = tmp_path_factory.mktemp("files")
     write(folder / "f", there)
+    held = Held((Ids.of(there),))
     for user in wanted:
-        assert scan_folder(folder, [Target(user)]).clean is (user not in there), (user, there)
-    together = scan_folder(folder, [Target(user) for user in wanted])
+        assert scan_folder(folder, [Target(user)], held=held).clean is (user not in there), (user, there)
+    together = scan_folder(folder, [Target(user) for user in wanted], held=held)
     assert together.clean is set(wanted).isdisjoint(there)

@@ -24,3 +24,12 @@ def test_nobody_to_plan_for_and_unknown_people_are_refused(client):
     officer = client("officer")
     assert officer.post("/v1/plan", json={}).status_code == 422
     assert officer.post("/v1/plan", json={"user_ids": ["nobody"]}).status_code == 404
+
+
+def test_near_ids_are_told_to_no_application(client):
+    asked = client("officer").post("/v1/plan", json={"user_ids": ["ANN"]})
+    assert (asked.status_code, "differ" in asked.text) == (404, False)
+    for path, body in (("/v1/erasure-requests", {"user_id": "ANN"}), ("/v1/erasure-requests", {"user_id": "nobody"})):
+        answer = client("application").post(path, json=body)
+        assert "differ" not in answer.text
+        assert "near" not in answer.text

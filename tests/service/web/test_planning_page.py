@@ -36,3 +36,8 @@ def test_people_can_be_named(office, users):
 
 def test_unknown_person_is_told_to_be_unknown(office):
     office.send("/plan", 404, user_ids="nobody")
+
+
+def test_near_ids_are_told(office, users):
+    text = office.send("/plan", 422, user_ids=users[0].upper()).text
+    assert "ids that differ only in upper and lower case are held: 1." in text

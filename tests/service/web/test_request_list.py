@@ -34,3 +34,10 @@ def test_items_are_taken_one_a_line(shop, office, users):
 
 def test_empty_user_id_is_refused(office):
     office.send("/requests", 422, user_id="")
+
+
+def test_near_ids_are_told_to_whoever_submits_a_request_here(office, users):
+    text = office.send("/requests", 201, user_id=users[0].upper()).text
+    assert "<h1>Nothing to erase</h1>" in text
+    assert "Nothing under this id; ids that differ only in upper and lower case are held: 1." in text
+    assert "differ only" not in office.send("/requests", 201, user_id="nobody").text

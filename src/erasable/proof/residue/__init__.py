@@ -1,12 +1,14 @@
 """The residue scan: is anybody who was erased still held by a file below a folder?
 
 What to look for (`target` → `wanted`: needles in all `encodings`, runs of `values`) is searched file by file (`folder`
-→ `file_search`) by what a file is (`parquet_…`, `tensor_…`, `document_…` for JSON, `sqlite_…`, `text_search`,
-`packed`): as decoded `tables` of `columns`, whose `field_names` tell users from items, and as bytes (`raw_search`).
-`evidence` judges hits against the `vocabulary` of our own files; `wording` says what was searched.
+→ `file_search`) by what a file is (`parquet_…`, `arrow_…`, `tensor_…`, `document_…` for JSON, `sqlite_…`,
+`text_search`, `packed`): as decoded `tables` of `columns`, whose `field_names` tell users from items, and as bytes
+(`raw_search`).
+`evidence` judges hits against the ids that are held (`longer`) and the `vocabulary` of our own files; `wording` says
+what was searched.
 """
 
 from erasable.proof.residue.folder import scan_folder
-from erasable.proof.residue.target import Residue, Scan, Target
+from erasable.proof.residue.target import Held, Residue, Scan, Target
 
-__all__ = ["Residue", "Scan", "Target", "scan_folder"]
+__all__ = ["Held", "Residue", "Scan", "Target", "scan_folder"]

@@ -2,7 +2,8 @@
 
 Every text and every key is compared, except under a key that is named after items or a measure. Numbers are compared
 under a key that is named like a user, in a list under a plural too, and under `id` where no other key of the object is
-named like a user. In our own files a field of our own holds no id, unless it is named like a user.
+named like a user; those of 8 digits or more under any key that is not named after a measure. In our own files a field
+of our own holds no id, unless it is named like a user.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,9 +12,9 @@ from typing import Any
 
 from erasable.proof.residue.columns import as_id
 from erasable.proof.residue.evidence import File
-from erasable.proof.residue.field_names import Role, role_of
+from erasable.proof.residue.field_names import Role, is_field_name, role_of
 from erasable.proof.residue.json_values import Object, holds_pair, list_tables, nested_json, object_tables
-from erasable.proof.residue.table_search import search_values
+from erasable.proof.residue.table_search import compare_numbers, search_values
 from erasable.proof.residue.tables import Table
 from erasable.proof.residue.vocabulary import FREE_FORM
 
@@ -61,9 +62,11 @@ class Document:
     def search(self, value: Any, name: str | None, own: bool) -> None:  # noqa: ANN401 - anything that JSON can say
         """Search a document of this name."""
         self._visit(value, _Context(name, own=own, bare=True))
-        self.file.evidence.note_longer(self.texts, are_ids=False)
-        self.file.search_texts("\n".join(self.texts).encode(), f"{self.place}inside a text")
-        self.file.search_texts("\n".join(self.sentences).encode(), f"{self.place}inside a text", "sentences")
+        self.file.evidence.note_numbers(self.texts)
+        self.file.search_texts("\n".join(self.texts).encode("utf-8", "surrogatepass"), f"{self.place}inside a text")
+        self.file.search_texts(
+            "\n".join(self.sentences).encode("utf-8", "surrogatepass"), f"{self.place}inside a text", "sentences"
+        )
 
     def _visit(self, value: Any, context: _Context) -> None:  # noqa: ANN401 - anything that JSON can say
         if isinstance(value, Object):
@@ -75,21 +78,26 @@ class Document:
                 self._visit(one, inside)
         elif isinstance(value, str):
             self._visit_text(value, context)
-        elif self._holds_users(context, number=True) and as_id(value) in self.file.wanted.ids:
-            self.file.found(self._under(context), "id")
+        else:
+            self._visit_number(value, context)
 
     def _visit_object(self, pairs: Sequence[tuple[str, Any]], context: _Context) -> None:
         roles = [role_of(key) for key, _ in pairs]
         self._search_values(object_tables(pairs, context.key), context)
         for (key, value), role in zip(pairs, roles, strict=True):
             below = context.below(key, roles, self._fields)
-            if not self._is_field_name(key, role, context):
-                self.texts.append(key)
-                if role_of(context.key) is not Role.ITEM:
-                    self.file.compare_text(key, f"{self.place}a key")
+            self._visit_key(key, role, context)
             self._visit(value, below)
         if holds_pair(pairs, self.file.wanted.pairs):
             self.file.found(f"{self.place}an object", "interactions")
+
+    def _visit_key(self, key: str, role: Role, context: _Context) -> None:
+        if self._is_own_key(key, context):
+            self.sentences.append(key)
+        elif not is_field_name(key):
+            self.texts.append(key)
+            if role is Role.UNKNOWN and role_of(context.key) is not Role.ITEM:
+                self.file.compare_text(key, f"{self.place}a key")
 
     def _visit_text(self, text: str, context: _Context) -> None:
         inside = nested_json(text)
@@ -101,6 +109,14 @@ class Document:
             self.file.compare_text(text, self._under(context))
         elif text in self.file.wanted.texts:
             self.file.found(self._under(context), "text")
+
+    def _visit_number(self, value: Any, context: _Context) -> None:  # noqa: ANN401 - a number, true, false or null
+        text = as_id(value)
+        if text is not None and self._holds_users(context, number=True):
+            if text in self.file.wanted.ids:
+                self.file.found(self._under(context), "id")
+        elif text is not None and not self._is_own(context) and role_of(context.key) is not Role.MEASURE:
+            compare_numbers(self.file, {text}, self._under(context))
 
     def _holds_users(self, context: _Context, number: bool) -> bool:
         """Whether a text or a number is compared as an id."""
@@ -117,9 +133,9 @@ class Document:
         """Whether a value stands in a field of our own."""
         return context.free or (context.own and context.key in self._fields)
 
-    def _is_field_name(self, key: str, role: Role, context: _Context) -> bool:
-        """Whether a key is the name of a field and nobody's id."""
-        return role is not Role.UNKNOWN or context.free or (context.own and key in self._fields)
+    def _is_own_key(self, key: str, context: _Context) -> bool:
+        """Whether a key is one of ours."""
+        return context.free or (context.own and key in self._fields)
 
     @property
     def _fields(self) -> frozenset[str]:

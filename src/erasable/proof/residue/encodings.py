@@ -15,6 +15,8 @@ SHORTEST = 8
 _REACH = 128
 _MOST_ZEROS = 3
 _BASE64 = (b"+/", b"-_")
+_SAFE_IN_HEADERS = frozenset(b"-!*+/0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_SAFE_IN_BODIES = frozenset(range(32, 127)) - {ord("=")}
 _RUN_BEFORE, _RUN_AFTER = re.compile(rb"[A-Za-z0-9+/_-]*\Z"), re.compile(rb"[A-Za-z0-9+/_-]*")
 _LEAD = (0, 2, 3)  # how many characters of base64 the bytes before an alignment take part in
 
@@ -35,10 +37,10 @@ def spellings(text: str) -> dict[bytes, Encoding]:
     """Return a text in every encoding that takes at least 8 bytes; the first of several equal ones counts.
 
     These are UTF-8, UTF-16 and UTF-32 in both byte orders, Latin-1 and CP1252 where they can say it, JSON escapes,
-    percent encoding, XML escapes, hexadecimal in both cases, and base64 and base64url at the three alignments. A UUID
-    is also its 16 bytes, a text of at least 16 hexadecimal digits also what they stand for. A decimal number is also
-    a 64-bit integer in both byte orders if at most 3 of its 8 bytes are zero, so from about 2³²: smaller ones are
-    found in any array of counts.
+    percent encoding, XML escapes, between quotes, quoted-printable, hexadecimal in both cases, and base64 and base64url
+    at the three alignments. A UUID is also its 16 bytes, a text of at least 16 hexadecimal digits also what they stand
+    for. A decimal number is also a 64-bit integer in both byte orders if at most 3 of its 8 bytes are zero, so from
+    about 2³²: smaller ones are found in any array of counts.
     """
     found: dict[bytes, Encoding] = {}
     if len(text.encode()) < SHORTEST:
@@ -76,9 +78,38 @@ def _escaped(text: str) -> Iterator[tuple[str, Callable[[bytes, int, int], Aroun
     percent = [urllib.parse.quote(text, safe=""), urllib.parse.quote(text), urllib.parse.quote_plus(text)]
     for written in (*percent, *map(_lower_percent, percent)):
         yield "percent encoding", _percent_around, written
-    for written in (html.escape(text), html.escape(text, quote=False), text.replace("&", "&amp;")):
+    for written in dict.fromkeys(_quoted(text)):
+        yield "quotes", _plain_around, written
+    for name, written in _quoted_printable(text):
+        yield name, _printable_around, written
+    for written in dict.fromkeys(_for_xml(text)):
         yield "XML escapes", _xml_around, written
         yield "XML escapes", _xml_around, written.encode("ascii", "xmlcharrefreplace").decode()
+
+
+def _quoted(text: str) -> Iterator[str]:
+    """Yield a text as tables, programs and databases write it between quotes: doubled, or after a backslash."""
+    slashed = text.replace("\\", "\\\\")
+    yield text.replace('"', '""')
+    yield text.replace("'", "''")
+    for one in (text, slashed):
+        yield one.replace("'", "\\'")
+        yield one.replace("'", "\\'").replace('"', '\\"')
+
+
+def _quoted_printable(text: str) -> Iterator[tuple[str, str]]:
+    """Yield a text as mails write it: in a header, and in a body."""
+    plain = text.encode()
+    for safe in (_SAFE_IN_HEADERS, _SAFE_IN_BODIES):
+        written = "".join(chr(byte) if byte in safe else f"={byte:02X}" for byte in plain)
+        yield "quoted-printable", written.replace("=20", "_") if safe is _SAFE_IN_HEADERS else written
+
+
+def _for_xml(text: str) -> Iterator[str]:
+    yield text.replace("&", "&amp;")
+    plain = html.escape(text, quote=False)
+    for double, one in product(('"', "&quot;", "&#34;"), ("'", "&apos;", "&#39;", "&#x27;")):
+        yield plain.replace('"', double).replace("'", one)
 
 
 def _binary(text: str) -> Iterator[tuple[str, bytes]]:
@@ -121,7 +152,13 @@ def _from_json(text: str) -> str:
     return re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text)
 
 
+def _from_printable(text: str) -> str:
+    return re.sub("=([0-9A-F]{2})", lambda match: chr(int(match[1], 16)), text)
+
+
 _json_around = _text_around(_from_json)
+_plain_around = _text_around(str)
+_printable_around = _text_around(_from_printable)
 _percent_around = _text_around(urllib.parse.unquote)
 _xml_around = _text_around(html.unescape)
 

@@ -1,23 +1,30 @@
 """What was found so far in a folder, and how a hit among raw bytes is judged.
 
-Ids that are also the id of an item, a number in a decoded table or a word of our own files can't be told from these by
-their bytes: they are compared as decoded fields only. A hit inside a longer id that was decoded, such as customer-12
-for customer-1, is that other person's. The sentences of our own files are made of words, so that a single word there is
-nobody's name.
+A hit is explained away only by an id that is really held and stands at that very place, such as customer-12 where
+customer-1 is looked for, by a longer word of our own files, or by a longer number where the id is a number. An id that
+is also the id of an item that is held, or a word of our own files, can't be told from these: it is compared as a
+decoded field only. The sentences of our own files are made of words, so that a single word there is nobody's name; a
+digest there is nobody's number.
 """
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import takewhile
 from typing import Literal
 
 from erasable.proof.residue.encodings import Around
-from erasable.proof.residue.target import Residue, What
+from erasable.proof.residue.longer import Longer, held_around, texts_around
+from erasable.proof.residue.raw_search import RawSearch
+from erasable.proof.residue.target import Held, Residue, What
 from erasable.proof.residue.vocabulary import Vocabulary
 from erasable.proof.residue.wanted import Needle, Needles, Wanted
 
 Surroundings = Literal["text", "sentences", "bytes"]
 """What some bytes are: text of anyone, sentences of our own, or values one after another."""
+_DIGITS = re.compile("[0-9a-f]*")
+_DIGEST = 32
 
 
 @dataclass(eq=False)
@@ -28,39 +35,64 @@ class Evidence:
     vocabulary: Vocabulary
     ambiguous: set[str] = field(default_factory=set)
     """Long ids that mean something else too."""
-    longer: dict[str, set[str]] = field(default_factory=dict)
-    """By long id, the decoded ids of others that it is a part of."""
+    longer: dict[str, Longer] = field(default_factory=dict)
+    """By long id, the known texts that it is a part of: ids of others, words of our own, numbers."""
     residues: dict[Residue, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ambiguous |= {user for user in self.wanted.long_ids if self.vocabulary.says(user)}
+        self._note(texts_around(self._plain, self.vocabulary.words()))
+
+    def note_held(self, held: Held) -> None:
+        """Know the ids that are held, some of which may hold one that is looked for or, among items, be one."""
+        for ids in (*held.users, *held.items):
+            self._note(held_around(self._plain, ids))
+        wanted = sorted(self.wanted.long_ids)
+        for ids in held.items if wanted else ():
+            self.ambiguous |= {user for user, place in zip(wanted, ids.positions(wanted), strict=True) if place >= 0}
 
     def note_ambiguous(self, texts: Collection[str]) -> None:
-        """Know that some texts stand for something else than a user."""
+        """Know that some texts of our own stand for something else than a user."""
         self.ambiguous |= self.wanted.long_ids.intersection(texts)
 
-    def note_longer(self, texts: Collection[str], are_ids: bool) -> None:
-        """Know decoded texts, of which some may hold an id that is looked for: ids of others, or longer words."""
-        if not self.wanted.long_ids:
+    def note_ids(self, ids: Iterable[object]) -> None:
+        """Know ids that a file of ours holds in a field made for them."""
+        if self.wanted.long_ids:
+            self._note(texts_around(self._plain, ids))
+
+    def note_numbers(self, texts: Iterable[str]) -> None:
+        """Know decoded texts, in which a number that is looked for may be a part of a longer one."""
+        if not self.wanted.long_numbers:
             return
-        content = "\n".join(texts).encode()
-        for span, needle in self.wanted.long_texts.find(content):
-            if needle.what == "id" and needle.written == "utf-8":
-                before, after = _line_around(content, span)
-                if not are_ids:
-                    before, after = _word_before(before), _word_after(after)
-                if before or after:
-                    self.longer.setdefault(needle.text, set()).add(before + needle.text + after)
+        content = "\n".join(texts).encode("utf-8", "surrogatepass")
+        for start, number in self._plain.find(content):
+            text = self._plain.needles[number].decode()
+            if text in self.wanted.long_numbers:
+                end = start + len(text)
+                before, after = content[max(0, start - 400) : start], content[end : end + 400]
+                around = _digits_before(before.decode("latin-1")), _digits_after(after.decode("latin-1"))
+                self.longer.setdefault(text, Longer()).add(around, text)
 
     def means(self, needle: Needle, around: Around, surroundings: Surroundings) -> bool:
         """Whether a hit of a text, with what stands around it, is what was looked for."""
         if needle.what == "id" and needle.text in self.ambiguous:
             return False
-        if surroundings == "sentences" and needle.text.isascii() and needle.text.isalpha():
+        if surroundings == "sentences" and _is_ours(needle.text, around):
             return False
-        if surroundings != "bytes" and (_continues_word(around[0][-1:]) or _continues_word(around[1][:1])):
+        if surroundings != "bytes" and needle.text in self.wanted.long_numbers and _continues_number(around):
             return False
-        return not any(_covers(longer, needle.text, around) for longer in self.longer.get(needle.text, ()))
+        longer = self.longer.get(needle.text)
+        return longer is None or not longer.covers(around, needle.text)
+
+    @cached_property
+    def _plain(self) -> RawSearch:
+        """The long ids as they are written."""
+        return RawSearch.of([user.encode() for user in sorted(self.wanted.long_ids)])
+
+    def _note(self, known: Iterable[tuple[bytes, Around]]) -> None:
+        for needle, around in known:
+            text = needle.decode()
+            self.longer.setdefault(text, Longer()).add(around, text)
 
 
 @dataclass(frozen=True)
@@ -116,29 +148,22 @@ def _where(place: str, start: int, needle: Needle) -> str:
     return f"{place} at {start} ({needle.written})" if place.endswith(RAW) else f"{place} ({needle.written})"
 
 
-def _line_around(content: bytes, span: slice) -> Around:
-    end = content.find(b"\n", span.stop)
-    before = content[content.rfind(b"\n", 0, span.start) + 1 : span.start]
-    return before.decode(), content[span.stop : end if end >= 0 else len(content)].decode()
+def _is_ours(text: str, around: Around) -> bool:
+    """Whether a text in a sentence of ours is a single word, or a part of a digest."""
+    if text.isascii() and text.isalpha():
+        return True
+    before, after = _DIGITS.match(around[0][::-1]), _DIGITS.match(around[1])
+    run = len(text) + sum(len(match[0]) for match in (before, after) if match)
+    return _DIGITS.fullmatch(text) is not None and run >= _DIGEST and run > len(text)
 
 
-def _word_before(text: str) -> str:
-    return _word_after(text[::-1])[::-1]
+def _continues_number(around: Around) -> bool:
+    return around[0][-1:].isdecimal() or around[1][:1].isdecimal()
 
 
-def _word_after(text: str) -> str:
-    return "".join(takewhile(_continues_word, text))
+def _digits_before(text: str) -> str:
+    return _digits_after(text[::-1])[::-1]
 
 
-def _continues_word(letter: str) -> bool:
-    return letter.isalnum() or letter in ("_", "-")
-
-
-def _covers(longer: str, text: str, around: Around) -> bool:
-    """Whether a hit of a text is a part of a longer one that stands there."""
-    place = longer.find(text)
-    while place >= 0:
-        if around[0].endswith(longer[:place]) and around[1].startswith(longer[place + len(text) :]):
-            return True
-        place = longer.find(text, place + 1)
-    return False
+def _digits_after(text: str) -> str:
+    return "".join(takewhile(str.isdecimal, text))

@@ -47,6 +47,7 @@ _MEASURES = _words(
     "interaction number request event job certificate status erasure digest fingerprint hash"
 )
 _NEUTRAL = _words("id ids key no nr code name ref uuid guid token index idx pk fk text string str address seq")
+_LETTERS = re.compile("[A-Za-z_ -]+")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
 
 
@@ -73,6 +74,16 @@ def role_of(name: str | None) -> Role:
     if role is Role.UNKNOWN and ends_neutral and any(_role_of_word(word) is Role.USER for word in plain):
         return Role.USER
     return role
+
+
+def is_field_name(name: str) -> bool:
+    """Whether a name consists of words that fields are called by and of nothing else, so that it is nobody's id.
+
+    >>> [is_field_name(name) for name in ("user_id", "timestamp", "user:ann", "ann_user_id", "note")]
+    [True, True, False, False, False]
+    """
+    known = (word in _NEUTRAL or _role_of_word(word) is not Role.UNKNOWN for word in _words_of(name))
+    return _LETTERS.fullmatch(name) is not None and all(known)
 
 
 def subject_of(name: str | None) -> Role:

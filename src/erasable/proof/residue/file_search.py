@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Literal
 
+from erasable.proof.residue.arrow_search import search_array, search_arrow
 from erasable.proof.residue.evidence import RAW, File
 from erasable.proof.residue.field_names import Role, role_of
 from erasable.proof.residue.packed import SHOWING_PIECES, unpacked
@@ -15,8 +16,8 @@ from erasable.proof.residue.tensor_search import read_header, search_tensors
 from erasable.proof.residue.text_search import read_text, search_json, search_plain_text
 from erasable.proof.residue.vocabulary import is_own_name
 
-Kind = Literal["parquet", "safetensors", "json", "sqlite", "text", "other"]
-KINDS: tuple[Kind, ...] = ("parquet", "safetensors", "json", "sqlite", "text", "other")
+Kind = Literal["parquet", "arrow", "safetensors", "json", "sqlite", "text", "other"]
+KINDS: tuple[Kind, ...] = ("parquet", "arrow", "safetensors", "json", "sqlite", "text", "other")
 _PARQUET_MAGIC = b"PAR1"
 _JOURNAL_ENDINGS = ("-wal", "-journal")
 _DEEPEST = 4
@@ -39,7 +40,7 @@ def search_name(file: File, name: str, place: str = "the name") -> None:
     if not own:
         for text in sorted({name, name.split(".")[0], *_named_parts(name)} - {""}):
             file.compare_text(text, place)
-    file.evidence.note_longer([name], are_ids=False)
+    file.evidence.note_numbers([name])
     file.search_texts(name.encode("utf-8", "surrogateescape"), place, "sentences" if own else "text")
 
 
@@ -48,6 +49,8 @@ def search_file(file: File, content: bytes, name: str, database: Database, depth
     if content.startswith(_PARQUET_MAGIC):
         search_parquet(file, content, name)
         return "parquet"
+    if search_arrow(file, content, name):
+        return "arrow"
     if content.startswith(DATABASE_MAGIC):
         search_database(file, content)
         return "sqlite"
@@ -79,6 +82,7 @@ def _search_other(file: File, content: bytes, name: str, depth: int) -> Kind:
         for name_part in PurePosixPath(member).parts:
             search_name(opened, name_part)
         search_file(opened, inside, member or PurePosixPath(name).stem, lambda: b"", depth + 1)
+    search_array(file, content, name)
     if not content.startswith(SHOWING_PIECES):
         file.search_texts(content, RAW, "bytes")
         file.search_values(file.wanted.personal_rows, content, RAW)

@@ -11,8 +11,8 @@ from erasable.errors import WorkspaceError
 from erasable.proof.residue.evidence import Evidence, File
 from erasable.proof.residue.file_search import KINDS, Kind, search_file, search_name, search_order
 from erasable.proof.residue.reading import read_file
-from erasable.proof.residue.target import Scan, Target
-from erasable.proof.residue.vocabulary import Vocabulary
+from erasable.proof.residue.target import NOTHING_HELD, Held, Scan, Target
+from erasable.proof.residue.vocabulary import Vocabulary, is_own_name
 from erasable.proof.residue.wanted import Wanted
 from erasable.proof.residue.wording import SENTENCES, searched
 
@@ -20,16 +20,22 @@ _START = 1024
 _JOURNAL_ENDINGS = ("-wal", "-journal")
 
 
-def scan_folder(root: Path, targets: Sequence[Target], skip: Collection[str] = ()) -> Scan:
+def scan_folder(root: Path, targets: Sequence[Target], skip: Collection[str] = (), held: Held = NOTHING_HELD) -> Scan:
     """Search every file below a folder for some people, all but those whose relative names are to be skipped.
 
-    Links are not followed; where they lead to is searched. What can't be read is refused, since a scan that could not
-    look must not say that nothing is there.
+    Where a searched id is a part of something longer, it does not count if that is an id that is held. Links are not
+    followed; where they lead to is searched. What can't be read is refused, since a scan that could not look must not
+    say that nothing is there.
     """
     evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES))
+    evidence.note_held(held)
     kinds: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
     size = raw_only = 0
-    for entry in sorted(_entries(root, skip), key=lambda entry: (entry.order, entry.name)):
+    entries = sorted(_entries(root, skip), key=lambda entry: (entry.order, entry.name))
+    # The names that we give stand in our own files too.
+    names = (entry.shown.rsplit("/", 1)[-1] for entry in entries)
+    evidence.note_ids(name for name in names if is_own_name(name))
+    for entry in entries:
         file = File(entry.shown, evidence)
         search_name(file, entry.shown.rsplit("/", 1)[-1])
         if not entry.is_folder:

@@ -24,7 +24,7 @@ def search_parquet(file: File, content: bytes, name: str) -> None:
     try:
         # Not pq.read_table: see store/tables.py.
         with pq.ParquetFile(pa.BufferReader(content)) as opened:
-            tables = list(_tables(opened.read(use_threads=False), name))
+            tables = list(tables_of(opened.read(use_threads=False), name))
             parts = [*_statistics(opened, name), *_dictionaries(opened, content, name)]
             metadata = _metadata(opened)
             plain = _without_packed_pages(opened, content)
@@ -39,7 +39,7 @@ def search_parquet(file: File, content: bytes, name: str) -> None:
     for part in parts:
         search_fields(file, part)
     for key, value in metadata:
-        _search_metadata(file, key, value)
+        search_metadata(file, key, value)
     file.search_texts(plain, RAW)
     file.search_values(file.wanted.personal_rows, plain, RAW)
 
@@ -56,7 +56,7 @@ def _without_packed_pages(file: Any, content: bytes) -> bytes:  # noqa: ANN401 -
     return bytes(plain)
 
 
-def _tables(table: Any, name: str) -> Iterator[Table]:  # noqa: ANN401 - Arrow's own
+def tables_of(table: Any, name: str) -> Iterator[Table]:  # noqa: ANN401 - Arrow's own
     """Return the columns, and apart from them what lists hold, which is of another length."""
     columns = [one for field in table.column_names for one in flattened(field, table[field])]
     sizes = dict.fromkeys(len(column) for column in columns)
@@ -106,7 +106,8 @@ def _metadata(file: Any) -> list[tuple[str, str]]:  # noqa: ANN401 - Arrow's own
     return [(key.decode("utf-8", "replace"), value.decode("utf-8", "replace")) for key, value in pairs]
 
 
-def _search_metadata(file: File, key: str, value: str) -> None:
+def search_metadata(file: File, key: str, value: str) -> None:
+    """Search what a table says of itself."""
     if key in _OF_WRITERS or key.startswith("PARQUET:"):
         file.search_texts(value.encode(), "metadata")
         return

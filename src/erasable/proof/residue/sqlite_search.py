@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from erasable.proof.residue.columns import ListColumn
 from erasable.proof.residue.evidence import RAW, File
-from erasable.proof.residue.field_names import Role, subject_of
+from erasable.proof.residue.field_names import Role, role_of, subject_of
+from erasable.proof.residue.json_values import nested_json
 from erasable.proof.residue.sqlite_leftovers import areas_of, damaged_records, records_in, rows_as_tables, shapes_in_use
 from erasable.proof.residue.sqlite_pages import (
     WAL_MAGICS,
@@ -25,9 +26,15 @@ from erasable.proof.residue.sqlite_schema import Shape, opened, quoted, shapes_f
 from erasable.proof.residue.table_search import search_column_names, search_fields, search_pairs, search_table
 from erasable.proof.residue.tables import Table
 from erasable.proof.residue.vocabulary import is_own_name
-from erasable.store.ledger import LEDGER_FREE_TEXT, LEDGER_PEOPLE
+from erasable.store.ledger import LEDGER_FREE_TEXT, LEDGER_PEOPLE, SCHEMA_WORDS
 
-_WORD = re.compile("[A-Za-z_]{8,}")
+_MADE_UP = {
+    "number": re.compile("[0-9a-f]{8}"),
+    "id": re.compile("[0-9a-f]{32}"),
+    "digest": re.compile("[0-9a-f]{64}"),
+    "time": re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+\+00:00"),
+}
+"""What the ledger makes up, by the last word of a column's name: numbers of tokens, ids of requests, digests, times."""
 
 
 @dataclass(frozen=True)
@@ -69,37 +76,51 @@ def _search_live(file: File, content: bytes, shapes: Sequence[Shape]) -> bool:
     try:
         with closing(opened(content)) as connection:
             _search_schema(file, connection)
-            for table in _live_tables(connection, shapes):
-                if is_own_name(file.name):
-                    _search_own_table(file, table)
-                else:
-                    search_column_names(file, table)
-                    search_table(file, table)
+            tables = _live_tables(connection, shapes)
+            if is_own_name(file.name):
+                _search_own_tables(file, list(tables))
+                return True
+            for table in tables:
+                search_column_names(file, table)
+                search_table(file, table)
     except sqlite3.Error:
         return False
     return True
 
 
-def _search_own_table(file: File, table: Table) -> None:
-    """Search a table of our own ledger: where people stand, and what was typed in; the rest is made up by us."""
-    if table.name in LEDGER_PEOPLE:
-        search_table(file, table)
-        return
+def _search_own_tables(file: File, tables: Sequence[Table]) -> None:
+    """Search our own ledger: where people stand, and what was typed in; what we make up explains hits elsewhere."""
+    for table in tables:
+        _note_own(file, table)
+    for table in tables:
+        if table.name in LEDGER_PEOPLE:
+            search_table(file, table)
+        for column in table.columns:
+            if table.name not in LEDGER_PEOPLE and column.name in LEDGER_FREE_TEXT:
+                search_fields(file, Table(table.place, table.name, [column]))
+
+
+def _note_own(file: File, table: Table) -> None:
+    """Know whom and what our own ledger holds beside the data, and what is made up, so that nobody is taken for it."""
     for column in table.columns:
-        if column.name in LEDGER_FREE_TEXT:
-            search_fields(file, Table(table.place, table.name, [column]))
-        else:
-            file.evidence.note_ambiguous(column.texts())
+        made_up = _MADE_UP.get((column.name or "").rpartition("_")[2])
+        if table.name not in LEDGER_PEOPLE and made_up is not None:
+            made = [text for text in column.texts() if made_up.fullmatch(text)]
+            file.evidence.note_ids(made)
+            file.evidence.note_ambiguous(made)
+        elif table.name in LEDGER_PEOPLE and role_of(column.name) in (Role.USER, Role.ITEM):
+            lists = [[text] if (inside := nested_json(text)) is None else inside for text in column.texts()]
+            file.evidence.note_ids(one for texts in lists if isinstance(texts, list) for one in texts)
 
 
 def _search_schema(file: File, connection: sqlite3.Connection) -> None:
-    """Search the names of tables; the words that describe tables are nobody's id."""
+    """Search the names of tables; what describes a table of our own is nobody's id."""
     for name, statement in connection.execute("SELECT name, sql FROM sqlite_master"):
         if subject_of(name) is Role.UNKNOWN and not is_own_name(file.name):
             file.compare_text(name, "the name of a table")
-        file.evidence.note_ambiguous(_WORD.findall(f"{name} {statement}"))
-        if is_own_name(file.name):
-            file.evidence.note_ambiguous([user for user in file.wanted.long_ids if user in f"{name} {statement}"])
+        elif is_own_name(file.name) and (name in SCHEMA_WORDS or name.startswith("sqlite_")):
+            words = f"{name} {statement}"
+            file.evidence.note_ambiguous([user for user in file.wanted.long_ids if user in words])
 
 
 def _live_tables(connection: sqlite3.Connection, shapes: Sequence[Shape]) -> Iterator[Table]:
@@ -114,8 +135,12 @@ def _live_tables(connection: sqlite3.Connection, shapes: Sequence[Shape]) -> Ite
 
 
 def _search_left(file: File, left: _Left) -> None:
-    for table in rows_as_tables(left.records, left.shapes, left.place):
-        if not is_own_name(file.name) or table.name is None or table.name in LEDGER_PEOPLE:
+    tables, own = list(rows_as_tables(left.records, left.shapes, left.place)), is_own_name(file.name)
+    for table in tables:
+        if own and table.name in LEDGER_PEOPLE:
+            _note_own(file, table)
+    for table in tables:
+        if not own or table.name is None or table.name in LEDGER_PEOPLE:
             _search_rows(file, table)
     for shape in shapes_in_use(left.records, left.shapes):
         damaged = (record for area in left.areas for record in damaged_records(area, shape, left.codec))

@@ -1,5 +1,7 @@
 """Searching a decoded table: ids in its fields, texts in its cells, interactions and personal rows as values."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from erasable.proof.residue.columns import Column, Floats
@@ -19,11 +21,14 @@ def search_table(file: File, table: Table) -> None:
 def search_fields(file: File, table: Table) -> None:
     """Search the fields of a table for ids and texts; its rows say nothing here."""
     # What explains a hit is known before any hit is judged.
-    for place, column in enumerate(table.columns):
-        _note_others(file, column, is_user=place in table.user_columns)
+    if file.wanted.long_numbers:
+        file.evidence.note_numbers(text for column in table.columns for text in column.texts())
     for place, column in enumerate(table.columns):
         if place in table.user_columns:
             _compare_users(file, column, table.described(place))
+        elif file.wanted.long_numbers:
+            numbers = set() if role_of(column.name) is Role.MEASURE else column.whole_numbers()
+            compare_numbers(file, numbers, table.described(place))
         _search_cells(file, column, table.described(place), is_user=place in table.user_columns)
 
 
@@ -42,29 +47,18 @@ def search_column_names(file: File, table: Table) -> None:
     file.search_texts("\n".join(known).encode(), "the name of a column")
 
 
-def _note_others(file: File, column: Column, is_user: bool) -> None:
-    """Note the values that an id could be mistaken for: items, numbers that measure, and longer ids."""
-    if not file.wanted.long_ids:
-        return
-    role = role_of(column.name)
-    # A column without a name may hold sentences, and a sentence is nobody's id, though someone's may stand in it.
-    file.evidence.note_longer(column.texts(), are_ids=role is Role.ITEM or (is_user and column.name is not None))
-    if is_user:
-        return
-    if role is Role.ITEM:
-        file.evidence.note_ambiguous(column.texts())
-    if file.wanted.long_numbers:
-        file.evidence.note_ambiguous(column.whole_numbers())
-    if role is Role.MEASURE:
-        file.evidence.note_ambiguous(file.wanted.long_numbers & column.texts())
-
-
 def _compare_users(file: File, column: Column, place: str) -> None:
     # A plural names users in a list or as text; as a number it counts them.
     counts = role_of(column.name) is Role.USERS and not column.listed
     texts = column.texts()
     found = {text for text in texts if not text.isdigit()} if counts else texts | column.whole_numbers()
     if not file.wanted.ids.isdisjoint(found):
+        file.found(place, "id")
+
+
+def compare_numbers(file: File, numbers: Collection[str], place: str) -> None:
+    """Compare whole numbers with ids that are long enough to be told from others."""
+    if not (file.wanted.long_numbers - file.evidence.ambiguous).isdisjoint(numbers):
         file.found(place, "id")
 
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from erasable.data import Interactions
+from erasable.data import NONE_NEAR, Ids, Interactions, NearIds
 
 What = Literal["id", "interactions", "personal row", "text"]
 
@@ -26,6 +26,17 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Held:
+    """The ids that the data really hold: nothing else explains where a searched id is a part of something longer."""
+
+    users: tuple[Ids, ...] = ()
+    items: tuple[Ids, ...] = ()
+
+
+NOTHING_HELD = Held()
+
+
+@dataclass(frozen=True)
 class Residue:
     """One place that still holds something of a person."""
 
@@ -43,12 +54,14 @@ class Scan:
     files: int
     bytes: int
     kinds: dict[str, int]
-    """How many files were read as parquet, safetensors, json, sqlite, text and other."""
+    """How many files were read as parquet, arrow, safetensors, json, sqlite, text and other."""
     searched: tuple[str, ...]
     """What was searched and how, in sentences free of personal data."""
     residues: tuple[Residue, ...]
+    near: NearIds = NONE_NEAR
+    """Where nothing is held under the id: how many ids are held that differ from it only a little."""
 
     @property
     def clean(self) -> bool:
-        """Whether nothing was found."""
-        return not self.residues
+        """Whether nothing was found, and nobody is held who is most likely the same."""
+        return not self.residues and not self.near.held

@@ -9,7 +9,7 @@ from erasable.proof.residue.document_search import Document
 from erasable.proof.residue.evidence import File
 from erasable.proof.residue.field_names import Role, role_of
 from erasable.proof.residue.json_values import Object, nested_json, parse_json
-from erasable.proof.residue.table_search import search_fields
+from erasable.proof.residue.table_search import compare_numbers, search_fields
 from erasable.proof.residue.tables import Table
 from erasable.proof.residue.vocabulary import is_own_tensor
 
@@ -50,8 +50,7 @@ def search_tensors(file: File, content: bytes, header: Object) -> None:
             continue
         if not is_own_tensor(name):
             _search_name(file, name)
-        if role_of(name) in (Role.USER, Role.USERS):
-            _search_integers(file, name, dict(value.pairs), content[start:])
+        _search_integers(file, name, dict(value.pairs), content[start:])
     file.search_texts(content[start:], "arrays, raw bytes", "bytes")
     file.search_values(file.wanted.personal_rows, content, "raw bytes")
     file.search_values(file.wanted.times, content, "raw bytes")
@@ -76,7 +75,11 @@ def _search_metadata(file: File, metadata: Object) -> None:
 
 def _search_integers(file: File, name: str, facts: dict[str, Any], arrays: bytes) -> None:
     kind, place = _INTEGERS.get(str(facts.get("dtype"))), facts.get("data_offsets")
-    if kind is None or not isinstance(place, list) or len(place) != 2:
+    of_users = role_of(name) in (Role.USER, Role.USERS)
+    if kind is None or not (of_users or file.wanted.long_numbers) or not isinstance(place, list) or len(place) != 2:
         return
     numbers = np.unique(np.frombuffer(arrays[place[0] : place[1]], kind)).tolist()
-    search_fields(file, Table("", name, [ListColumn(name, numbers, listed=True)], part="tensor"))
+    if of_users:
+        search_fields(file, Table("", name, [ListColumn(name, numbers, listed=True)], part="tensor"))
+    elif role_of(name) is not Role.MEASURE:
+        compare_numbers(file, set(map(str, numbers)), "a tensor")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 
 from erasable.data.layout import SEPARATORS, split_fields
+from erasable.proof.page_style import STYLE
 from erasable.proof.residue.columns import ListColumn
 from erasable.proof.residue.document_search import Document
 from erasable.proof.residue.evidence import RAW, File
@@ -62,7 +63,9 @@ def search_json(file: File, text: str, name: str) -> bool:
 def search_plain_text(file: File, content: bytes, text: str, name: str) -> None:
     """Search a text that is not JSON: a delimited table, or lines."""
     if is_own_page(file.name) and not file.inside:
-        file.search_texts(_words_of_page(text).encode(), "inside a text", "sentences")
+        page = text.replace(STYLE, "")
+        for part in (_words_of_page(page), html.unescape(page)):
+            file.search_texts(part.encode(), "inside a text", "sentences")
         return
     lines = [stripped for line in text.split("\n") if (stripped := line.rstrip("\r")).strip()]
     # JSON that was cut off is no table, whatever its commas separate.

@@ -41,6 +41,7 @@ FREE_FORM = frozenset(
 """Fields of ours that hold names of their own, none of a person: libraries, files, measures, request ids."""
 
 FORMAT_WORDS = (
+    "held-out safetensors parquet "
     "__metadata__ data_offsets parquet-cpp-arrow ARROW:schema key_value sqlite_master sqlite_sequence SQLite format 3 "
     "signing-key kept-items recall@10 recall@20\nall data of one person\nsome interactions of one person\n"
     "certificate of erasure\nreceipt of erasure\n" + "0" * 64
@@ -54,14 +55,17 @@ LEDGER_WORDS = (
     "forgetting learning scanning evaluating cohesion saving verification replaying\n"
 )
 """The words of events, states, roles and steps in the ledger of the service."""
+_WORD = re.compile(r"[\w-]+")
 _HASH = "[0-9a-f]{12}"
 _OWN_JSON = re.compile(
     rf"manifest\.json(\.new)?|config(-{_HASH})?\.json|pending-{_HASH}\.json|audit[^/]*\.jsonl|certificates/[^/]+\.json"
+    r"|sealed/[^/]+\.jsonl?"
 )
 _OWN_PAGE = re.compile(r"certificates/[^/]+\.html")
 _OWN_NAME = re.compile(
     rf"[0-9a-f]{{64}}(-{_HASH})?\.safetensors|[0-9a-f]{{32}}\.(json|html)|"
-    rf"(config|catalogue|kept-items|audit|signing-key|pending|group-\d+|held-out)(-{_HASH})?\.(json|jsonl|parquet|txt)"
+    rf"(config|catalogue|kept-items|audit|signing-key|pending|group-\d+|held-out)(-{_HASH})?\.(json|jsonl|parquet|txt)|"
+    rf"(certificates|log|requests)-\d{{4}}-{_HASH}\.(jsonl?|sqlite)"
 )
 _OWN_NAMES = frozenset({MANIFEST, NEW_MANIFEST, *LOCKS, *FOLDERS, *LEDGER_FILES})
 _OWN_TENSOR = re.compile(r"(shared|rows)\.[a-z][a-z_]*")
@@ -94,6 +98,10 @@ class Vocabulary:
             *numeric_environment().values(),
         ]
         return Vocabulary(fields, "\n".join([*words, *sentences]))
+
+    def words(self) -> frozenset[str]:
+        """Return the words of our own wording."""
+        return frozenset(_WORD.findall(self.wording))
 
     def says(self, text: str) -> bool:
         """Whether a text stands in our own wording, not as a part of a longer word."""

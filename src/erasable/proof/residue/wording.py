@@ -4,23 +4,29 @@ from erasable.proof.residue.wanted import Wanted
 
 NAMES = "The names of all files and folders, and where links lead to."
 CONTENTS = (
-    "Parquet files: rows, nested values, dictionaries with the values that no row uses, statistics, metadata and names "
-    "of columns. Safetensors files: metadata, names of tensors, arrays. JSON and JSON lines: every text and key, JSON "
-    "inside texts too. SQLite files: every table, free pages, free blocks, write-ahead logs and rollback journals. "
-    "Delimited text: every cell; other text: its lines. Files packed by gzip, bzip2, xz, zstd, lz4 or zip: opened."
+    "Parquet and Arrow files: rows, nested values, dictionaries with the values that no row uses, metadata and names "
+    "of columns; of Parquet also statistics. Safetensors and NumPy files: metadata, names, arrays. JSON and JSON "
+    "lines: every text and key, JSON inside texts too. SQLite files: every table, free pages, free blocks, "
+    "write-ahead logs and rollback journals. Delimited text: every cell; other text: its lines. Files packed by gzip, "
+    "bzip2, xz, zstd, lz4 or zip: opened."
 )
 FIELDS = (
-    "Ids were compared as whole values where ids of users can stand: in columns, tensors and JSON fields named like a "
-    "user; without any, in a column named id, else in a first column of unknown meaning; in JSON in every text and key "
-    "that is not named after items or measures; in files of the workspace itself, whose fields are known, in those "
-    "named like a user only. In SQLite, deleted rows were put together again from what is left of them."
+    "Ids were compared as whole values where ids of users can stand: in columns, arrays and JSON fields named like a "
+    "user; without any, in a column named id, else in a first column of unknown meaning; in JSON in every text and "
+    "key that is not named after items or measures; numbers of 8 digits or more in every column, array and field that "
+    "is not named after a measure; in files of the workspace itself, whose fields are known, in those named like a "
+    "user only. In SQLite, deleted rows were put together again from what is left of them."
 )
 ENCODINGS = (
-    "Ids of 8 bytes or more were also searched as raw bytes, and inside texts, in UTF-8, UTF-16, UTF-32, Latin-1, "
-    "CP1252, JSON escapes, percent encoding, XML escapes, hexadecimal, base64 at each alignment, as the 16 bytes of a "
-    "UUID and as large 64-bit integers; a hit that is a part of a longer word or of someone else's id does not count. "
-    "Shorter ids, and ids that are also the id of an item, a number in a table or a word of the workspace's own files, "
-    "were compared as fields only."
+    "Ids of 8 bytes or more, exactly as they are written, were also searched inside every text and key, and as raw "
+    "bytes where a file does not pack them: in UTF-8, UTF-16, UTF-32, Latin-1, CP1252, JSON escapes, percent "
+    "encoding, XML escapes, between quotes, quoted-printable, hexadecimal, base64 at each alignment, as the 16 bytes "
+    "of a UUID and as large 64-bit integers. A hit does not count if it is a part of a longer id of someone or "
+    "something else that the data hold and that stands there, of a longer word of the workspace's own files, or, of a "
+    "number, of a longer number. Shorter ids, and ids that are also the id of an item that is held or a word of the "
+    "workspace's own files, were compared as fields only; a single word was not looked for in the sentences of "
+    "certificates. Not searched: the same id in other upper and lower case or another Unicode form, and what is "
+    "packed or encrypted inside a cell."
 )
 PAIRS = (
     "Where only some interactions were erased and the person stays, looked for was the person with such an item in one "
@@ -36,7 +42,10 @@ PERSONAL = (
     "single precision."
 )
 TEXTS = "Texts that must be gone, such as names of destroyed checkpoints, were searched like ids of 8 bytes or more."
-RAW_ONLY = "searched as raw bytes alone, in which an id of less than 8 bytes can't be told from other bytes."
+RAW_ONLY = (
+    "searched as raw bytes alone, in which an id of less than 8 bytes can't be told from other bytes, and what is "
+    "packed or encrypted can't be found."
+)
 LEFT_OUT = "Left out were the requests being carried out, which are destroyed when the certificate is written"
 SENTENCES = (LEFT_OUT, NAMES, CONTENTS, FIELDS, ENCODINGS, PAIRS, VALUES, UNKNOWN, PERSONAL, TEXTS, RAW_ONLY)
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request, Response
 
-from erasable.errors import WrongUse
-from erasable.operations import plan
+from erasable.errors import UnknownUser, WrongUse
+from erasable.operations import near_in, plan
 from erasable.service.access import PAGES
 from erasable.service.filed import Filed
 from erasable.service.shop import Shop, shop_of
@@ -35,8 +35,15 @@ def make_plan(
     wishes = [Wish(user) for user in dict.fromkeys(named)] if named else _wishes(shop, _waiting(shop))
     if not wishes:
         raise WrongUse("there is nobody to plan for: name some people, or wait for requests")
-    facts = {"found": plan(shop.home, wishes), "planned_for": len(wishes), "named": bool(named)}
-    return _plan_page(request, facts)
+    try:
+        found = plan(shop.home, wishes)
+    except UnknownUser:
+        unknown = (wish.user for wish in wishes if not shop.live.knows(wish.user))
+        near = near_in(shop.live.knowledge, next(unknown, ""))
+        if not near.held:
+            raise
+        raise WrongUse(near.sentence()) from None  # of someone unknown a page says less
+    return _plan_page(request, {"found": found, "planned_for": len(wishes), "named": bool(named)})
 
 
 def _plan_page(request: Request, facts: dict[str, object]) -> Response:

@@ -4,6 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
+from erasable.data import NONE_NEAR
+from erasable.operations import near_in
 from erasable.service.access import PAGES
 from erasable.service.api.schemas import Id
 from erasable.service.filed import Manner
@@ -67,7 +69,12 @@ def submit(
     shop = shop_of(request)
     manner = Manner(reference.strip() or None)
     filing = shop.reception.file(Wish(user_id, item_lines(item_ids)), caller.actor, manner)
-    facts = {"filing": filing, "filed": shop.requests.get(filing.request_id), "settings": shop.settings}
+    facts = {
+        "filing": filing,
+        "filed": shop.requests.get(filing.request_id),
+        "settings": shop.settings,
+        "near": near_in(shop.live.knowledge, user_id) if filing.rejected else NONE_NEAR,
+    }
     return page(request, "submitted.html", facts, 201)
 
 
