@@ -65,7 +65,7 @@ def remembering(preferences: Preferences, read: ReadResult) -> Preferences:
     }
     return preferences.model_copy(
         update={
-            "columns": {**preferences.columns, **columns},
+            "columns": tuple({**dict(preferences.columns), **columns}.items()),
             "time_kind": preferences.time_kind or read.taken.time_form,
         }
     )
@@ -74,7 +74,5 @@ def remembering(preferences: Preferences, read: ReadResult) -> Preferences:
 def without_names_like(preferences: Preferences, users: Collection[str]) -> Preferences:
     """Return preferences without the columns whose names hold an id: a column may be called as somebody is."""
     ids = [user.casefold() for user in users]
-    columns = {
-        role: name for role, name in preferences.columns.items() if not any(user in name.casefold() for user in ids)
-    }
-    return preferences.model_copy(update={"columns": columns})
+    columns = [pair for pair in preferences.columns if not any(user in pair[1].casefold() for user in ids)]
+    return preferences.model_copy(update={"columns": tuple(columns)})

@@ -106,7 +106,7 @@ def learn_more(
 
 def _as_before(inputs: Inputs, session: Session) -> Inputs:
     """Read the columns that were read before, unless others are named."""
-    remembered = session.papers().preferences.columns
+    remembered = dict(session.papers().preferences.columns)
     return replace(inputs, columns=RememberedColumns(**inputs.columns.given(), remembered=remembered))
 
 

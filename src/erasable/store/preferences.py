@@ -10,8 +10,8 @@ class Preferences(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
 
-    columns: dict[str, str] = {}
-    """Which column of the input each meaning (user, item, rating, time) was read from."""
+    columns: tuple[tuple[str, str], ...] = ()
+    """Each meaning (user, item, rating, time) with the column of the input that it was read from."""
     time_kind: TimeForm | None = None
     """How times were written in the input."""
     do_not_learn: tuple[str, str] | None = None

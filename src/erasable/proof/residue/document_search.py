@@ -16,7 +16,7 @@ from erasable.proof.residue.field_names import Role, is_field_name, role_of
 from erasable.proof.residue.json_values import Object, holds_pair, list_tables, nested_json, object_tables
 from erasable.proof.residue.table_search import compare_numbers, search_values
 from erasable.proof.residue.tables import Table
-from erasable.proof.residue.vocabulary import FREE_FORM
+from erasable.proof.residue.vocabulary import FREE_FORM, is_place_beside
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,8 @@ class Document:
                 self.file.compare_text(key, f"{self.place}a key")
 
     def _visit_text(self, text: str, context: _Context) -> None:
+        if context.own and is_place_beside(text):
+            return
         inside = nested_json(text)
         if inside is not None:
             self._visit(inside, context)

@@ -68,6 +68,7 @@ _OWN_NAME = re.compile(
     rf"(certificates|log|requests)-\d{{4}}-{_HASH}\.(jsonl?|sqlite)"
 )
 _OWN_NAMES = frozenset({MANIFEST, NEW_MANIFEST, *LOCKS, *FOLDERS, *LEDGER_FILES})
+_PLACE_BESIDE = re.compile(r"\.\./[^/]+\.do-not-learn(/list\.json|\.key/key)")
 _OWN_TENSOR = re.compile(r"(shared|rows)\.[a-z][a-z_]*")
 
 
@@ -121,6 +122,11 @@ def is_own_page(name: str) -> bool:
 def is_own_name(part: str) -> bool:
     """Whether a file or a folder bears a name that a workspace gives."""
     return part in _OWN_NAMES or _OWN_NAME.fullmatch(part) is not None
+
+
+def is_place_beside(text: str) -> bool:
+    """Whether a text names a file beside the workspace, as the manifest does: it says what the folder is called."""
+    return _PLACE_BESIDE.fullmatch(text) is not None
 
 
 def is_own_tensor(name: str) -> bool:
