@@ -9,7 +9,6 @@ undisturbed leaves.
 
 import argparse
 import random
-import shutil
 import tempfile
 import threading
 import time
@@ -21,6 +20,7 @@ import httpx2
 
 from erasable.service.requests import Requests
 from kit import erasure_service, service_process, small_shop
+from kit.copies import copy_of
 from kit.service_process import ServiceProcess
 from reporting import print_table, save
 
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> None:
     """Kill again and again, and look at what is left."""
     with tempfile.TemporaryDirectory() as folder:
         shop = erasure_service.learn(Path(folder) / "shop", USERS)
-        before = Path(shutil.copytree(shop, Path(folder) / "before"))
+        before = copy_of(shop, Path(folder) / "apart" / "before")
         client = Client(shop)
         killer = Killer(shop, client.port, random.Random(options.seed))
         client.start()

@@ -9,7 +9,6 @@ undisturbed run.
 import argparse
 import os
 import random
-import shutil
 import signal
 import tempfile
 import time
@@ -27,6 +26,7 @@ from erasable.service.worker import Post, run_worker
 from erasable.store.ledger import Ledger
 from erasable.unlearning import Request
 from kit import erasure_service, service_process, small_shop
+from kit.copies import copy_of
 from reporting import print_table, save
 
 CLIENTS = 50
@@ -41,8 +41,8 @@ def run(options: argparse.Namespace) -> None:
     """Put both to the test."""
     with tempfile.TemporaryDirectory() as folder:
         shop = erasure_service.learn(Path(folder) / "shop", USERS)
-        crowd = Path(shutil.copytree(shop, Path(folder) / "crowd"))
-        before = Path(shutil.copytree(shop, Path(folder) / "before"))
+        crowd = copy_of(shop, Path(folder) / "elsewhere" / "crowd")
+        before = copy_of(shop, Path(folder) / "apart" / "before")
         late = _many_at_once(crowd)
         pair = Pair(shop, random.Random(options.seed))
         found = [pair.freeze(wake=number % 2 == 0) for number in range(options.freezes)]

@@ -120,6 +120,7 @@ _OUTCOMES: dict[type[ErasableError], tuple[int, int]] = {
     UnknownRequest: (1, 404),
     Refused: (1, 409),
     WorkspaceBusy: (1, 503),
+    SuppressionUnknown: (1, 503),
     DiskFull: (1, 507),
     WorkspaceError: (1, 500),
     NoToken: (1, 401),

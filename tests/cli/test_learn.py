@@ -616,3 +616,14 @@ def test_who_is_likely_to_go_is_put_behind_the_others(learn, tmp_path):
     text = "user_id,item_id,rating,churn\nann,a,1,0.9\nann,b,2,0.9\nbob,a,5,0.1\ncat,c,3,0.2\n"
     assert learn(text, "--groups", 2, "--risk-column", "churn", "--risk-threshold", "0.8").code == 0
     assert positions(tmp_path / "shop")[2] == ["ann"]
+
+
+@pytest.mark.parametrize(("option", "mode"), [((), 0o600), (("--readable-by-group",), 0o640)])
+def test_files_are_for_the_owner_or_for_the_group_too(run, ratings_file, tmp_path, option, mode):
+    assert run("learn", ratings_file, "--into", tmp_path / "own", *option).code == 0
+    files = list((tmp_path / "own").rglob("*.parquet"))
+    assert files
+    assert {path.stat().st_mode & 0o777 for path in files} == {mode}
+    out = tmp_path / "recs.csv"
+    assert run("recommend", tmp_path / "own", "--all", "--out", out).code == 0
+    assert out.stat().st_mode & 0o777 == 0o600

@@ -2,20 +2,18 @@
 
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from erasable import Recommender
 from erasable.cli.main import main
-from erasable.errors import Suppressed, UnknownUser, WorkspaceDamaged, WorkspaceError
+from erasable.errors import Refused, Suppressed, UnknownUser, WorkspaceDamaged, WorkspaceError
 from erasable.operations import DiskHome, evaluate, recommend, show, status, withdraw_pending
 from erasable.operations.erasure import accept
 from erasable.operations.suppressed import FiledPeople, suppressed_people
@@ -24,6 +22,7 @@ from erasable.service.shop import Shop
 from erasable.store.layout import LEDGER, LEDGER_FILES
 from erasable.unlearning import Request
 from kit import erasure_service
+from kit.copies import copy_of
 
 SUPPRESSED = "has asked to be erased and is suppressed"
 # Run as somebody to whom nothing belongs: what is private can't be read then.
@@ -44,7 +43,7 @@ def learned_once(tmp_path_factory):
 
 @pytest.fixture
 def shop(learned_once, swift_path):
-    return Path(shutil.copytree(learned_once, swift_path / "shop"))
+    return copy_of(learned_once, swift_path / "shop")
 
 
 @pytest.fixture
@@ -184,6 +183,13 @@ class TestWhoMayKnow:
         assert show(DiskHome(shop), other).suppressed is False
         assert SUPPRESSED in command("show", shop, "--user", asked)[1]
         assert SUPPRESSED not in command("show", shop, "--user", other)[1]
+
+    def test_the_library_leaves_to_the_service_what_it_was_asked_for(self, shop):
+        asked, other, *_ = erasure_service.people_in(shop)
+        erasure_service.file_requests(shop, Request(asked))
+        with pytest.raises(Refused, match="open request with the service"):
+            Recommender.load(shop, threads=1).forget([asked])
+        assert Recommender.load(shop, threads=1).forget([other]).certificates
 
     def test_in_memory_too(self, shop):
         home = DiskHome(shop)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from erasable.errors import Refused, UnknownUser, WrongUse
+from erasable.errors import Refused, SuppressionUnknown, UnknownUser, WorkspaceDamaged, WrongUse
 from erasable.operations import recommend
 from erasable.service.intake import Coming
 from erasable.service.shop import Shop
@@ -94,3 +94,23 @@ def test_the_command_does_not_serve_who_has_asked_the_service(shop):
     shop.reception.file(Request("bob"), "application 1")
     with pytest.raises(UnknownUser):
         recommend(shop.home, ["bob"])
+
+
+def test_while_it_can_not_be_read_who_asked_nobody_is_served(shop, monkeypatch):
+    shop.reception.file(Request("ann"), "application 1")
+    reading = shop.reception._requests.suppressed_people
+
+    def unreadable():
+        raise WorkspaceDamaged("the ledger is damaged")
+
+    monkeypatch.setattr(shop.reception._requests, "suppressed_people", unreadable)
+    with pytest.raises(WorkspaceDamaged):
+        shop.reception.follow()
+    for user in ("ann", "bob"):
+        with pytest.raises(SuppressionUnknown, match="nobody is served"):
+            shop.live.recommend(user, 3)
+    monkeypatch.setattr(shop.reception._requests, "suppressed_people", reading)
+    shop.reception.follow()
+    assert shop.live.recommend("bob", 3).ranked
+    with pytest.raises(UnknownUser):
+        shop.live.recommend("ann", 3)

@@ -12,8 +12,6 @@ from erasable.cli.requests import Items, Users, UsersFile, requests_from
 from erasable.cli.suppression import FORGETTING, suppression_from
 from erasable.errors import Refused
 from erasable.operations import DiskHome, Extent, Forgotten, Outside, forget, large_extent, withdraw_pending
-from erasable.store.ledger import people_in_ledger
-from erasable.unlearning import Request
 
 NAME = "forget"
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
@@ -54,7 +52,6 @@ def command(
         _tell_withdrawn(withdraw_pending(DiskHome(folder)), json_output)
         return
     requests = [] if resume and not (users or users_file or items) else requests_from(users, users_file, items)
-    _refuse_filed(folder, requests)
     work = work_with(threads, quiet or json_output)
     about = listed or {}
     outside = Outside(receipts, suppression_from(about), bool(about.get("no_do_not_learn")))
@@ -75,14 +72,6 @@ def _agreed(extent: Extent | None) -> bool:
     if not typer.confirm(f"This erases {extent}. Go on?", err=True):
         raise Refused("nothing was erased")
     return True
-
-
-def _refuse_filed(folder: Path, requests: list[Request]) -> None:
-    """Leave to the service what it was asked for: someone may have put it on hold."""
-    if people_in_ledger(folder).intersection(request.user for request in requests):
-        raise Refused(
-            "someone has an open request with the service, which carries it out: let it, or withdraw it there first"
-        )
 
 
 def _tell_withdrawn(people: int, json_output: bool) -> None:

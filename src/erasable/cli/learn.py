@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -59,6 +59,9 @@ def command(
     more: Annotated[
         bool, typer.Option("--more", help="Learn more into a workspace that is there; its settings stay.")
     ] = False,
+    readable_by_group: Annotated[
+        bool, typer.Option("--readable-by-group", help="Let your group read the files of the workspace, not only you.")
+    ] = False,
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
@@ -70,7 +73,8 @@ def command(
     about_list = _about_list(listed or {})
     work = work_with(threads, quiet or json_output)
     if more:
-        _refuse_settings({**({"preset": preset} if preset else {}), **(settings or {})}, config)
+        given = {name: value for name, value in (("preset", preset), ("readable_by_group", readable_by_group)) if value}
+        _refuse_settings({**given, **(settings or {})}, config)
         inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
         _tell_more(learn_more(DiskHome(into), data, inputs, work), into, json_output)
         return
@@ -79,7 +83,7 @@ def command(
     chosen = Config.of({**from_file, **(settings or {})}, preset)
     named = {**named, **(columns or {})}
     inputs = Inputs(columns_from(named), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
-    learned = learn(data, into, chosen, inputs, work)
+    learned = learn(data, into, chosen, replace(inputs, readable_by_group=readable_by_group), work)
     if json_output:
         print_json(asdict(learned))
     else:

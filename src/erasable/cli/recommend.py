@@ -88,6 +88,8 @@ def _written(out: Path | None) -> dict[str, str]:
 
 def _write(path: Path, found: list[UserRecommendations]) -> None:
     try:
+        if not path.exists():  # it says what people like, so a new one is for its owner alone
+            path.touch(0o600)
         if path.suffix.lower() == ".json":
             path.write_text(json.dumps(_all_as_json(found), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
             return

@@ -20,6 +20,7 @@ from erasable.operations.home import Home, Session
 from erasable.operations.near import telling_near_ids
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import NOTHING_PENDING, Accepted, Certificate, Pending, Receipt, read_pending
+from erasable.store.ledger import people_in_ledger
 from erasable.training import Knowledge, differences
 from erasable.unlearning import Request, known_requests
 
@@ -84,6 +85,7 @@ def forget(
     """
     began = time.perf_counter()
     with home.writing() as session:
+        _refuse_filed(session, requests)
         interrupted = read_pending(session.papers().pending)
         # Erased but not certified: nothing but the certificates is left to do for these.
         finished, begun = (interrupted, NOTHING_PENDING) if interrupted.erased else (NOTHING_PENDING, interrupted)
@@ -148,6 +150,15 @@ def withdraw_pending(home: Home) -> int:
             raise Refused("the people are erased already, only their certificates are missing: forget with --resume")
         session.amend(replace(session.papers(), pending=b""))
     return len(pending.accepted)
+
+
+def _refuse_filed(session: Session, requests: Sequence[Request | Accepted]) -> None:
+    """Leave to the service what it was asked for: someone may have put it on hold."""
+    asked = {one.user for one in requests if isinstance(one, Request)}
+    if session.path is not None and asked and asked & people_in_ledger(session.path):
+        raise Refused(
+            "someone has an open request with the service, which carries it out: let it, or withdraw it there first"
+        )
 
 
 def _left_to_do(requests: Sequence[Request | Accepted], finished: Pending) -> list[Accepted]:

@@ -17,7 +17,7 @@ from erasable.operations.prepare import NO_INPUTS, Inputs, Prepared, prepare
 from erasable.operations.recording import first_papers
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof.suppression import NONE_SUPPRESSED, SuppressedCount
-from erasable.store import Stamp, Workspace
+from erasable.store import Preferences, Stamp, Workspace
 from erasable.training import Config, Knowledge, steps_of, train_chain
 from erasable.training.settings import OF_CHAINS
 
@@ -54,7 +54,7 @@ def learn(
     work: Work = QUIET_WORK,
 ) -> Learned:
     """Learn from a file or table into a new workspace; if anything fails nothing is left behind."""
-    with Workspace.creating(into) as workspace:
+    with Workspace.creating(into, inputs.readable_by_group) as workspace:
         return learn_into(workspace, source, config, inputs, work)
 
 
@@ -79,7 +79,8 @@ def _learned(session: Session, prepared: Prepared, roll: Roll, inputs: Inputs, w
     with work.reporter.track("saving"):
         stamp = Stamp.after(0)
         papers = first_papers(state, stamp, len(inputs.readmit))
-        preferences = roll.remembered_by(remembering(papers.preferences, prepared.source), session.path)
+        preferences = Preferences(readable_by_group=inputs.readable_by_group)
+        preferences = roll.remembered_by(remembering(preferences, prepared.source), session.path)
         with readmitting(session, roll, prepared.readmitted):
             session.commit(state, replace(papers, preferences=preferences), stamp)
     return Learned(

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from erasable.errors import Refused, Suppressed, UnknownUser
+from erasable.errors import Refused, Suppressed, SuppressionUnknown, UnknownUser
 from erasable.models import Change
 from erasable.operations.home import Home, Session
 from erasable.operations.offers import Offer, Served, Stock
@@ -82,6 +82,7 @@ class Live:
     def __init__(self, home: Home) -> None:
         self._home = home
         self._asked = NOBODY
+        self._is_blind = False
         self._following = threading.Lock()
         self._swapping = threading.Lock()
         self._mark = home.mark()
@@ -125,6 +126,8 @@ class Live:
     def recommend_many(self, users: Sequence[str], k: int) -> list[Recommended | None]:
         """Return the same for several users, all from one version, None for each of whom nothing may be used."""
         refuse_no_items(k)
+        if self._is_blind:
+            raise SuppressionUnknown("who has asked to be erased can't be read, so nobody is served: look at the log")
         snapshot = self._snapshot
         version, served = snapshot.stamp.version, snapshot.served
         places = map(served.find, users)
@@ -137,8 +140,13 @@ class Live:
         are withheld taught counts as it did.
         """
         with self._swapping:
+            self._is_blind = False
             self._asked = frozenset(users)
             self._snapshot = self._snapshot.withholding(self.served.withheld | self._asked)
+
+    def serve_nobody(self) -> None:
+        """Serve nobody, since it is not known who has asked to be erased, until `withhold` says it again."""
+        self._is_blind = True
 
     def follow(self) -> bool:
         """Swap in what is current, without what those taught who are withheld; say whether there was anything to do."""

@@ -50,6 +50,9 @@ class Inputs:
     readmit: tuple[str, ...] = ()
     """Who is on that list, and comes back by their own wish."""
 
+    readable_by_group: bool = False
+    """Whether the group of the owner may read the files of a new workspace."""
+
     @property
     def listing(self) -> Listing:
         """What is said about the do-not-learn list."""

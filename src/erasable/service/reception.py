@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
-from erasable.errors import UnknownUser, WrongUse
+from erasable.errors import UnknownUser, WorkspaceError, WrongUse
 from erasable.operations import Live
 from erasable.service.clock import Clock
 from erasable.service.filed import LIMIT, PLAIN, Filing, Manner
@@ -92,7 +92,12 @@ class Reception:
         self._live.follow()
 
     def _suppress(self) -> None:
-        self._live.withhold(self._requests.suppressed_people())
+        try:
+            suppressed = self._requests.suppressed_people()
+        except WorkspaceError:
+            self._live.serve_nobody()
+            raise
+        self._live.withhold(suppressed)
         if self._requests.in_states(["accepted"]):
             with self._ledger.writing():
                 for filed in self._requests.in_states(["accepted"]):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from erasable.errors import WorkspaceError
-from erasable.proof.residue import Residue, Scan, Target, scan_folder
+from erasable.proof.residue import Residue, Scan, Target, folder, scan_folder
 
 
 def test_every_file_is_counted_by_what_it_is(write, scan, tmp_path):
@@ -153,3 +153,16 @@ def test_many_people_are_searched_at_once(write, scan):
         ("x.bin", "raw bytes at 2 (utf-16-be)"),
         ("x.bin", "raw bytes at 37 (hexadecimal)"),
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "searched"), [("ledger.sqlite-shm", True), ("ledger.sqlite-wal", False), ("a.txt", False)]
+)
+def test_only_what_numbers_a_log_may_vanish_meanwhile(tmp_path, monkeypatch, name, searched):
+    (tmp_path / name).write_bytes(b"anything")
+    monkeypatch.setattr(folder, "read_file", lambda path, most: (tmp_path / "gone").read_bytes())
+    if searched:
+        assert scan_folder(tmp_path, [Target("somebody")]).clean
+    else:
+        with pytest.raises(WorkspaceError, match="nobody knows whom it holds"):
+            scan_folder(tmp_path, [Target("somebody")])
