@@ -1,17 +1,18 @@
 """`erasable forget`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
+from erasable.cli.options import Folder, Issuer, Json, Quiet, Threads, work_with
 from erasable.cli.output import counted, print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
 from erasable.cli.suppression import KeyFile, ListFile, suppression_from
-from erasable.errors import Refused
-from erasable.operations import DiskHome, Forgotten, Outside, forget, withdraw_pending
+from erasable.errors import Refused, WrongUse
+from erasable.operations import DiskHome, Forgotten, Outside, forget, name_issuer, withdraw_pending
+from erasable.proof import Accepted
 from erasable.store.ledger import people_in_ledger
 from erasable.unlearning import Request
 
@@ -40,6 +41,11 @@ def command(
         Path | None,
         typer.Option(metavar="DIR", help="Write each person's receipt there; it is for that person alone."),
     ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Your case number of one person's request; it stands in the receipt alone."),
+    ] = None,
+    issuer: Issuer = None,
     suppression: ListFile = None,
     suppression_key: KeyFile = None,
     threads: Threads = None,
@@ -50,15 +56,28 @@ def command(
     if withdraw:
         _tell_withdrawn(withdraw_pending(DiskHome(folder)), json_output)
         return
-    requests = [] if resume and not (users or users_file or items) else requests_from(users, users_file, items)
+    if issuer is not None:
+        name_issuer(DiskHome(folder), issuer)
+    nobody = not (users or users_file or items)
+    requests = [] if nobody and (resume or issuer is not None) else requests_from(users, users_file, items)
+    asked = _with_reference(requests, reference)
     _refuse_filed(folder, requests)
     work = work_with(threads, quiet or json_output)
     outside = Outside(receipts, suppression_from(suppression, suppression_key))
-    forgotten = forget(DiskHome(folder), requests, ignore_unknown, rerun, work, outside)
+    forgotten = forget(DiskHome(folder), asked, ignore_unknown, rerun, work, outside)
     if json_output:
         print_json(_facts(forgotten, receipts))
     else:
         _tell(forgotten, len({request.user for request in requests}), receipts)
+
+
+def _with_reference(requests: list[Request], reference: str | None) -> Sequence[Request | Accepted]:
+    """Put a case number beside the request of one person."""
+    if reference is None:
+        return requests
+    if len({request.user for request in requests}) != 1:
+        raise WrongUse("--reference is the case number of one person's request: give exactly one user")
+    return [Accepted.of(request, reference) for request in requests]
 
 
 def _refuse_filed(folder: Path, requests: list[Request]) -> None:

@@ -11,6 +11,7 @@ from erasable.cli.config_file import read_config
 from erasable.cli.options import (
     COLUMN_OPTIONS,
     CONFIG_OPTIONS,
+    Issuer,
     Json,
     Quiet,
     Threads,
@@ -21,7 +22,7 @@ from erasable.cli.options import (
 from erasable.cli.output import counted, print_json, print_line
 from erasable.cli.suppression import Drop, KeyFile, ListFile, suppression_from
 from erasable.errors import WrongUse
-from erasable.operations import DiskHome, Inputs, Learned, LearnedMore, learn, learn_more
+from erasable.operations import DiskHome, Inputs, Learned, LearnedMore, learn, learn_more, name_issuer
 from erasable.training import Config
 from erasable.training.settings import PresetName
 
@@ -57,6 +58,7 @@ def command(
     more: Annotated[
         bool, typer.Option("--more", help="Learn more into a workspace that is there; its settings stay.")
     ] = False,
+    issuer: Issuer = None,
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
@@ -69,13 +71,18 @@ def command(
     if more:
         _refuse_settings({**({"preset": preset} if preset else {}), **(settings or {})}, config)
         inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, suppressed)
-        _tell_more(learn_more(DiskHome(into), data, inputs, work), into, json_output)
+        learned_more = learn_more(DiskHome(into), data, inputs, work)
+        if issuer is not None:
+            name_issuer(DiskHome(into), issuer)
+        _tell_more(learned_more, into, json_output)
         return
     from_file = read_config(config, {**CONFIG_OPTIONS, **COLUMN_OPTIONS})
     named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
     chosen = Config.of({**from_file, **(settings or {})}, preset)
     inputs = Inputs(columns_from({**named, **(columns or {})}), groups_from, catalogue, suppressed)
     learned = learn(data, into, chosen, inputs, work)
+    if issuer is not None:
+        name_issuer(DiskHome(into), issuer)
     if json_output:
         print_json(asdict(learned))
     else:

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Threads, parameters_of, settings_options
+from erasable.cli.options import Folder, Issuer, Threads, parameters_of, settings_options
 from erasable.cli.output import print_line
 from erasable.cli.suppression import KeyFile, ListFile, suppression_from
 from erasable.errors import Refused, WrongUse
-from erasable.operations import DiskHome, status
+from erasable.operations import DiskHome, name_issuer, status
 from erasable.service.settings import ServiceSettings, settings_from
 from erasable.service.tokens import Tokens
 from erasable.store.ledger import Ledger
@@ -34,6 +34,7 @@ def command(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8080,
     suppression: ListFile = None,
     suppression_key: KeyFile = None,
+    issuer: Issuer = None,
     threads: Threads = None,
     settings: dict[str, Any] | None = None,
 ) -> None:
@@ -45,6 +46,8 @@ def command(
     listed = suppression_from(suppression, suppression_key)
     status(DiskHome(folder))  # refuses what is no workspace, before another process does
     _refuse_taken(host, port)
+    if issuer is not None:
+        name_issuer(DiskHome(folder), issuer)
     _tell(folder, host, port)
     place = {
         "folder": str(folder.absolute()),

@@ -2,11 +2,12 @@
 
 from erasable.operations.audit import Probe, audit, audit_erased
 from erasable.operations.batching import Batch, batch
-from erasable.operations.certificates import certificate_file, certificates_of
+from erasable.operations.certificates import Certified, certificate_file, certificates_of
 from erasable.operations.erasure import Outside
 from erasable.operations.forget import Forgotten, forget, learned_elsewhere, withdraw_pending
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
+from erasable.operations.issuer import name_issuer
 from erasable.operations.learn import Learned, learn
 from erasable.operations.live import Live, Recommended
 from erasable.operations.more import LearnedMore, learn_more
@@ -23,6 +24,7 @@ from erasable.operations.work import Work, available_cores
 __all__ = [
     "RECOMMENDATIONS",
     "Batch",
+    "Certified",
     "Claim",
     "DiskHome",
     "Fetched",
@@ -57,6 +59,7 @@ __all__ = [
     "learn",
     "learn_more",
     "learned_elsewhere",
+    "name_issuer",
     "plan",
     "plan_random",
     "recommend",

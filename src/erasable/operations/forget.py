@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from erasable.errors import NotReproducible, Refused, Unfinished
 from erasable.operations.erasure import Done, Outside, accept, certify, erase, prepare_outside, withdraw
@@ -26,7 +26,7 @@ class Forgotten:
     chain_ratio: float
     cost_ratio: float
     seconds: float
-    receipts: tuple[Receipt, ...]
+    receipts: tuple[Receipt, ...] = field(repr=False)
     """For the people who asked, in the same order; nobody else keeps them."""
     left_out: int
     """How many requests were left out because nothing is held of what they name."""

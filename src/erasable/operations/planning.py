@@ -16,7 +16,7 @@ from erasable.evaluation import measure
 from erasable.operations.home import Home, Session
 from erasable.operations.traces import target_of, traces_of
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import NOTHING_PENDING, certificate_page, data_digest, newest_certificate
+from erasable.proof import NOTHING_PENDING, data_digest
 from erasable.proof.residue import scan_folder
 from erasable.seeding import id_keys
 from erasable.store.checkpoints import encode_checkpoint
@@ -27,7 +27,7 @@ from erasable.unlearning import Apart, Erasure, Plan, Request, known_requests, p
 _USERS_MEASURED = 100
 _MEASUREMENTS = 2  # before and after
 _READINGS = 2  # everything is read and worked out to erase, and again to certify
-_SECONDS_OF_A_CERTIFICATE = 0.01  # where none was issued yet
+_SECONDS_OF_A_CERTIFICATE = 0.01
 
 
 def plan(home: Home, requests: Sequence[Request], work: Work = QUIET_WORK) -> Plan:
@@ -97,7 +97,7 @@ class _Rehearsal:
                 checkpoint = self.session.checkpoints.get(self.state.chain[place].fingerprint)
                 fingerprint.of_arrays(checkpoint.arrays())
                 fingerprint.of_bytes(encode_checkpoint(checkpoint))
-        return time.perf_counter() - began + self._certifying(len(requests))
+        return time.perf_counter() - began + _SECONDS_OF_A_CERTIFICATE * len(requests)
 
     def _work_out(self, requests: Sequence[Request]) -> None:
         """Encode what is left, and search the files."""
@@ -110,7 +110,7 @@ class _Rehearsal:
                 encode_interactions(new)
         encode_interactions(self.after.held_out)
         if session.path is not None:
-            scan_folder(session.path, [target_of(trace) for trace in traces])
+            scan_folder(session.path, [target_of(trace) for trace in traces], sealed=session.sealed_files)
 
     def measuring(self) -> float:
         """Return the seconds of measuring utility before and after, from what a few users and some more take."""
@@ -127,17 +127,6 @@ class _Rehearsal:
         began = time.perf_counter()
         measure(self.state, self.session.checkpoints, self.after.held_out.of_users(users), self.work.threads)
         return time.perf_counter() - began
-
-    def _certifying(self, people: int) -> float:
-        """Return the seconds of certificates, from the last one that was issued."""
-        last, key = newest_certificate(self.session.issued()), self.session.papers().key
-        if last is None or not key:
-            return _SECONDS_OF_A_CERTIFICATE * people
-        began = time.perf_counter()
-        certificate_page(last.signed(key))
-        last.encoded()
-        last.digest()
-        return people * (time.perf_counter() - began)
 
 
 def _apart(state: State, requests: Sequence[Request], around: float, work: Work) -> Apart:

@@ -1,5 +1,6 @@
 """Carrying out requests of the ledger: erase, have it searched and certified, and write down what came of it."""
 
+import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from erasable.errors import (
 )
 from erasable.operations import (
     Batch,
+    Certified,
     Home,
     Outside,
     Work,
@@ -27,7 +29,7 @@ from erasable.operations import (
     learned_elsewhere,
     withdraw_pending,
 )
-from erasable.proof import NOTHING_PENDING, Accepted, Certificate, Pending, read_pending
+from erasable.proof import NOTHING_PENDING, Accepted, Pending, read_pending
 from erasable.proof.suppression import Suppression
 from erasable.service.clock import Clock
 from erasable.service.filed import Filed
@@ -252,16 +254,19 @@ def _plan_facts(chosen: Batch) -> dict[str, Any]:
     return {"stages_rerun": plan.stages_rerun, "stages_total": plan.stages_total, "rerun": list(plan.rerun)}
 
 
-def _outcome(certificate: Certificate) -> dict[str, Any]:
-    """Return what of a certificate is shown beside it."""
-    scan, utility = certificate.scan, certificate.utility
+def _outcome(certified: Certified) -> dict[str, Any]:
+    """Return what is shown beside a certificate: what it says, and what the log says of the work."""
+    said, record = json.loads(certified.certificate.content), certified.record
+    scan, utility = said["scan"], said["utility"]
+    kept = [step["kept"] for step in record.get("steps") or said.get("chain", ())]
+    stages = record.get("stages", said.get("stages_total", len(kept)))
     return {
-        "version": certificate.version,
-        "seconds": certificate.seconds,
-        "stages_rerun": certificate.stages_rerun,
-        "stages_total": certificate.stages_total,
-        "cost_ratio": certificate.cost_ratio,
-        "kept": [stage.kept for stage in certificate.chain],
-        "files_searched": scan.files if scan else 0,
-        "utility": None if utility is None else {"before": utility.before, "after": utility.after},
+        "version": certified.certificate.version,
+        "duration": record.get("duration"),
+        "stages_rerun": kept[:stages].count(False),
+        "stages_total": stages,
+        "cost": record.get("cost"),
+        "kept": kept,
+        "files_searched": record.get("files", scan["files"] if scan else 0),
+        "utility": utility and {"before": utility["before"], "after": utility["after"], "grain": utility.get("grain")},
     }

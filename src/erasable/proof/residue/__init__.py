@@ -6,7 +6,8 @@ What to look for (`target` → `wanted`: needles in all `encodings`, runs of `va
 `evidence` judges hits against the `vocabulary` of our own files; `wording` says what was searched.
 """
 
-from erasable.proof.residue.folder import scan_folder
+from erasable.proof.residue.folder import scan_contents, scan_folder
 from erasable.proof.residue.target import Residue, Scan, Target
+from erasable.proof.residue.wording import PERSONAL
 
-__all__ = ["Residue", "Scan", "Target", "scan_folder"]
+__all__ = ["PERSONAL", "Residue", "Scan", "Target", "scan_contents", "scan_folder"]

@@ -3,7 +3,7 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from erasable.errors import WorkspaceError
 from erasable.proof.residue.evidence import Evidence, File
 from erasable.proof.residue.file_search import KINDS, Kind, search_file, search_name, search_order
 from erasable.proof.residue.reading import read_file
-from erasable.proof.residue.target import Scan, Target
+from erasable.proof.residue.target import Residue, Scan, Target
 from erasable.proof.residue.vocabulary import Vocabulary
 from erasable.proof.residue.wanted import Wanted
 from erasable.proof.residue.wording import SENTENCES, searched
@@ -20,8 +20,10 @@ _START = 1024
 _JOURNAL_ENDINGS = ("-wal", "-journal")
 
 
-def scan_folder(root: Path, targets: Sequence[Target], skip: Collection[str] = ()) -> Scan:
-    """Search every file below a folder for some people, all but those whose relative names are to be skipped.
+def scan_folder(
+    root: Path, targets: Sequence[Target], skip: Collection[str] = (), sealed: Collection[str] = ()
+) -> Scan:
+    """Search every file below a folder for some people, all but those whose relative names are to be skipped or sealed.
 
     Links are not followed; where they lead to is searched. What can't be read is refused, since a scan that could not
     look must not say that nothing is there.
@@ -29,7 +31,7 @@ def scan_folder(root: Path, targets: Sequence[Target], skip: Collection[str] = (
     evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES))
     kinds: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
     size = raw_only = 0
-    for entry in sorted(_entries(root, skip), key=lambda entry: (entry.order, entry.name)):
+    for entry in sorted(_entries(root, {*skip, *sealed}), key=lambda entry: (entry.order, entry.name)):
         file = File(entry.shown, evidence)
         search_name(file, entry.shown.rsplit("/", 1)[-1])
         if not entry.is_folder:
@@ -38,8 +40,16 @@ def scan_folder(root: Path, targets: Sequence[Target], skip: Collection[str] = (
             kinds[kind] += 1
             size += len(content)
             raw_only += kind == "other" and len(content) > 0 and not entry.is_link
-    said = searched(evidence.wanted, raw_only, len(skip))
+    said = searched(evidence.wanted, raw_only, len(skip), bool(sealed))
     return Scan(sum(kinds.values()), size, dict(kinds), said, tuple(evidence.residues))
+
+
+def scan_contents(contents: Mapping[str, bytes], targets: Sequence[Target]) -> tuple[Residue, ...]:
+    """Search files that are about to be written, by their relative names, for some people."""
+    evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES))
+    for name, content in contents.items():
+        search_file(File(name, evidence), content, name, lambda: b"")
+    return tuple(evidence.residues)
 
 
 def _search(entry: "_Entry", file: File, content: bytes) -> Kind:
