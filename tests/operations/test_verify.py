@@ -14,7 +14,7 @@ from erasable import fingerprint
 from erasable.errors import WrongUse
 from erasable.models import make_model
 from erasable.operations import Claim, DiskHome, Work, forget, learn, verify
-from erasable.proof import read_certificate
+from erasable.proof.canonical import canonical
 from erasable.store.checkpoints import encode_checkpoint
 from erasable.store.manifest import Manifest, decode_manifest, encode_manifest
 from erasable.training import Checkpoint, Config
@@ -179,7 +179,7 @@ class TestDifferent:
         assert "by at most" in found.reason
         certified = verify(disk, Claim(path))
         assert (certified.identical, certified.compared) == (False, 0)
-        assert certified.reason == "stage 3 is not the one that the certificate names"
+        assert certified.reason == "stage 3 is not the one that its record names"
 
     def test_a_checkpoint_before_the_tail_counts_even_if_only_the_tail_is_replayed(self, home, tmp_path):
         first = forgotten(home, tmp_path, user_at(home, 2))
@@ -242,7 +242,7 @@ class TestCertificates:
         assert verify(home, Claim(right)).identical is True
         wrong = verify(home, Claim(tmp_path / "wrong.json"))
         assert (wrong.identical, wrong.compared) == (False, 0)
-        assert wrong.reason.startswith(f"{tmp_path / 'wrong.json'}: it is not written as certificates are")
+        assert wrong.reason.startswith(f"{tmp_path / 'wrong.json'}: its signature does not fit")
         with pytest.raises(WrongUse, match=r"nowhere.json: can't be read: give a file that erasable forget made"):
             verify(home, Claim(tmp_path / "nowhere.json"))
 
@@ -309,9 +309,9 @@ class TestCertificates:
     def test_that_were_changed_are_refused(self, home, tmp_path):
         path = forgotten(home, tmp_path, "ann")
         facts = json.loads(path.read_bytes())
-        facts["times"]["received"] = "2020-01-01T00:00:00+00:00"
+        facts["days"]["asked"] = "2020-01-01"
         changed = tmp_path / "changed.json"
-        changed.write_bytes(read_certificate(path.read_bytes()).model_validate(facts).encoded())
+        changed.write_bytes(canonical(facts))
         found = verify(home, Claim(changed))
         assert (found.identical, found.compared) == (False, 0)
         assert "its signature does not fit" in found.reason

@@ -106,7 +106,7 @@ def _tell(forgotten: Forgotten, asked: int, receipts: Path | None) -> None:
     people = counted(len(forgotten.certificates), "person", "people")
     if forgotten.certificates:
         print_line(_what_was_done(forgotten, people))
-        print_line("every file of the workspace was searched: nothing of what was erased is left")
+        print_line("the files of the workspace were searched: nothing of what was erased was found")
     elif not asked:
         print_line("nothing was left to finish")
     for line in _what_else(forgotten):

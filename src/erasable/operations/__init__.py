@@ -2,7 +2,7 @@
 
 from erasable.operations.audit import Probe, audit, audit_erased
 from erasable.operations.batching import Batch, batch
-from erasable.operations.certificates import Certified, certificate_file, certificates_of
+from erasable.operations.certificates import certificate_file, certificates_of, erasure_records
 from erasable.operations.erasure import Outside
 from erasable.operations.forget import Forgotten, forget, learned_elsewhere, withdraw_pending
 from erasable.operations.home import DiskHome, Home, MemoryHome
@@ -24,7 +24,6 @@ from erasable.operations.work import Work, available_cores
 __all__ = [
     "RECOMMENDATIONS",
     "Batch",
-    "Certified",
     "Claim",
     "DiskHome",
     "Fetched",
@@ -52,6 +51,7 @@ __all__ = [
     "batch",
     "certificate_file",
     "certificates_of",
+    "erasure_records",
     "evaluate",
     "forget",
     "get_public_set",

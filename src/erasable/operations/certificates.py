@@ -1,29 +1,25 @@
-"""Certificates that were issued, by the id of their request."""
+"""Certificates that were issued, by the id of their request, and what the log says of their erasures."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from erasable.errors import UnknownRequest
 from erasable.operations.home import Home
-from erasable.proof import Certificate, read_certificate, record_of
+from erasable.proof import Certificate, read_certificate, records_about
 
 
-@dataclass(frozen=True)
-class Certified:
-    """A certificate that was issued, and what the log says of its erasure, which is not for everyone."""
-
-    certificate: Certificate
-    record: Mapping[str, Any]
-
-
-def certificates_of(home: Home, request_ids: Collection[str]) -> dict[str, Certified]:
+def certificates_of(home: Home, request_ids: Collection[str]) -> dict[str, Certificate]:
     """Return the certificates of some requests, as far as there are such."""
     with home.reading() as session:
-        issued, papers = session.issued(), session.papers()
-        names = {one: f"{one}.json" for one in request_ids}
-        found = {one: read_certificate(issued[name]) for one, name in names.items() if name in issued}
-        return {one: Certified(certificate, record_of(certificate, papers) or {}) for one, certificate in found.items()}
+        issued = session.issued()
+        found = {one: issued[f"{one}.json"] for one in request_ids if f"{one}.json" in issued}
+    return {request_id: read_certificate(content) for request_id, content in found.items()}
+
+
+def erasure_records(home: Home, request_ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+    """Return what the log says of the erasures of some requests: what was kept and made again is not for everyone."""
+    with home.reading() as session:
+        return records_about(request_ids, session.papers())
 
 
 def certificate_file(home: Home, name: str) -> bytes:

@@ -1,9 +1,9 @@
 """Verify: check every file, record and signature, then train again from what is left, and compare every byte."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from erasable.errors import Refused, WorkspaceDamaged, WrongUse
 from erasable.evaluation import compare, replay
@@ -22,7 +22,7 @@ from erasable.proof import (
     read_certificate,
     read_pending,
     read_receipt,
-    record_of,
+    records_about,
     recorded_steps,
     version_fault,
 )
@@ -168,7 +168,7 @@ def _content_fault(session: Session, certificate: Certificate | None, suppressed
     if newest is not None and not uncertified:
         fault = fault or held_fault(newest, state, session.stamp, session.environment)
     if certificate is not None:
-        record = record_of(certificate, papers)
+        record = _record(certificate, session)
         fault = fault or chain_fault(certificate, record, state, session.checkpoints, session.stamp)
     return fault
 
@@ -194,8 +194,13 @@ def _made_again(certificate: Certificate | None, session: Session) -> set[int] |
     """
     if certificate is None or session.state().knowledge.config.policy == "regroup":
         return None
-    steps = certificate.chain or recorded_steps(record_of(certificate, session.papers()))
+    steps = certificate.chain or recorded_steps(_record(certificate, session))
     return None if steps is None else {place for place, step in enumerate(steps) if not step.kept}
+
+
+def _record(certificate: Certificate, session: Session) -> Mapping[str, Any] | None:
+    """Return what the log says of a certificate's erasure."""
+    return records_about([certificate.request_id], session.papers()).get(certificate.request_id)
 
 
 def _positions(state: State, made_again: set[int] | None) -> Sequence[int]:

@@ -9,7 +9,7 @@ from erasable.proof.checking import (
     held_fault,
     newest_certificate,
     papers_fault,
-    record_of,
+    records_about,
     signing_public_key,
     version_fault,
 )
@@ -57,8 +57,8 @@ __all__ = [
     "read_pending",
     "read_receipt",
     "receipt_code_digest",
-    "record_of",
     "recorded_steps",
+    "records_about",
     "records_of",
     "salt_of_code",
     "salted_digest",

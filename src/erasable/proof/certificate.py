@@ -14,7 +14,7 @@ from erasable.errors import Refused
 from erasable.proof import certificate_2
 from erasable.proof.paper import Paper
 from erasable.proof.signing import is_signed
-from erasable.proof.statement import FORMAT, KIND, CertifiedRecord, Statement, signed_bytes
+from erasable.proof.statement import FORMAT, KIND, Statement, signed_bytes
 from erasable.proof.steps import CertifiedStep
 
 
@@ -36,6 +36,13 @@ class NamedData(_Needed):
     after: str
 
 
+class NamedRecord(_Needed):
+    """A record of the audit chain."""
+
+    number: int
+    hash: str
+
+
 class Certificate(_Needed):
     """A certificate of any format, as far as it is needed to check it; all that it says is in its content."""
 
@@ -55,7 +62,7 @@ class Certificate(_Needed):
     catalogue: NamedCatalogue
     rating_scale: tuple[float, float]
     data: NamedData
-    audit: CertifiedRecord
+    audit: NamedRecord
     """The last record of the audit chain before this erasure's own."""
     public_key: str
     chain: tuple[CertifiedStep, ...] | None = None

@@ -1,6 +1,6 @@
 """Whether papers are what they claim to be: signatures, the audit chain, and how the two belong together."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from erasable import fingerprint
@@ -94,13 +94,14 @@ def held_fault(certificate: Certificate, state: State, stamp: Stamp, environment
     return f"the {changed} held is not what the certificate names" if changed else None
 
 
-def record_of(certificate: Certificate, papers: Papers) -> Record | None:
-    """Return the record of the log about a certificate's erasure; the newest is found without reading all."""
-    for log in (papers.audit, papers.records()):
-        for record in reversed(records_of(log)):
-            if certificate.request_id in record.get("certificates", {}):
-                return record
-    return None
+def records_about(request_ids: Collection[str], papers: Papers) -> dict[str, Record]:
+    """Return the records of the log about some erasures; the newest are found without reading all of it."""
+    found: dict[str, Record] = {}
+    for log in (lambda: papers.audit, papers.records):
+        if len(found) < len(request_ids):
+            for record in records_of(log()):
+                found |= {one: record for one in record.get("certificates", {}) if one in request_ids}
+    return found
 
 
 def chain_fault(
