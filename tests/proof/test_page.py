@@ -216,8 +216,8 @@ class TestWhatItSays:
 
     def test_the_first_sentence_says_what_was_erased_and_when(self):
         assert PAGE.text.startswith(
-            "Certificate of erasure On 9 March 2026, all data of one person was erased from a recommender, and whatever "
-            "in its model had learned from it was removed, or made again without it."
+            "Certificate of erasure On 9 March 2026, all data of one person was erased from a recommender, and "
+            "whatever in its model had learned from it was removed, or made again without it."
         )
         assert (
             "some interactions of one person were erased from a recommender, and whatever in its model had learned "

@@ -135,7 +135,8 @@ def certify(session: Session, pending: Pending, outside: Outside, work: Work) ->
     named |= {f"{request_id}.html": page for request_id, page in pages.items()}
     audit = add_record(papers.audit, "forget", record)
     if session.path is not None:
-        _refuse_residues(session.path, scan_contents(_placed(named, audit), _targets(pending)))
+        found = scan_contents(_placed(named, audit), _targets(pending), [one.request_id for one in certificates])
+        _refuse_residues(session.path, found)
     if outside.receipts is not None:
         _write_receipts(pending, outside.receipts)
     session.amend(replace(papers, audit=audit, pending=b"", certificates=named, seal=True))

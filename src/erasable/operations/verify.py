@@ -22,8 +22,8 @@ from erasable.proof import (
     read_certificate,
     read_pending,
     read_receipt,
-    records_about,
     recorded_steps,
+    records_about,
     version_fault,
 )
 from erasable.proof.suppression import Suppression, SuppressionList, held

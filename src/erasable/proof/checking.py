@@ -96,16 +96,17 @@ def held_fault(certificate: Certificate, state: State, stamp: Stamp, environment
 
 def records_about(request_ids: Collection[str], papers: Papers) -> dict[str, Record]:
     """Return the records of the log about some erasures; the newest are found without reading all of it."""
-    found: dict[str, Record] = {}
-    for log in (lambda: papers.audit, papers.records):
-        if len(found) < len(request_ids):
-            for record in records_of(log()):
-                found |= {one: record for one in record.get("certificates", {}) if one in request_ids}
-    return found
+    found = _about(request_ids, papers.audit)
+    return found if len(found) == len(request_ids) else _about(request_ids, papers.records())
+
+
+def _about(request_ids: Collection[str], log: bytes) -> dict[str, Record]:
+    named = {one: record for record in records_of(log) for one in record.get("certificates", {})}
+    return {one: named[one] for one in request_ids if one in named}
 
 
 def chain_fault(
-    certificate: Certificate, record: Record | None, state: State, checkpoints: CheckpointStore, stamp: Stamp
+    certificate: Certificate, record: Mapping[str, Any] | None, state: State, checkpoints: CheckpointStore, stamp: Stamp
 ) -> str | None:
     """Say which step is not the one that the certificate of the current version, or its record in the log, names."""
     named = certificate.chain or recorded_steps(record)

@@ -44,9 +44,12 @@ def scan_folder(
     return Scan(sum(kinds.values()), size, dict(kinds), said, tuple(evidence.residues))
 
 
-def scan_contents(contents: Mapping[str, bytes], targets: Sequence[Target]) -> tuple[Residue, ...]:
-    """Search files that are about to be written, by their relative names, for some people."""
+def scan_contents(
+    contents: Mapping[str, bytes], targets: Sequence[Target], ours: Collection[str]
+) -> tuple[Residue, ...]:
+    """Search files that are about to be written, by their relative names, for some people; some words are of our own."""
     evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES))
+    evidence.note_ambiguous(ours)
     for name, content in contents.items():
         search_file(File(name, evidence), content, name, lambda: b"")
     return tuple(evidence.residues)
