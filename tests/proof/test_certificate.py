@@ -308,7 +308,7 @@ class TestWhatItSays:
         assert facts["catalogue"] == {
             "declared": False,
             "items": "< 10",
-            "origin": "those of the first learning",
+            "origin": "found in the data",
             "digest": salted_digest(salt, state.knowledge.catalogue.digest()),
         }
         assert facts["utility"]["users"] == "< 10"

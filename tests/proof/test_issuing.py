@@ -125,7 +125,7 @@ class TestWhatItSays:
         assert facts["catalogue"] == {
             "declared": False,
             "items": "< 10",
-            "origin": "those of the first learning",
+            "origin": "found in the data",
             "digest": salted_digest(SALT, knowledge.catalogue.digest()),
         }
         assert facts["data"] == {"before": "0b" * 32, "after": data_digest(SALT, knowledge)}

@@ -30,13 +30,15 @@ _OUTSIDE_MEMORY = (
     "It says nothing about copies outside this recommender: the input, exports, folders that it was saved into, and "
     "memory that was freed but not overwritten."
 )
-_SCALE = "The rating scale was not declared: it was recognised from the data of the first learning."
+_SCALE = (
+    "The rating scale was not declared: it was recognised from data, of which the erased data may have been a part."
+)
 _SIGNATURE = (
     "The signature shows that nothing was changed since, not that its holder is honest: the replay is what can be "
     "checked."
 )
-_FIRST_ITEMS = "those of the first learning"
-_LATER_ITEMS = "those of the first learning and of what was learned later"
+_FIRST_ITEMS = "found in the data"
+_LATER_ITEMS = "found in the data, some of them when more was learned"
 _LIST = (
     "kept on a do-not-learn list outside the workspace, so that an old file does not bring back what was erased. Only "
     "with its key, which lies apart, can it be told whose it is. `erasable learn DATA --into DIR --more --readmit ID` "
@@ -60,7 +62,7 @@ def does_not_prove(knowledge: Knowledge, on_disk: bool) -> str:
         said += _decided_before(knowledge)
     if not knowledge.catalogue.declared:
         said.append(
-            f"The catalogue was not declared: its items are {catalogue_origin(knowledge)}, and one stays there when "
+            f"The catalogue was not declared: its items were {catalogue_origin(knowledge)}, and one stays there when "
             "whoever had it is erased."
         )
     if knowledge.config.rating_scale is None:
@@ -127,7 +129,7 @@ def _decided_before(knowledge: Knowledge) -> list[str]:
         stay = "stays" if decided == ["the filter"] else "stay"
         was = "was" if decided == ["the filter"] else "were"
         said.append(
-            f"{_listed(decided).capitalize()} {was} decided at the first learning, when the erased data may have been "
+            f"{_listed(decided).capitalize()} {was} decided before the erasure, when the erased data may have been "
             f"there, and {stay} as {'it was' if was == 'was' else 'they were'}."
         )
     return said

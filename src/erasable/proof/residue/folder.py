@@ -47,7 +47,7 @@ def scan_folder(
 def scan_contents(
     contents: Mapping[str, bytes], targets: Sequence[Target], ours: Collection[str]
 ) -> tuple[Residue, ...]:
-    """Search files that are about to be written, by their relative names, for some people; some words are of our own."""
+    """Search files that are about to be written, by relative name, for some people; some words are of our own."""
     evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES))
     evidence.note_ambiguous(ours)
     for name, content in contents.items():
