@@ -1,10 +1,10 @@
 """Does a certificate tell whom it is about? An attack over 100 people, for each way to learn.
 
-From a made-up shop of 300 people 100 are erased one by one, chosen at random; in one way only some interactions of each.
-The attacker has all certificates in their order and looks at everything in them, and at what changes from one to the
-next, for anything that goes with how much a person had, their group, whether they were an anchor, or how many items they
-alone had, better than it goes with the same secrets shuffled among the people. Then the same with what certificates of
-0.1 said as well (`cost_ratio` to two digits, `stages_rerun`): that must be found.
+From a made-up shop of 300 people 100 are erased one by one, chosen at random; in one way only some interactions of
+each. The attacker has all certificates in their order and looks at everything in them, and at what changes from one to
+the next, for anything that goes with how much a person had, their group, whether they were an anchor, or how many items
+they alone had, better than it goes with the same secrets shuffled among the people. Then the same with what
+certificates of 0.1 said as well (`cost_ratio` to two digits, `stages_rerun`): that must be found.
 """
 
 import argparse

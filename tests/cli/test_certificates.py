@@ -288,3 +288,39 @@ class TestReceipt:
         result = run("verify", issued.shop, "--receipt", issued.receipt)
         assert (result.code, result.out) == (2, "")
         assert "--receipt needs --certificate: a receipt shows whom a certificate is about" in result.err
+
+
+class TestIssuerAndReference:
+    def test_the_issuer_is_named_by_learn_changed_by_forget_and_stands_in_the_certificate(
+        self, run, ratings_file, facts, tmp_path
+    ):
+        shop = tmp_path / "shop"
+        assert run("learn", ratings_file, "--into", shop, *facts.settings, "--issuer", "Example Ltd").code == 0
+        first = forget_one(run, shop, "ann", tmp_path / "receipts")
+        assert run("forget", shop, "--issuer", "Example & Sons").code == 0
+        second = forget_one(run, shop, "bob", tmp_path / "receipts")
+        named = [json.loads(one.certificate.read_bytes())["issuer"] for one in (first, second)]
+        assert named == ["Example Ltd", "Example & Sons"]
+        assert "Issued by</dt><dd>Example &amp; Sons" in second.certificate.with_suffix(".html").read_text()
+
+    def test_an_issuer_that_is_called_like_someone_is_refused_with_the_remedy(self, run, shop):
+        result = run("forget", shop, "--issuer", "Shop of ann")
+        assert result.code == 1
+        assert "give it in other words with erasable forget DIR --issuer NAME" in result.err
+
+    def test_a_reference_stands_in_the_receipt_and_nowhere_in_the_workspace(self, run, shop, tmp_path):
+        receipts = tmp_path / "receipts"
+        words = ("forget", shop, "--user", "ann", "--reference", "case-4711-of-ours", "--receipts", receipts)
+        assert run(*words).code == 0
+        (receipt,) = receipts.iterdir()
+        assert json.loads(receipt.read_bytes())["reference"] == "case-4711-of-ours"
+        files = [path for path in shop.rglob("*") if path.is_file()]
+        assert not [path for path in files if b"4711" in path.read_bytes()]
+        certificate = shop / "certificates" / receipt.name
+        assert run("verify", shop, "--certificate", certificate, "--receipt", receipt).code == 0
+        receipt.write_text(receipt.read_text().replace("4711", "4712"))
+        assert run("verify", shop, "--certificate", certificate, "--receipt", receipt).code == 1
+
+    def test_a_reference_is_that_of_one_person(self, run, shop):
+        result = run("forget", shop, "--user", "ann", "--user", "bob", "--reference", "case 1")
+        assert (result.code, "give exactly one user" in result.err) == (2, True)

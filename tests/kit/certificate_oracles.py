@@ -1,4 +1,4 @@
-"""An attack on certificates: does anything in them, or in two in a row, tell more about whom they are about than chance?
+"""An attack on certificates: does anything in them, or in two in a row, tell of the person better than chance?
 
 Everything that a certificate says is taken apart into leaves. For each leaf, and for its change since the certificate
 before, the mutual information with what is secret about the person (how much they had, their group, whether they are an
@@ -9,6 +9,7 @@ held against the most striking of all leaves of each shuffle, so that looking at
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def _columns(said: Sequence[Leaves]) -> Iterator[tuple[str, list[str]]]:
         # The same model on one person more and less: what the next says of before, against what this says of after.
         for name in sorted({name for one in said for name in one if name.startswith(f"utility.{kind}.")}):
             other = name.replace(f".{kind}.", ".after." if kind == "before" else ".before.")
-            pairs = zip(said, said[1:], strict=False)
+            pairs = pairwise(said)
             yield f"{name} against {other}", ["", *(_change(a.get(other, "0"), b.get(name, "0")) for a, b in pairs)]
 
 
@@ -158,7 +159,7 @@ def _change(before: str, after: str) -> str:
 
 
 def _telling(columns: Iterator[tuple[str, list[str]]]) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield what is neither the same everywhere nor another everywhere: of numbers that are, the quarter they are in."""
+    """Yield what is neither the same everywhere nor another everywhere; of many numbers, the quarter they are in."""
     for name, values in columns:
         kinds = {*values}
         if 1 < len(kinds) <= len(values) // CLASSES:

@@ -14,7 +14,10 @@ from erasable import fingerprint
 from erasable.errors import WrongUse
 from erasable.models import make_model
 from erasable.operations import Claim, DiskHome, Work, forget, learn, verify
+from erasable.proof import add_record, records_of
+from erasable.proof.audit_chain import RECORD_FIELDS
 from erasable.proof.canonical import canonical
+from erasable.proof.signing import sign
 from erasable.store.checkpoints import encode_checkpoint
 from erasable.store.manifest import Manifest, decode_manifest, encode_manifest
 from erasable.training import Checkpoint, Config
@@ -315,6 +318,44 @@ class TestCertificates:
         found = verify(home, Claim(changed))
         assert (found.identical, found.compared) == (False, 0)
         assert "its signature does not fit" in found.reason
+
+
+class TestCertificatesOfANewerVersion:
+    def newer(self, home, path: Path, **more) -> Path:
+        """Write a certificate that says more, as a newer version would, into a workspace that knows it."""
+        said = json.loads(path.read_bytes()) | more | {"signature": ""}
+        with home.writing() as session:
+            papers = session.papers()
+            unsigned = canonical(said)
+            content = unsigned.replace(b'"signature":""', f'"signature":"{sign(papers.key, unsigned)}"'.encode())
+            *before, last = records_of(papers.audit)
+            facts = {name: value for name, value in last.items() if name not in RECORD_FIELDS}
+            facts["certificates"] = {said["request_id"]: fingerprint.of_bytes(content)}
+            audit = b"".join(canonical(record) + b"\n" for record in before)
+            named = {f"{said['request_id']}.json": content}
+            session.amend(replace(papers, audit=add_record(audit, "forget", facts), certificates=named))
+        return written(home, path.parent, f"{said['request_id']}.json")
+
+    @pytest.mark.parametrize("more", [{"more": [1]}, {"format": 4}], ids=str)
+    @pytest.mark.parametrize("home", ["memory"], indirect=True)
+    def test_are_verified_and_it_is_said_that_they_are_newer(self, home, tmp_path, more):
+        path = self.newer(home, forgotten(home, tmp_path, user_at(home, 1)), **more)
+        found = verify(home, Claim(path))
+        assert (found.identical, found.stages_replayed) == (True, 2)
+        assert "the certificate is of a newer version and says something that this one does not know" in found.reason
+
+    @pytest.mark.parametrize("home", ["memory"], indirect=True)
+    def test_of_which_the_log_names_no_steps_have_everything_replayed(self, home, tmp_path):
+        path = forgotten(home, tmp_path, user_at(home, 2))
+        assert verify(home, Claim(path)).stages_replayed == 1
+        with home.writing() as session:
+            papers = session.papers()
+            *before, forget_record, _ = records_of(papers.audit)
+            facts = {name: value for name, value in forget_record.items() if name not in (*RECORD_FIELDS, "steps")}
+            audit = b"".join(canonical(record) + b"\n" for record in before)
+            session.amend(replace(papers, audit=add_record(audit, "forget", facts)))
+        found = verify(home, Claim(path))
+        assert (found.identical, found.stages_replayed) == (True, 3)
 
 
 class TestReceipts:

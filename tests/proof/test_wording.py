@@ -18,6 +18,7 @@ from erasable.unlearning import Request
 
 ITEMS = "abcdefgh"
 PERSON, LATER = "ann", "zoe"
+NOTHING = Outside()
 CHAIN = {"groups": 2, "epochs": 2, "batch": 32}
 
 
@@ -88,7 +89,7 @@ def learned(case: Case, folder: Path) -> Home:
     return home
 
 
-def certified(home: Home, *requests: Request, outside: Outside = Outside()) -> tuple[list[Certificate], Knowledge]:
+def certified(home: Home, *requests: Request, outside: Outside = NOTHING) -> tuple[list[Certificate], Knowledge]:
     """Forget, and return the certificates with what is known after."""
     done = forget(home, requests, work=Work(1), outside=outside)
     with home.reading() as session:
