@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the kit that 
 from erasable.errors import DiskFull
 from erasable.operations import DiskHome, status, verify
 from kit import small_shop
+from kit.copies import copy_of
 from kit.killing import killed_after
 from reporting import documented_parser, print_table, save
 
@@ -86,12 +87,12 @@ class Trial:
         """Learn and forget on a real file system that has no room for a second version."""
         place = self._folder / "small"
         place.mkdir()
-        size = sum(map(len, self._learned.values())) + 60_000
+        size = sum(map(len, self._learned.values())) + 100_000
         mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
         if not shutil.which("mount") or subprocess.run(mount, capture_output=True, check=False).returncode:
             return "left out: no file system may be mounted here"
         try:
-            path = Path(shutil.copytree(self._folder / "shop", place / "shop"))
+            path = copy_of(self._folder / "shop", place / "shop")
             return self._forget_on_full_disk(path)
         finally:
             subprocess.run(["umount", str(place)], check=True)

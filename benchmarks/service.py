@@ -3,6 +3,7 @@
     scripts/bench service kills         200 kills of server, worker or both at random moments
     scripts/bench service races         50 clients for one person, and 50 freezes of a worker past its lease
     scripts/bench service fuzz          10,000 made-up requests to every route
+    scripts/bench service timing        whether times of answers tell who has asked to be erased
     scripts/bench service load --data DIR   recommendations under load on MovieLens 1M (DIR/ml-1m/ratings.csv)
     scripts/bench service all --data DIR
 
@@ -19,12 +20,14 @@ import service_fuzz
 import service_kills
 import service_load
 import service_races
+import service_timing
 from reporting import documented_parser
 
 PARTS = {
     "kills": service_kills.run,
     "races": service_races.run,
     "fuzz": service_fuzz.run,
+    "timing": service_timing.run,
     "load": service_load.run,
 }
 
@@ -43,6 +46,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--freezes", type=int, default=50)
     parser.add_argument("--cases", type=int, default=10_000, help="how many made-up requests at least")
+    parser.add_argument("--people", type=int, default=1_000, help="how many of each kind are asked for, for timing")
+    parser.add_argument("--repeats", type=int, default=5, help="how often each is asked for, for timing")
     parser.add_argument("--runs", type=int, default=3, help="how often each load is put on")
     parser.add_argument("--seconds", type=int, default=10, help="how long each load lasts")
     parser.add_argument("--seed", type=int, default=0)

@@ -68,7 +68,7 @@ class Client(threading.Thread):
         self.request_ids: list[str] = []
         self.repeated = self.served = 0
         self._everyone = erasure_service.people_in(shop)
-        self._token = erasure_service.new_token(shop, "application")
+        self._token = erasure_service.new_token(shop, "operator")
         self._stopped = threading.Event()
         self._http = httpx2.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=20)
 

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _many_at_once(shop: Path) -> int:
     """Have many clients ask for one person at once, erased at once; return how many came after it was done."""
-    headers = {"Authorization": f"Bearer {erasure_service.new_token(shop, 'application')}"}
+    headers = {"Authorization": f"Bearer {erasure_service.new_token(shop, 'operator')}"}
     people, late = erasure_service.people_in(shop)[:ROUNDS], 0
     with service_process.running(shop, _SETTINGS) as service, httpx2.Client(timeout=60) as client:
         for person in people:

@@ -15,11 +15,18 @@ HEADING = """# Reference
 
 Made from the commands' own help by `scripts/reference`; change the sentences in the code, not here.
 
+Groups are counted from 1 in what commands print and in their JSON. Files that are read back count positions from 0:
+the CSV of `--groups-from`, and the manifest.
+
+`scan` and `verify` keep exit codes 0 and 1 for their verdict; whatever keeps them from one is 2. Other commands end
+with 0 (done), 1 (refused) or 2 (wrong use).
+
 ## Settings
 
 Each is an option of `erasable learn`, a line of its `--config` file, and, but for the columns, an argument of
 `erasable.Recommender`. In Python, columns are named when fitting, `fit(table, Inputs(ColumnNames(user="who")))`, with
-`Inputs` from `erasable.operations` and `ColumnNames` from `erasable.data`.
+`Inputs` from `erasable.operations` and `ColumnNames` from `erasable.data`; `Inputs(on_bad_row="skip")` leaves out
+rows that can't be used.
 
 | setting | default | meaning |
 |---|---|---|

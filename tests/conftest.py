@@ -1,7 +1,6 @@
 """The kit as fixtures: what tests of several units share, by the name of its module in tests/kit."""
 
 import os
-import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -13,6 +12,7 @@ from kit import chains as _chains
 from kit import kernel_slopes as _kernel_slopes
 from kit import reference as _reference
 from kit import tables as _tables
+from kit.copies import copy_of
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +55,6 @@ def copied():
     """Copy a workspace, and return where to."""
 
     def copy(source: Path, target: Path) -> Path:
-        return Path(shutil.copytree(source, target))
+        return copy_of(source, target)
 
     return copy

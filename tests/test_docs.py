@@ -98,15 +98,12 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
 
 @pytest.fixture
 def shop(tmp_path, monkeypatch) -> Path:
-    """A folder to run the pages' Python in: ratings.csv, a workspace that has forgotten user 42, lists and keys."""
+    """A folder to run the pages' Python in: ratings.csv, a workspace that has forgotten user 42."""
     monkeypatch.chdir(tmp_path)
     rows = [f"{user},{item},{1 + (user + item) % 5}" for user in (7, 42, 51, 60) for item in range(user % 4, 8)]
     Path("ratings.csv").write_text("\n".join(["user_id,item_id,rating", *rows]) + "\n")
-    for folder in ("lists", "keys"):
-        Path(folder).mkdir()
-    listed = ("--suppression", "lists/erased.json", "--suppression-key", "keys/erased.key")
     learned = CliRunner().invoke(app, ["learn", "ratings.csv", "--into", "shop", "--groups", "2", "--epochs", "1"])
-    forgotten = CliRunner().invoke(app, ["forget", "shop", "--user", "42", "--receipts", "receipts", *listed])
+    forgotten = CliRunner().invoke(app, ["forget", "shop", "--user", "42", "--receipts", "receipts"])
     assert (learned.exit_code, forgotten.exit_code) == (0, 0)
     return tmp_path
 
@@ -133,6 +130,6 @@ def test_an_outsider_can_check_a_certificate_as_the_page_says(shop):
         names["check"](certificate, key)
 
 
-def test_rows_to_delete_are_found_as_the_page_on_the_suppression_list_says(shop, capsys):
-    run_python("suppression-list.md")
+def test_rows_to_delete_are_found_as_the_page_on_the_do_not_learn_list_says(shop, capsys):
+    run_python("do-not-learn.md")
     assert {line.split()[0] for line in capsys.readouterr().out.splitlines()} == {"42"}

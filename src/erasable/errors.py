@@ -3,15 +3,19 @@
 ErasableError
 ├── WrongUse                 an option or an argument makes no sense
 ├── DataRefused              the input can't be read as interactions
+│   └── BadRows              some of its rows can't be used; they can be left out
 ├── Refused                  the request can't be carried out; nothing was changed
 │   ├── UnknownUser          the workspace holds nothing about that user
+│   │   └── Suppressed       the user has asked to be erased and is not served
 │   ├── UnknownInteraction   the user has no such interaction
 │   ├── UnknownRequest       the ledger has no such request
+│   ├── ListUnusable         the do-not-learn list or its key is missing, damaged, or of another key
 │   └── ResidueFound         an erasure is done, but something still holds the person: it is not certified
 ├── WorkspaceError           the folder is no workspace, or can't be used as it is
 │   ├── WorkspaceDamaged     a file is missing or is not what the manifest says
 │   ├── WorkspaceBusy        another command is writing
 │   │   └── LeaseLost        another worker has taken over: what this one does must not count any more
+│   ├── SuppressionUnknown   who has asked to be erased can't be read: nobody is served
 │   └── DiskFull             there is no room for what would be written; what was there stays
 ├── NotAllowed               whoever asks may not do that
 │   └── NoToken              nobody knows who asks
@@ -32,6 +36,14 @@ class DataRefused(ErasableError):
     """The input can't be read as interactions."""
 
 
+class BadRows(DataRefused):
+    """Some of its rows can't be used; they can be left out."""
+
+    def __init__(self, message: str, off_scale: bool = False) -> None:
+        super().__init__(message)
+        self.off_scale = off_scale  # whether one of them has a rating outside the scale
+
+
 class Refused(ErasableError):
     """The request can't be carried out; nothing was changed."""
 
@@ -40,12 +52,20 @@ class UnknownUser(Refused):
     """The workspace holds nothing about that user."""
 
 
+class Suppressed(UnknownUser):
+    """The user has asked to be erased and is not served."""
+
+
 class UnknownInteraction(Refused):
     """The user has no such interaction."""
 
 
 class UnknownRequest(Refused):
     """The ledger has no such request."""
+
+
+class ListUnusable(Refused):
+    """The do-not-learn list or its key is missing, damaged, or of another key."""
 
 
 class ResidueFound(Refused):
@@ -66,6 +86,10 @@ class WorkspaceBusy(WorkspaceError):
 
 class LeaseLost(WorkspaceBusy):
     """Another worker has taken over: what this one does must not count any more."""
+
+
+class SuppressionUnknown(WorkspaceError):
+    """Who has asked to be erased can't be read: nobody is served."""
 
 
 class DiskFull(WorkspaceError):

@@ -1,7 +1,6 @@
 """The command as its user runs it, in this process or in its own; a small shop to run it on, learned once."""
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 from erasable.cli.main import main
+from kit.copies import copy_of
 
 COMMAND = Path(sys.executable).parent / "erasable"
 LONG = "someone-with-a-long-unmistakable-id"
@@ -149,7 +149,7 @@ def measured(ratings_file, tmp_path_factory) -> Path:
 @pytest.fixture
 def shop(learned, tmp_path) -> Path:
     """A copy of the workspace that may be changed."""
-    return Path(shutil.copytree(learned, tmp_path / "shop"))
+    return copy_of(learned, tmp_path / "shop")
 
 
 @pytest.fixture(scope="session")
@@ -190,4 +190,4 @@ def big_learned(big_file, tmp_path_factory) -> Path:
 @pytest.fixture
 def big_shop(big_learned, tmp_path) -> Path:
     """A copy of the big workspace that may be changed."""
-    return Path(shutil.copytree(big_learned, tmp_path / "shop"))
+    return copy_of(big_learned, tmp_path / "shop")

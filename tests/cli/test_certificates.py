@@ -12,6 +12,7 @@ from erasable.proof import Statement, new_key, records_of
 from erasable.proof.canonical import canonical
 from erasable.store import Workspace
 from erasable.store.manifest import decode_manifest, encode_manifest
+from kit.copies import copy_of
 
 
 class Issued(NamedTuple):
@@ -45,6 +46,13 @@ def refused(run, issued: Issued, *options: object) -> str:
     facts = {name: result.json[name] for name in ("identical", "compared", "stages_replayed", "recorded")}
     assert facts == {"identical": False, "compared": 0, "stages_replayed": 0, "recorded": False}
     return result.json["reason"]
+
+
+def wrong_use(run, issued: Issued, *options: object) -> str:
+    """Return why there is no verdict."""
+    result = run("verify", issued.shop, *options, "--json")
+    assert (result.code, result.out) == (2, "")
+    return result.err
 
 
 def leaves(value: Any, *place: Any) -> Iterator[tuple[Any, ...]]:
@@ -178,7 +186,7 @@ class TestAnotherCertificate:
     def test_one_that_someone_else_signed_is_of_another_workspace(self, run, issued, tmp_path):
         forged = tmp_path / "forged.json"
         forged.write_bytes(Statement.model_validate_json(issued.certificate.read_bytes()).signed(new_key()))
-        assert "signed with another key" in refused(run, issued, "--certificate", forged)
+        assert "signed with another key" in wrong_use(run, issued, "--certificate", forged)
 
     def test_one_that_was_never_issued_is_not_had_even_if_the_right_key_signed_it(self, run, issued, tmp_path):
         forged = tmp_path / "forged.json"
@@ -193,16 +201,19 @@ class TestAnotherCertificate:
         twin = tmp_path / "twin"
         assert run("learn", ratings_file, "--into", twin, *facts.settings).code == 0
         foreign = forget_one(run, twin, users_at(twin, 1)[0], tmp_path / "others")
-        said = refused(run, issued, "--certificate", foreign.certificate)
-        assert said == "the certificate was signed with another key: it is of another workspace"
+        said = wrong_use(run, issued, "--certificate", foreign.certificate)
+        assert "the certificate was signed with another key: it is of another workspace; name the folder" in said
+        assert run("verify", twin, "--certificate", foreign.certificate).code == 0
 
     def test_an_older_copy_of_the_workspace_that_was_put_back_is_found(self, run, shop, tmp_path):
-        backup = Path(shutil.copytree(shop, tmp_path / "backup"))
+        backup = copy_of(shop, tmp_path / "backup")
         issued = forget_one(run, shop, "ann", tmp_path / "receipts")
         kept = Path(shutil.copy(issued.certificate, tmp_path / "kept.json"))
         shutil.rmtree(shop)
         backup.rename(shop)
-        # It is whole by itself: nothing in it tells.
+        assert "what was erased is held again (people: 1" in run("verify", shop).out
+        # Without the do-not-learn list it is whole by itself: nothing in it tells.
+        shutil.rmtree(shop.with_name("shop.do-not-learn"))
         assert run("verify", shop).code == 0
         assert "an older copy of the workspace was put back" in refused(run, issued, "--certificate", kept)
 
@@ -221,13 +232,14 @@ class TestAnotherCertificate:
     def test_what_is_no_certificate_is_found(self, run, issued, tmp_path, content):
         garbage = tmp_path / "garbage.json"
         garbage.write_bytes(content)
-        said = refused(run, issued, "--certificate", garbage)
-        assert said.startswith(f"{garbage}: it is no ")
-        assert said.endswith(": give the .json file that forget made")
+        said = wrong_use(run, issued, "--certificate", garbage)
+        assert f"{garbage}: it is no " in said
+        assert said.endswith(": give the .json file that forget made\n")
 
     def test_nor_are_its_page_and_its_receipt(self, run, issued):
-        for place in (issued.certificate.with_suffix(".html"), issued.receipt):
-            assert f"{place}: it is no " in refused(run, issued, "--certificate", place)
+        page = issued.certificate.with_suffix(".html")
+        assert f"{page}: it is a page for people, and no certificate" in wrong_use(run, issued, "--certificate", page)
+        assert f"{issued.receipt}: it is no " in wrong_use(run, issued, "--certificate", issued.receipt)
 
     @pytest.mark.parametrize("place", ["nowhere.json", "."])
     @pytest.mark.parametrize("option", ["--certificate", "--receipt"])
@@ -281,8 +293,9 @@ class TestReceipt:
     def test_what_is_no_receipt_is_found(self, run, issued, tmp_path, content):
         garbage = tmp_path / "garbage.json"
         garbage.write_bytes(content)
-        said = refused(run, issued, "--certificate", issued.certificate, "--receipt", garbage)
-        assert said == f"{garbage}: it is no receipt of erasure: give the file that forget --receipts made"
+        said = wrong_use(run, issued, "--certificate", issued.certificate, "--receipt", garbage)
+        assert f"{garbage}: it is no " in said
+        assert said.endswith(": give the .json file that forget made\n")
 
     def test_it_needs_a_certificate(self, run, issued):
         result = run("verify", issued.shop, "--receipt", issued.receipt)

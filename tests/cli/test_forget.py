@@ -1,10 +1,12 @@
 """`erasable forget`: what it does and says, what it refuses, and what is left of the person."""
 
 import errno
+import io
 import json
 import re
 import shutil
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -301,3 +303,48 @@ def test_who_has_an_open_request_with_the_service_is_left_to_it(run, shop):
     result = run("forget", shop, "--user", "ann")
     assert (result.code, "open request with the service" in result.err) == (1, True)
     assert run("show", shop, "--user", "ann").code == 0
+
+
+class TestManyPeople:
+    @pytest.fixture
+    def crowd(self, run, tmp_path):
+        names = [f"u{number:03d}" for number in range(40)]
+        rows = [f"{name},{item}\n" for name in names for item in ("a", "b")]
+        (tmp_path / "crowd.csv").write_text("user,item\n" + "".join(rows))
+        assert run("learn", tmp_path / "crowd.csv", "--into", tmp_path / "crowd", "--model", "als").code == 0
+        (tmp_path / "who").write_text("\n".join(names[:39]))
+        return tmp_path / "crowd", ("--users-file", tmp_path / "who")
+
+    def test_without_a_terminal_they_are_refused_and_yes_is_named(self, run, crowd, content_of):
+        shop, who = crowd
+        before = content_of(shop)
+        result = run("forget", shop, *who)
+        assert (result.code, result.out) == (1, "")
+        assert "this erases 39 of 40 people: if that is meant, give --yes; nothing was done" in result.err
+        assert content_of(shop) == before
+
+    def test_yes_erases_them(self, run, crowd):
+        shop, who = crowd
+        assert len(run("forget", shop, *who, "--yes", "--json").json["certificates"]) == 39
+
+    @pytest.mark.parametrize(("answer", "code", "left"), [("y", 0, 1), ("n", 1, 40), ("", 1, 40)])
+    def test_at_a_terminal_it_asks(self, run, crowd, monkeypatch, answer, code, left):
+        shop, who = crowd
+        monkeypatch.setattr("erasable.cli.forget.can_ask", lambda: True)
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer + "\n"))
+        result = run("forget", shop, *who, "--json")
+        assert result.code == code
+        assert "This erases 39 of 40 people. Go on? [y/N]" in result.err
+        assert run("status", shop, "--json").json["users"] == left
+
+    def test_what_was_accepted_before_is_finished_without_a_question(self, run, crowd, monkeypatch):
+        shop, who = crowd
+
+        def killed(*_):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules["erasable.operations.forget"], "certify", killed)
+            assert run("forget", shop, *who, "--yes").code == 130
+        assert run("forget", shop, "--resume").code == 0
+        assert run("status", shop, "--json").json["users"] == 1

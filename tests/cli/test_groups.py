@@ -5,7 +5,7 @@ import pytest
 
 def test_json_counts_users_and_interactions_by_position(run, learned, facts):
     found = run("groups", learned, "--json").json["groups"]
-    assert [group["position"] for group in found] == [0, 1, 2]
+    assert [group["position"] for group in found] == [1, 2, 3]
     assert sorted(group["users"] for group in found) == [2, 3, 3]
     assert sum(group["interactions"] for group in found) == sum(map(len, facts.ratings.values()))
     assert all(group["cohesion"] > 0 for group in found)

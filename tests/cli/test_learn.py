@@ -39,9 +39,14 @@ def learn(run, tmp_path):
 class TestWhatIsLearned:
     def test_it_says_what_was_learned_and_what_comes_next(self, learn, tmp_path):
         result = learn(FINE, "--groups", 2)
-        first, second = result.out.splitlines()
+        first, *read, last = result.out.splitlines()
         assert first.startswith("learned 3 users, 3 items, 4 interactions in 2 groups (")
-        assert second == f"the workspace is {tmp_path / 'shop'}; next: erasable recommend {tmp_path / 'shop'} --user U"
+        assert read == [
+            "model: nmf; rating scale: 1–5",
+            "columns taken: user (user_id), item (item_id), rating; left: none",
+            "rows read: 4; repeated (user, item) pairs dropped: 0",
+        ]
+        assert last == f"the workspace is {tmp_path / 'shop'}; next: erasable recommend {tmp_path / 'shop'} --user U"
 
     def test_one_of_a_kind_is_no_plural(self, learn):
         assert "1 item, 2 interactions in 1 group (" in learn("ann,a\nbob,a\n", "--strategy", "retrain").out
@@ -57,6 +62,15 @@ class TestWhatIsLearned:
             "held_out": 0,
             "rating_scale": "1–5",
             "suppressed": 0,
+            "model": "nmf",
+            "columns": {"user": "user_id", "item": "item_id", "rating": "rating"},
+            "columns_left": [],
+            "rows_read": 4,
+            "repeated": 0,
+            "bad_rows": 0,
+            "left_out": {"users": 0, "interactions": 0},
+            "readmitted": 0,
+            "notes": [],
         }
         assert found["seconds"] > 0
 
@@ -98,6 +112,36 @@ class TestWhatIsLearned:
     def test_few_interactions_are_dropped_on_request(self, learn):
         text = HEADER + "ann,a,1\nann,b,1\nbob,a,1\nbob,b,1\ncat,c,1\n"
         assert learn(text, "--min-interactions", 2, "--groups", 2, "--json").json["users"] == 2
+
+
+class TestBadRows:
+    def test_all_are_counted_and_three_are_shown(self, learn, tmp_path):
+        result = learn(FINE + ",a,1\n" * 5, "--groups", 2)
+        assert (result.code, result.out) == (1, "")
+        assert "input.csv, line 6: the user is empty" in result.err
+        assert "; line 8: " in result.err
+        assert "line 9" not in result.err
+        assert result.err.endswith("; in all 5 of 9 rows are bad; to leave bad rows out give --on-bad-row skip\n")
+        assert not (tmp_path / "shop").exists()
+
+    def test_left_out_they_are_counted_and_leave_the_checkpoints_of_a_file_without_them(self, learn, run, tmp_path):
+        options = ("--groups", 2, "--epochs", 1)
+        result = learn(FINE + "dan,a,good\ndan,a\n" + "x" * 1001 + ",a,1\n", *options, "--on-bad-row", "skip")
+        assert "rows read: 7; repeated (user, item) pairs dropped: 0; bad rows left out: 3\n" in result.out
+        (tmp_path / "fine.csv").write_text(FINE)
+        assert run("learn", tmp_path / "fine.csv", "--into", tmp_path / "fine", *options).code == 0
+        assert checkpoints(tmp_path / "shop") == checkpoints(tmp_path / "fine")
+
+    def test_an_id_that_the_service_would_refuse_is_refused(self, learn):
+        result = learn(FINE + "x" * 1001 + ",a,1\n")
+        assert (result.code, result.out) == (1, "")
+        assert "line 6: the user has more than 1,000 characters: shorten it" in result.err
+
+    def test_what_is_left_of_the_columns_and_the_rows_is_told(self, learn):
+        text = "name,user,item,rating\nA,ann,a,1\nA,ann,a,2\nB,bob,a,5\n"
+        found = learn(text, "--groups", 2, "--json").json
+        assert (found["columns_left"], found["rows_read"], found["repeated"]) == (["name"], 3, 1)
+        assert found["columns"] == {"user": "user", "item": "item", "rating": "rating"}
 
 
 BAD_DATA = {
@@ -142,7 +186,7 @@ class TestRefusedInput:
         [
             (("--user-column", "who"), 1, "there is no column 'who'; the columns are user_id, item_id, rating"),
             (("--time-column", "7"), 1, "there is no column '7'"),
-            (("--rating-scale", 2, 5), 1, "input.csv, row 1: rating 1 lies outside the scale 2–5"),
+            (("--rating-scale", 2, 5), 1, "input.csv, line 2: rating 1 lies outside the scale 2–5"),
             (("--rating-scale", 5, 1), 2, "--rating-scale needs LOW HIGH from 0 up"),
             (("--rating-scale", 1, "nan"), 2, "--rating-scale needs two finite numbers"),
             (("--rating-scale", -5, 5), 2, "shift ratings that go below 0"),
@@ -173,13 +217,13 @@ class TestRefusedInput:
             (("--model", "ease", "--strategy", "laser"), "leave out --strategy laser, or choose --model nmf"),
             (("--model", "als", "--strategy", "sisa"), "leave out --strategy sisa, or choose --model nmf"),
             (("--model", "als", "--rows", "stage"), "leave out --rows stage"),
-            (("--rows", "solved", "--strategy", "sisa"), "leave out --rows or --strategy"),
+            (("--rows", "solved", "--strategy", "sisa"), "leave out --rows and --anchors, or --strategy"),
             (("--anchors", "0"), "--anchors"),
             (("--anchors", "0.5", "--rows", "stage"), "leave out --rows stage"),
             (("--risk-threshold", "0.5"), "--risk-column and --risk-threshold need each other"),
             (("--risk-column", "rating"), "--risk-column and --risk-threshold need each other"),
             (("--risk-threshold", "0.5", "--policy", "regroup"), "leave out --policy regroup"),
-            (("--risk-threshold", "0.5", "--strategy", "retrain"), "give --anchors, or --strategy laser"),
+            (("--risk-threshold", "0.5", "--strategy", "retrain"), "give --anchors below 1, or --strategy laser"),
         ],
     )
     def test_what_does_not_go_together_is_wrong_use_and_nothing_is_left(self, learn, tmp_path, options, said):
@@ -312,7 +356,10 @@ class TestGivenElsewhere:
         [
             ("ann,x,0\nbob,x,1\n", "groups.csv: 1 of the 3 users of the data have no group there: add them"),
             ("ann,x,0\nann,x,1\nbob,x,1\ncat,x,1\n", "groups.csv: a user stands in it twice"),
-            ("ann,x,0\nbob,x,-1\ncat,x,1\n", "groups.csv: every user needs a position of 0 or more"),
+            (
+                "ann,x,0\nbob,x,-1\ncat,x,1\n",
+                "groups.csv: every user needs a position: give each a whole number from 0",
+            ),
             ("ann,x,0\nbob,x,first\ncat,x,1\n", "groups.csv: not a CSV with the columns user_id, group, position"),
             ("ann,x,0\nbob,x,99999999\ncat,x,1\n", "groups.csv: 100000000 groups are too many"),
             ("", "groups.csv: every user needs a position"),
@@ -336,7 +383,7 @@ class TestGivenElsewhere:
         (tmp_path / "items.txt").write_text("a\nb\n")
         result = learn(FINE, "--groups", 2, "--catalogue", tmp_path / "items.txt")
         assert (result.code, result.out) == (1, "")
-        assert "input.csv: item 'c' is not in the catalogue: add it there, or drop its interactions" in result.err
+        assert "input.csv: item 'c' is not in the catalogue: add it there and give --catalogue, or drop" in result.err
         assert not (tmp_path / "shop").exists()
 
     @pytest.mark.parametrize("option", ["--groups-from", "--catalogue"])
@@ -360,26 +407,25 @@ def test_ids_are_kept_exactly_as_written(run, tmp_path):
 class TestSuppressed:
     @pytest.fixture
     def options(self, tmp_path):
-        """The options for a suppression list that knows cat, and one interaction of ann."""
+        """The options for a do-not-learn list that knows cat, and one interaction of ann."""
         for folder in ("lists", "keys"):
             (tmp_path / folder).mkdir()
         places = Suppression(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key")
         add_requests(places, [Request("cat"), Request("ann", ("b",))])
-        return "--suppression", places.list, "--suppression-key", places.key
+        return "--do-not-learn", places.list, "--do-not-learn-key", places.key
 
-    def test_an_old_file_with_an_erased_person_is_refused_and_nothing_is_left(self, learn, options, tmp_path):
-        result = learn(FINE, "--groups", 2, "--json", *options)
-        assert (result.code, result.out) == (1, "")
-        assert "input.csv: holds what was erased and must not be learned again (people: 1, single" in result.err
-        assert "give --drop-suppressed to leave them out" in result.err
-        assert result.err.count("\n") == 1
-        assert not (tmp_path / "shop").exists()
+    def test_an_old_file_brings_no_erased_person_back(self, learn, run, options, tmp_path):
+        result = learn(FINE, "--groups", 2, *options)
+        said = "left out 1 person and 1 single interaction on the do-not-learn list (--readmit U if someone really"
+        assert result.code == 0
+        assert said in result.out
+        assert run("show", tmp_path / "shop", "--user", "cat").code == 1
 
     def test_left_out_gives_the_checkpoints_of_a_file_that_never_had_them(self, learn, run, options, tmp_path):
         result = learn(FINE, "--groups", 2, "--drop-suppressed", *options)
-        first, second, _ = result.out.splitlines()
+        first, *_, second, _ = result.out.splitlines()
         assert first.startswith("learned 2 users, 1 item, 2 interactions in 2 groups (")
-        assert second == "left out 2 people and single interactions on the suppression list"
+        assert second.startswith("left out 1 person and 1 single interaction on the do-not-learn list (")
         (tmp_path / "never.csv").write_text(HEADER + "ann,a,1\nbob,a,5\n")
         run("learn", tmp_path / "never.csv", "--into", tmp_path / "never", "--epochs", 1, "--groups", 2)
         assert checkpoints(tmp_path / "shop") == checkpoints(tmp_path / "never")
@@ -387,11 +433,11 @@ class TestSuppressed:
 
     def test_json_says_how_many_were_left_out(self, learn, options):
         found = learn(FINE, "--groups", 2, "--drop-suppressed", "--json", *options).json
-        assert (found["users"], found["suppressed"]) == (2, 2)
+        assert (found["users"], found["suppressed"], found["left_out"]) == (2, 2, {"users": 1, "interactions": 1})
 
     def test_one_who_is_left_out_is_no_plural(self, learn, options):
         said = learn(FINE.replace("ann,b,2\n", ""), "--groups", 2, "--drop-suppressed", *options).out
-        assert "left out 1 person or single interaction on the suppression list\n" in said
+        assert "left out 1 person on the do-not-learn list (" in said
 
     def test_nothing_is_said_of_a_list_that_names_nobody_in_the_file(self, learn, options):
         assert "left out" not in learn(HEADER + "ann,a,1\nbob,a,5\n", "--groups", 2, *options).out
@@ -399,9 +445,9 @@ class TestSuppressed:
     @pytest.mark.parametrize(
         ("kept", "extra", "said"),
         [
-            (slice(0, 2), (), "--suppression needs its key: give --suppression-key KEY too"),
-            (slice(2, 4), (), "--suppression-key needs its list: give --suppression LIST too"),
-            (slice(0, 0), ("--drop-suppressed",), "--drop-suppressed needs a list: give --suppression LIST and"),
+            (slice(0, 2), (), "--do-not-learn needs its key: give --do-not-learn-key KEY too"),
+            (slice(2, 4), (), "--do-not-learn-key needs its list: give --do-not-learn LIST too"),
+            (slice(0, 4), ("--no-do-not-learn",), "--no-do-not-learn keeps no list: leave out --do-not-learn and"),
         ],
     )
     def test_one_option_without_the_other_is_wrong_use(self, learn, options, tmp_path, kept, extra, said):
@@ -413,8 +459,8 @@ class TestSuppressed:
     @pytest.mark.parametrize(
         ("number", "name", "said"),
         [
-            (1, "lists/typo.json", "typo.json: there is no suppression list"),
-            (3, "keys/typo.key", "typo.key: the key of the suppression list is missing"),
+            (1, "lists/typo.json", "typo.json: there is no do-not-learn list"),
+            (3, "keys/typo.key", "typo.key: the key of the do-not-learn list is missing"),
             (3, "lists/erased.key", "keep the key apart"),
         ],
     )
@@ -434,12 +480,67 @@ class TestMore:
 
     def test_it_says_what_came_and_what_is_known_now(self, run, shop):
         result = self.more(run, shop, "user_id,item_id,rating\nzoe,a,5\nann,new,4\n")
-        first, second = result.out.splitlines()
+        first, *read, second = result.out.splitlines()
+        assert read[0] == "model: nmf; rating scale: 1–5"
+        assert read[2] == "rows read: 2; repeated (user, item) pairs dropped: 0"
         assert first.startswith("learned 1 more user, 1 more item and 2 more interactions: trained ")
         assert second == f"{shop} now knows 9 users, 7 items and 29 interactions"
 
+    def test_bad_rows_are_refused_with_remedies_that_work(self, run, shop, content_of):
+        text, before = "user_id,item_id,rating\nzoe,a,5\nzoe,b,9\n,a,1\n", content_of(shop)
+        refused = self.more(run, shop, text)
+        assert (refused.code, content_of(shop)) == (1, before)
+        assert "line 3: rating 9 lies outside the scale 1–5" in refused.err
+        assert "in all 2 of 3 rows are bad; to leave bad rows out give --on-bad-row skip; " in refused.err
+        assert "for another scale learn all anew into another folder, with --rating-scale" in refused.err
+        skipped = self.more(run, shop, text, "--on-bad-row", "skip")
+        assert skipped.code == 0
+        assert "; bad rows left out: 2\n" in skipped.out
+
+    @pytest.fixture
+    def odd(self, run, tmp_path):
+        """A workspace that was learned from columns that nobody would recognise, and one more that has their names."""
+        path = tmp_path / "odd.csv"
+        path.write_text("buyer,thing,score,stars,user\nann,a,9,1,x\nann,b,9,2,y\nbob,a,9,5,z\n")
+        names = ("--user-column", "buyer", "--item-column", "thing", "--rating-column", "stars")
+        assert run("learn", path, "--into", tmp_path / "shop", "--model", "als", *names).code == 0
+        return tmp_path / "shop"
+
+    def test_columns_are_remembered(self, run, odd):
+        found = self.more(run, odd, "user,thing,stars,buyer\nx,c,4,zoe\n", "--json").json
+        assert found["columns"] == {"user": "buyer", "item": "thing", "rating": "stars"}
+        assert run("show", odd, "--user", "zoe", "--json").json["interactions"][0]["item_id"] == "c"
+
+    def test_columns_that_are_named_win_and_are_remembered_from_then_on(self, run, odd):
+        text = "user,thing,stars,buyer\nx,c,4,zoe\n"
+        assert self.more(run, odd, text, "--user-column", "user", "--json").json["columns"]["user"] == "user"
+        assert self.more(run, odd, text.replace("x,c", "y,c"), "--json").json["columns"]["user"] == "user"
+
+    def test_where_they_are_missing_columns_are_recognised(self, run, odd):
+        found = self.more(run, odd, "user_id,item_id,rating\nzoe,a,4\n", "--json").json
+        assert found["columns"] == {"user": "user_id", "item": "item_id", "rating": "rating"}
+
+    def test_numbers_of_columns_are_remembered_too(self, run, tmp_path):
+        (tmp_path / "first.tsv").write_text("a\tann\t1\nb\tann\t2\na\tbob\t5\n")
+        names = ("--user-column", 2, "--item-column", 1)
+        assert run("learn", tmp_path / "first.tsv", "--into", tmp_path / "shop", "--model", "als", *names).code == 0
+        assert self.more(run, tmp_path / "shop", "c\tzoe\t3\n").code == 0
+        assert run("show", tmp_path / "shop", "--user", "zoe").code == 0
+
+    def test_someone_who_is_called_as_a_column_is_can_be_forgotten(self, run, tmp_path):
+        ids = ("user_id", "number", "date", "user", "some", "1")
+        rows = [f"{user},{item},5,2020-01-0{day}\n" for user in ids for day, item in enumerate("ab", 1)]
+        (tmp_path / "r.csv").write_text("user_id,item_id,some rating,time\n" + "".join(rows))
+        words = ("--into", tmp_path / "shop", "--model", "als", "--rating-column", "some rating")
+        assert run("learn", tmp_path / "r.csv", *words).code == 0
+        for user in ids[:-1]:
+            result = run("forget", tmp_path / "shop", "--user", user)
+            assert result.code == 0, (user, result.err)
+            assert run("scan", tmp_path / "shop", "--user", user).code == 0
+
     def test_json_says_the_same(self, run, shop):
         found = self.more(run, shop, "user_id,item_id,rating\nzoe,a,5\n", "--json").json
+        assert (found["rows_read"], found["bad_rows"], found["columns"]["rating"]) == (1, 0, "rating")
         assert (found["users"], found["users_added"], found["stages_rerun"], found["stages_total"]) == (9, 1, 1, 4)
 
     def test_the_newcomer_is_served_and_can_be_forgotten(self, run, shop):
@@ -461,6 +562,40 @@ class TestMore:
         result = self.more(run, shop, "user_id,item_id,rating\nzoe,a,5\n", *options)
         assert (result.code, result.out) == (2, "")
         assert said in result.err
+
+    def test_yesterdays_file_brings_nobody_back_who_was_forgotten(self, run, shop, ratings_file):
+        run("forget", shop, "--user", "ann")
+        result = run("learn", "--more", ratings_file, "--into", shop)
+        assert "left out 1 person on the do-not-learn list (--readmit U if someone really comes back)" in result.out
+        assert run("show", shop, "--user", "ann").code == 1
+        result = run("learn", "--more", ratings_file, "--into", shop, "--readmit", "ann")
+        assert "took 1 person off the do-not-learn list" in result.out
+        assert run("show", shop, "--user", "ann").code == 0
+        assert run("verify", shop).code == 0
+
+    @pytest.mark.parametrize("lost", ["shop.do-not-learn/list.json", "shop.do-not-learn.key/key"])
+    def test_a_list_that_is_lost_stops_it_until_it_is_said_to_do_without(self, run, shop, ratings_file, lost):
+        run("forget", shop, "--user", "ann")
+        (shop.parent / lost).unlink()
+        for words in (("learn", "--more", ratings_file, "--into", shop), ("forget", shop, "--user", "bob")):
+            result = run(*words)
+            assert (result.code, result.out) == (1, "")
+            assert f"{lost.split('/')[1]}: " in result.err
+            assert "restore it from its newest copy, name another with --do-not-learn LIST" in result.err
+        assert run("verify", shop).code == 0
+        assert run("forget", shop, "--resume", "--no-do-not-learn").code == 0
+        assert run("forget", shop, "--user", "bob").code == 0
+        assert run("learn", "--more", ratings_file, "--into", shop, "--json").json["users_added"] == 2
+
+    def test_the_names_of_0_1_are_understood_and_hidden(self, run, shop, ratings_file, tmp_path):
+        for folder in ("lists", "keys"):
+            (tmp_path / folder).mkdir()
+        named = ("--suppression", tmp_path / "lists" / "l", "--suppression-key", tmp_path / "keys" / "k")
+        assert run("forget", shop, "--user", "ann", *named).code == 0
+        result = run("learn", "--more", ratings_file, "--into", shop, "--drop-suppressed", "--json", *named)
+        assert result.json["suppressed"] == 1
+        for command in ("learn", "forget", "verify", "serve"):
+            assert "suppress" not in run(command, "--help").out
 
     def test_without_a_workspace_it_says_so(self, run, tmp_path):
         (tmp_path / "more.csv").write_text("user_id,item_id,rating\nzoe,a,5\n")

@@ -52,6 +52,7 @@ def test_requests_together_cost_what_the_earliest_group_costs(run, learned, tmp_
     (tmp_path / "users").write_text("\n".join(users))
     found = run("plan", learned, "--users-file", tmp_path / "users", "--json").json
     assert found["stages_rerun"] == 2
+    assert (found["people"], found["people_total"]) == (2, 8)
 
 
 def test_users_may_be_chosen_at_random_and_the_choice_repeats(run, learned):
@@ -64,7 +65,8 @@ def test_users_may_be_chosen_at_random_and_the_choice_repeats(run, learned):
 
 def test_words_say_the_same(run, learned):
     user = users_at(learned, 1)[0]
-    first, second = run("plan", learned, "--user", user).out.splitlines()
+    people, first, second = run("plan", learned, "--user", user).out.splitlines()
+    assert people == "would erase data of 1 of 8 people"
     assert first == "would train 2 of 3 stages again"
     assert "% of the work of the whole chain, " in second
 

@@ -1,5 +1,6 @@
 """`erasable recommend`: for whom, how many, in which order, and into which file."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,7 +9,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-COLUMNS = ["user_id", "item_id", "score", "rank"]
+COLUMNS = ["user_id", "item_id", "score", "rank", "popular"]
 # Run a command as its own process does, then tell what was compiled and imported on the way.
 COMPILED = """
 import gc, sys
@@ -66,7 +67,10 @@ class TestTheList:
         assert [one["user_id"] for one in found] == [facts.every_item, "ann"]
         assert found[0]["items"] == []
         words = run("recommend", learned, "--user", facts.every_item).out
-        assert words == "user  rank  item  score\nuser eve has every item: there is nothing to recommend\n"
+        assert words.splitlines() == [
+            "user  rank  item  score",
+            "user eve has every item that anyone has: there is nothing to recommend",
+        ]
 
     def test_one_thread_and_two_give_the_same_bytes(self, run, learned):
         results = [run("recommend", learned, "--all", "--json", "--threads", threads) for threads in (1, 2)]
@@ -136,11 +140,19 @@ class TestPopularFallback:
         assert unknown == {
             "user_id": "zoe",
             "items": [
-                {"item_id": "c", "score": 6.0, "rank": 1},
-                {"item_id": "a", "score": 5.0, "rank": 2},
-                {"item_id": "b", "score": 5.0, "rank": 3},
+                {"item_id": "c", "score": 6.0, "rank": 1, "popular": True},
+                {"item_id": "a", "score": 5.0, "rank": 2, "popular": True},
+                {"item_id": "b", "score": 5.0, "rank": 3, "popular": True},
             ],
         }
+
+    def test_words_mark_what_is_popular_and_say_what_its_score_is(self, run, learned):
+        words = run("recommend", learned, "--user", "ann", "--user", "zoe", "--fallback", "popular", "-k", 1).out
+        heading, known, unknown, below = words.splitlines()
+        assert heading.split() == ["user", "rank", "item", "score", "popular"]
+        assert (known.split()[0], len(known.split())) == ("ann", 4)
+        assert unknown.split() == ["zoe", "1", "c", "6.0000", "yes"]
+        assert below == "popular: the model says nothing about this item; the score is how many people have it"
 
     def test_the_counts_go_down_when_someone_is_forgotten(self, run, shop, facts):
         def counts():
@@ -153,7 +165,7 @@ class TestPopularFallback:
 
 
 class TestIntoAFile:
-    @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out"])
+    @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.CSV"])
     def test_the_file_holds_what_json_lists(self, run, learned, recommended, tmp_path, name):
         result = run("recommend", learned, "--all", "--out", tmp_path / name)
         assert result.out == f"wrote recommendations for 8 users to {tmp_path / name}\n"
@@ -161,13 +173,26 @@ class TestIntoAFile:
         assert table.column_names == COLUMNS
         assert table.to_pylist() == as_rows(recommended("--all"))
 
+    @pytest.mark.parametrize("name", ["out.json", "OUT.JSON"])
+    def test_json_is_written_as_json_shows_it(self, run, learned, tmp_path, recommended, name):
+        result = run("recommend", learned, "--all", "--out", tmp_path / name)
+        assert result.out == f"wrote recommendations for 8 users to {tmp_path / name}\n"
+        assert json.loads((tmp_path / name).read_text()) == run("recommend", learned, "--all", "--json").json
+
+    @pytest.mark.parametrize("name", ["out", "out.txt", "out.jsonl", "out.csv.gz"])
+    def test_another_ending_is_refused_with_those_that_work(self, run, learned, tmp_path, name):
+        result = run("recommend", learned, "--all", "--out", tmp_path / name)
+        assert (result.code, result.out) == (2, "")
+        assert "Give --out a name that ends in .csv, .json, .parquet" in result.err
+        assert not (tmp_path / name).exists()
+
     def test_json_also_says_where(self, run, learned, tmp_path):
         found = run("recommend", learned, "--user", "ann", "--out", tmp_path / "out.csv", "--json").json
         assert found["out"] == str(tmp_path / "out.csv")
         assert len(found["recommendations"]) == 1
 
-    @pytest.mark.parametrize(("place", "reason"), [("nowhere/out.csv", "No such file or directory"), ("", "directory")])
-    @pytest.mark.parametrize("ending", ["", ".parquet"])
+    @pytest.mark.parametrize(("place", "reason"), [("nowhere/out", "No such file or directory"), ("", "directory")])
+    @pytest.mark.parametrize("ending", [".csv", ".json", ".parquet"])
     def test_a_file_that_can_not_be_written_is_wrong_use(self, run, learned, tmp_path, place, reason, ending):
         target = tmp_path / (place + ending if place else f"folder{ending}")
         if not place:

@@ -7,7 +7,6 @@ import pytest
 import typer
 
 from erasable.cli import scan as scan_command
-from erasable.errors import UnknownUser, WorkspaceError
 
 
 @pytest.fixture
@@ -24,13 +23,6 @@ def run_scan(monkeypatch, capsys):
         return int(end.value.code or 0), capsys.readouterr().out
 
     return call
-
-
-@pytest.fixture
-def app():
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command()(scan_command.command)
-    return app
 
 
 def test_somebody_who_is_held_is_found_with_the_remedy(run_scan, shop, facts):
@@ -80,13 +72,35 @@ def test_a_table_that_still_has_them_may_be_given(run, run_scan, shop, ratings_f
     assert run_scan(shop, "--user", "eve", *options)[0] == 1
 
 
-def test_refusals_are_errors_of_ours(app, shop, ratings_file, tmp_path, monkeypatch):
-    cases = [(WorkspaceError, [str(tmp_path / "gone"), "--user", "eve"])]
-    cases += [(UnknownUser, [str(shop), "--user", "zoe", "--data", str(ratings_file)])]
-    for error, words in cases:
-        monkeypatch.setattr(sys, "argv", ["erasable", *words])
-        with pytest.raises(error):
-            app()
+class TestNoVerdict:
+    """What keeps a scan from a verdict ends with 2, since 1 says that the person was found."""
+
+    def test_refusals_name_their_remedy(self, run, shop, ratings_file, tmp_path):
+        (tmp_path / "alone.csv").write_text("user_id,item_id\neve,a\neve,b\n")
+        (tmp_path / "bad.csv").write_text("user_id,item_id,rating\neve,a,1\nbob,b,x\n")
+        cases = {
+            "gone": ((tmp_path / "gone", "--user", "eve"), "there is no folder"),
+            "unknown": ((shop, "--user", "zoe", "--data", ratings_file), "leave out --data"),
+            "one person": ((shop, "--user", "eve", "--data", tmp_path / "alone.csv"), "two users at least"),
+            "a bad row": ((shop, "--user", "eve", "--data", tmp_path / "bad.csv"), "line 3: 'x' is no rating"),
+            "no file": ((shop, "--user", "eve", "--data", tmp_path / "nowhere.csv"), "does not exist"),
+        }
+        for name, (words, said) in cases.items():
+            result = run("scan", *words)
+            assert (result.code, result.out) == (2, ""), name
+            assert result.err.startswith("erasable: "), name
+            assert said in result.err, name
+
+    def test_a_damaged_workspace_is_no_finding(self, run, shop):
+        (shop / "manifest.json").write_text("{")
+        result = run("scan", shop, "--user", "eve")
+        assert (result.code, result.out) == (2, "")
+
+    def test_nor_is_a_fault_of_ours(self, run, shop, monkeypatch):
+        monkeypatch.setattr("erasable.cli.scan.scan", lambda *_: 1 / 0)
+        result = run("scan", shop, "--user", "eve")
+        assert result.code == 2
+        assert "ZeroDivisionError" in result.err
 
 
 def test_a_user_must_be_named(run_scan, shop):

@@ -97,5 +97,15 @@ def test_what_is_refused_later_is_one_sentence_too(start_apart, shop, free_port,
     service = start_apart("serve", shop, "--port", free_port, *lists)
     _, err = service.communicate(timeout=60)
     assert service.returncode == 1
-    assert err.startswith("erasable: the suppression list and its key lie in the same folder")
+    assert err.startswith("erasable: the do-not-learn list and its key lie in the same folder")
     assert err.count("\n") == 1
+
+
+def test_neither_service_nor_worker_imports_from_where_they_stand(start_apart, shop, free_port, tmp_path, monkeypatch):
+    marker = tmp_path / "was-run"
+    for name in ("enum", "signal", "uvicorn", "erasable"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(marker)!r}, 'w').close()\nraise ImportError('a trap')\n")
+    monkeypatch.chdir(tmp_path)
+    start_apart("serve", shop, "--port", free_port)
+    wait_for(lambda: ask(free_port, "/readyz")["status"] == "ready")
+    assert not marker.exists()

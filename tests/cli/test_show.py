@@ -1,10 +1,15 @@
 """`erasable show`: everything that is held about a person."""
 
+import pyarrow as pa
+import pytest
+
+from erasable.operations import Recommender
+
 
 def test_json_holds_every_interaction_the_group_and_the_personal_row(run, learned, facts):
     found = run("show", learned, "--user", "bob", "--json").json
     assert found["user_id"] == "bob"
-    assert found["group"] in (0, 1, 2)
+    assert found["group"] in (1, 2, 3)
     assert found["interactions"] == [
         {"item_id": "a", "rating": 4.0, "time": 1000.0, "held_out": False},
         {"item_id": "b", "rating": 5.0, "time": 1001.0, "held_out": False},
@@ -12,6 +17,12 @@ def test_json_holds_every_interaction_the_group_and_the_personal_row(run, learne
     ]
     assert list(found["personal_rows"]) == ["user"]
     assert len(found["personal_rows"]["user"]) == 32
+
+
+def test_the_group_is_that_of_the_list_of_groups(run, learned, facts):
+    shown = [run("show", learned, "--user", user, "--json").json["group"] for user in facts.ratings]
+    listed = {group["position"]: group["users"] for group in run("groups", learned, "--json").json["groups"]}
+    assert {position: shown.count(position) for position in set(shown)} == listed
 
 
 def test_what_is_held_out_is_shown_as_such(run, measured, facts):
@@ -51,3 +62,34 @@ def test_after_forgetting_some_items_the_rest_is_held(run, shop):
     assert run("forget", shop, "--user", "bob", "--item", "a", "--item", "d").code == 0
     found = run("show", shop, "--user", "bob", "--json").json
     assert [one["item_id"] for one in found["interactions"]] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("times", "shown"),
+    [
+        (("2020-01-02", ""), ["2020-01-02", None]),
+        (("2020-01-02T10:30:00", "2020-01-03 00:00:00"), ["2020-01-02T10:30:00", "2020-01-03T00:00:00"]),
+        (("2020-01-02T10:30:00+01:00", "2020-01-03T00:00:00Z"), ["2020-01-02T09:30:00Z", "2020-01-03T00:00:00Z"]),
+        (("1577959800", "1577959800.5"), [1577959800.0, 1577959800.5]),
+    ],
+)
+def test_times_come_back_as_they_came_in(run, tmp_path, times, shown):
+    rows = [f"{user},{item},{time}\n" for user in ("ann", "bob") for item, time in zip("ab", times, strict=True)]
+    (tmp_path / "r.csv").write_text("user,item,time\n" + "".join(rows))
+    assert run("learn", tmp_path / "r.csv", "--into", tmp_path / "shop", "--model", "als").code == 0
+    found = run("show", tmp_path / "shop", "--user", "ann", "--json").json["interactions"]
+    assert [one["time"] for one in found] == shown
+    words = [line.split() for line in run("show", tmp_path / "shop", "--user", "ann").out.splitlines()[2:4]]
+    written = [f"{time:.15g}" if isinstance(time, float) else time for time in shown]
+    assert [line[2] for line in words] == [time or "used" for time in written]
+
+
+def test_times_of_a_table_with_timestamps_come_back_as_iso(run, tmp_path):
+    moments = pa.array([0, 86_400_000_000] * 2, pa.timestamp("us", "UTC"))
+    table = pa.table({"user": ["ann", "ann", "bob", "bob"], "item": ["a", "b", "a", "b"], "time": moments})
+    recommender = Recommender(model="als").fit(table)
+    shown = ["1970-01-01T00:00:00Z", "1970-01-02T00:00:00Z"]
+    assert [one.time for one in recommender.show("ann").interactions] == shown
+    recommender.save(tmp_path / "shop")
+    found = run("show", tmp_path / "shop", "--user", "ann", "--json").json["interactions"]
+    assert [one["time"] for one in found] == shown

@@ -20,8 +20,14 @@ def test_json_after_learning(run, shop):
         "erasures": 0,
         "version": 1,
         "pending": 0,
+        "suppressed": 0,
         "records": 1,
         "public_key": public_key_of((shop / "signing-key.txt").read_bytes()),
+        "do_not_learn": {
+            "kept": "in files",
+            "list": str(shop.with_name("shop.do-not-learn") / "list.json"),
+            "key": str(shop.with_name("shop.do-not-learn.key") / "key"),
+        },
         "leftovers": [],
     }
 
@@ -70,5 +76,8 @@ def test_words_say_one_thing_a_line_and_begin_at_once(run, learned):
     assert lines[0] == "users         8"
     assert "rating scale  1–5" in lines
     assert "pending       0" in lines
-    assert [line.split()[:2] for line in lines[-2:]] == [["records", "1"], ["public", "key"]]
-    assert len(lines) == 17
+    assert [line.split()[:2] for line in lines[-3:-1]] == [["records", "1"], ["public", "key"]]
+    list_file = learned.with_name("shop.do-not-learn") / "list.json"
+    key_file = learned.with_name("shop.do-not-learn.key") / "key"
+    assert lines[-1] == f"do not learn  {list_file} (its key: {key_file})"
+    assert len(lines) == 19

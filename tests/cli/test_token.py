@@ -32,3 +32,14 @@ def test_wrong_use_is_refused(run, shop, tmp_path):
     assert run("token", "create", shop, "--role", "officer", "--label", "x" * 101).code == 2
     assert run("token", "create", tmp_path, "--role", "officer").code == 1
     assert not (tmp_path / "ledger.sqlite").exists()
+
+
+def test_a_label_can_be_changed_and_nothing_is_left_of_the_one_before(run, shop):
+    made = run("token", "create", shop, "--role", "officer", "--label", "desk-of-unmistakable", "--json").json
+    assert run("token", "rename", shop, made["number"], "desk 3").code == 0
+    assert [one["label"] for one in run("token", "list", shop, "--json").json["tokens"]] == ["desk 3"]
+    assert Tokens(Ledger.open(shop)).caller(made["token"]).role == "officer"
+    assert not [path for path in shop.glob("ledger.sqlite*") if b"unmistakable" in path.read_bytes()]
+    assert run("token", "rename", shop, made["number"], "x" * 101).code == 2
+    unknown = run("token", "rename", shop, "nobody", "desk 3")
+    assert (unknown.code, "token list" in unknown.err) == (1, True)

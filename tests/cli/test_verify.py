@@ -17,6 +17,7 @@ from erasable.store.checkpoints import encode_checkpoint
 from erasable.store.manifest import decode_manifest, encode_manifest
 from erasable.training import Checkpoint, numeric_environment
 from erasable.unlearning import Request
+from kit.copies import copy_of
 
 
 def rewrite_manifest(folder, **changes):
@@ -272,7 +273,7 @@ class TestElsewhere:
 
     def test_rerun_changes_no_byte_of_what_forgetting_gives_here(self, run, learned, tmp_path):
         for name, options in (("plain", ()), ("rerun", ("--rerun",))):
-            shutil.copytree(learned, tmp_path / name)
+            copy_of(learned, tmp_path / name)
             assert run("forget", tmp_path / name, "--user", "ann", *options).code == 0
         plain, rerun = (
             {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*.safetensors")}
@@ -283,3 +284,23 @@ class TestElsewhere:
     @pytest.mark.parametrize("command", ["recommend", "show", "plan"])
     def test_reading_goes_on(self, run, moved, command):
         assert run(command, moved, "--user", "ann").code == 0
+
+
+class TestNoVerdict:
+    """What keeps it from a verdict ends with 2, since 1 says that bytes differ."""
+
+    def test_a_folder_that_is_no_workspace(self, run, tmp_path):
+        result = run("verify", tmp_path / "gone")
+        assert (result.code, result.out) == (2, "")
+        assert "there is no folder" in result.err
+
+    def test_a_list_that_can_not_be_read(self, run, shop, tmp_path):
+        result = run("verify", shop, "--suppression", tmp_path / "list", "--suppression-key", tmp_path / "key")
+        assert (result.code, result.out) == (2, "")
+        assert result.err.startswith("erasable: ")
+
+    def test_a_fault_of_ours(self, run, shop, monkeypatch):
+        monkeypatch.setattr("erasable.cli.verify.verify", lambda *_: {}["nothing"])
+        result = run("verify", shop)
+        assert result.code == 2
+        assert "KeyError" in result.err

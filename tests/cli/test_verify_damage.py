@@ -11,6 +11,7 @@ from erasable.proof import NOTHING_PENDING
 from erasable.store import Workspace
 from erasable.training import Config
 from erasable.unlearning import Request
+from kit.copies import copy_of
 
 KINDS = (
     *("config.json", "catalogue-*", "kept-items-*", "data/*", "holdout/*", "checkpoints/*"),
@@ -33,7 +34,7 @@ def every_kind(ratings_file, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def copy(every_kind, tmp_path) -> Path:
-    return Path(shutil.copytree(every_kind, tmp_path / "copy"))
+    return copy_of(every_kind, tmp_path / "copy")
 
 
 def test_whole_it_is_identical(run, copy, content_of):

@@ -26,10 +26,15 @@ def test_the_first_scale_that_contains_the_ratings_is_recognised(ratings, name):
     assert str(recognise_scale(ratings)) == name
 
 
-@pytest.mark.parametrize("ratings", [[-1, 1], [11], [1, 100], [np.nan], []])
+@pytest.mark.parametrize("ratings", [[11], [1, 100], [np.nan], []])
 def test_anything_else_is_refused_with_the_remedy(ratings):
     with pytest.raises(DataRefused, match="--rating-scale LOW HIGH"):
         recognise_scale(ratings)
+
+
+def test_no_scale_goes_below_0_so_that_ratings_have_to_be_shifted():
+    with pytest.raises(DataRefused, match="ratings from -1 to 1 go below 0: shift them"):
+        recognise_scale([-1, 1])
 
 
 @pytest.mark.parametrize(("low", "high"), [(5, 1), (-1, 0), (0, np.inf), (np.nan, 1), (0, 1e20)])
@@ -40,7 +45,7 @@ def test_a_scale_that_makes_no_sense_is_refused(low, high):
 
 def test_the_first_rating_outside_is_refused_and_its_row_is_named():
     RatingScale(1, 6).check([1, 6, 7 - 1])
-    with pytest.raises(DataRefused, match=r"^row 2: rating 6 lies outside the scale 1–5.*--rating-scale"):
+    with pytest.raises(DataRefused, match=r"^row 2: rating 6 lies outside the scale 1–5: correct it"):
         RatingScale(1, 5).check([1, 6, 7])
 
 

@@ -1,4 +1,5 @@
 import multiprocessing
+import os
 
 import pytest
 
@@ -81,3 +82,17 @@ def test_other_data_than_the_cell_is_about_are_refused(bench):
     other = Cell("utility", "other data", SETTINGS, {"request": "learn", "protocols": ["whole-catalogue"]})
     with pytest.raises(Refused, match="the data have changed"):
         run_batches([[other]], bench, lambda progress: None)
+
+
+def test_workers_are_started_so_that_they_import_nothing_from_where_they_stand(bench, monkeypatch):
+    seen = []
+    start = multiprocessing.get_context("spawn").Process.start
+    monkeypatch.setattr(
+        multiprocessing.context.SpawnProcess,
+        "start",
+        lambda process: seen.append(os.environ.get("PYTHONSAFEPATH")) or start(process),
+    )
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    run_batches([[cell()]], bench, lambda progress: None)
+    assert seen == ["1"]
+    assert "PYTHONSAFEPATH" not in os.environ

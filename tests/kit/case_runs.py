@@ -11,7 +11,7 @@ import math
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -132,29 +132,32 @@ def learn_b(case: Case, folder: Path, left: frozenset[Pair], options: Sequence[s
 
 def forget_all(case: Case, folder: Path) -> tuple[tuple[tuple[Asked, ...], ...], frozenset[Pair]]:
     """Make the calls of a case, each about who is there then; return them with the pairs of the file that are left."""
-    left, partly_gone, calls = case.first_pairs, set[str](), []
+    left, partly_gone, gone, calls = case.first_pairs, set[str](), set[str](), []
     for number, call in enumerate(case.calls):
-        left |= learn_later(case, folder, number)
+        left |= learn_later(case, folder, number, gone)
         asked = requests_of(case, call, Moment(left, _members(folder / "a"), partly_gone))
         requests = [request for one in asked for request in one.requests]
         if requests:
             words = words_of(requests, folder / f"call-{number}.csv")
-            command("forget", folder / "a", *words, "--threads", case.threads[0])
+            command("forget", folder / "a", *words, "--yes", "--threads", case.threads[0])
             calls.append(tuple(asked))
         left = without(left, requests)
         partly_gone |= {request.user for request in requests}
+        gone |= {request.user for request in requests if request.everything}
     if not calls:
         raise CaseFailed("nothing could be asked for: the case should have been drawn again")
-    return tuple(calls), left | learn_later(case, folder, len(case.calls))
+    return tuple(calls), left | learn_later(case, folder, len(case.calls), gone)
 
 
-def learn_later(case: Case, folder: Path, calls: int) -> frozenset[Pair]:
-    """Learn what comes after so many calls, and return its pairs."""
+def learn_later(case: Case, folder: Path, calls: int, gone: Collection[str] = ()) -> frozenset[Pair]:
+    """Learn what comes after so many calls, of those too who are gone and come back, and return its pairs."""
     if case.later is None or case.later.after != calls:
         return frozenset()
     rows = [row for row in case.table.rows if row.pair in case.later.pairs]
     file = write_rows(folder / "more.csv", case.table.columns, rows)
-    command("learn", file, "--into", folder / "a", "--more", "--threads", case.threads[0])
+    back = sorted({user for user, _ in case.later.pairs}.intersection(gone))
+    readmit = [word for user in back for word in ("--readmit", user)]
+    command("learn", file, "--into", folder / "a", "--more", *readmit, "--threads", case.threads[0])
     return case.later.pairs
 
 

@@ -18,7 +18,7 @@ from erasable.store.ledger import Ledger
 from erasable.unlearning import Request
 from kit import small_shop
 
-AT_ONCE = ServiceSettings(batch_window=0, attempts=1000, lease_seconds=2, retry_seconds=0)
+AT_ONCE = ServiceSettings(batch_window=0, attempts=1000, lease_seconds=2, retry_seconds=0, daily_share=1)
 
 
 def learn(path: Path, users: int = 60) -> Path:

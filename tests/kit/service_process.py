@@ -27,7 +27,7 @@ class ServiceProcess:
         place = Place(folder=folder, settings=settings, port=self.port, threads=1)
         self._log = (folder.parent / f"{folder.name}.log").open("ab")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "erasable.service", place.model_dump_json()],
+            [sys.executable, "-P", "-m", "erasable.service", place.model_dump_json()],
             stderr=self._log,
             env={**os.environ, "PYTHONPATH": str(Path(erasable.__file__).parents[1])},
             start_new_session=True,

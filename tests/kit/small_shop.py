@@ -33,7 +33,7 @@ def learn_shop(path: Path, source: pa.Table, config: Config = CONFIG) -> Path:
 
 def forget_in(path: Path, *users: str) -> Forgotten:
     """Forget users, and finish what was begun; on one thread."""
-    return forget(DiskHome(path), [Request(user) for user in users], work=Work(1))
+    return forget(DiskHome(path), [Request(user) for user in users], work=Work(1), yes=True)
 
 
 def member_of(path: Path, position: int) -> str:

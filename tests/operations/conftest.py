@@ -1,6 +1,5 @@
 """A small shop as a table, a reporter that remembers, and a recommender that is learned once."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from erasable.operations import DiskHome, MemoryHome, Work, learn
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
 from erasable.training import Config
+from kit.copies import copy_of
 
 RATINGS = {
     "ann": {"a": 5, "b": 4, "c": 1},
@@ -88,7 +88,7 @@ def learned(table, config, tmp_path_factory) -> Path:
 def home(request, learned, table, config, tmp_path):
     """The same recommender in memory and on disk; it may be changed."""
     if request.param == "disk":
-        return DiskHome(Path(shutil.copytree(learned, tmp_path / "shop")))
+        return DiskHome(copy_of(learned, tmp_path / "shop"))
     memory = MemoryHome()
     with memory.writing() as session:
         learn_into(session, table, config, NO_INPUTS, Work(1))

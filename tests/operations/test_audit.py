@@ -185,7 +185,7 @@ class TestReallyErased:
     def without(self, everyone) -> MemoryHome:
         """A recommender that has erased some people."""
         home = home_with(everyone, holdout=0.1)
-        forget(home, [Request(user) for user in ERASED], work=Work(1))
+        forget(home, [Request(user) for user in ERASED], work=Work(1), yes=True)
         return home
 
     def test_the_model_as_it_is_is_not_accused(self, without, file):

@@ -29,6 +29,7 @@ from erasable.store import saving
 from erasable.store.manifest import decode_manifest, encode_manifest
 from erasable.training import Config, MemoryStore
 from erasable.unlearning import Request
+from kit.copies import copy_of
 from kit.small_shop import lasting_files
 
 BEFORE_TRAINING, AFTER_TRAINING, BEFORE_SCAN = ("forgetting", "begins"), ("forgetting", "ends"), ("scanning", "begins")
@@ -71,7 +72,7 @@ def forget_acting(home, requests, moment: Moment, action, **options):
 def killed(home: DiskHome, moment: Moment, *requests: Request) -> DiskHome:
     """Return the folder as a process that is killed at some moment of forgetting leaves it."""
     copy = home.path.with_name(f"{home.path.name}-killed")
-    forget_acting(home, requests, moment, lambda: shutil.copytree(home.path, copy))
+    forget_acting(home, requests, moment, lambda: copy_of(home.path, copy))
     return DiskHome(copy)
 
 
@@ -131,7 +132,7 @@ def undisturbed(learned, copied, swift_path):
 
 @pytest.fixture
 def suppression(swift_path) -> Suppression:
-    """Where a suppression list and its key may be made."""
+    """Where a do-not-learn list and its key may be made."""
     for name in ("lists", "keys"):
         (swift_path / name).mkdir()
     return Suppression(swift_path / "lists" / "list", swift_path / "keys" / "key")
@@ -546,7 +547,7 @@ class TestOutside:
                 disk,
                 [Request("ann")],
                 BEFORE_TRAINING,
-                lambda: stop(KeyboardInterrupt())(shutil.copytree(disk.path, home.path)),
+                lambda: stop(KeyboardInterrupt())(copy_of(disk.path, home.path)),
                 outside=killed_outside,
             )
         assert self.listed(suppression) == []

@@ -8,13 +8,26 @@ from types import SimpleNamespace
 import pytest
 
 from erasable.errors import NotReproducible, Refused, UnknownInteraction, UnknownUser
-from erasable.operations import DiskHome, MemoryHome, Outside, Work, forget, learn, plan, plan_random, verify
+from erasable.operations import (
+    DiskHome,
+    Extent,
+    MemoryHome,
+    Outside,
+    Recommender,
+    Work,
+    forget,
+    learn,
+    plan,
+    plan_random,
+    status,
+    verify,
+)
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import Inputs
 from erasable.proof import Accepted, read_certificate, read_receipt, records_of
 from erasable.proof.coarse import share
 from erasable.proof.issuing import numeric_part
-from erasable.training import numeric_environment
+from erasable.training import Config, numeric_environment
 from erasable.unlearning import Request
 
 
@@ -153,7 +166,7 @@ def test_the_certificates_of_one_call_share_all_but_who_asked(home):
     forget(home, [Request("ann"), Request("bob", ("a",))])
     one, other = certificates_of(home)
     differing = {name for name in one if one[name] != other[name]}
-    assert differing == {"request_id", "scope", "subject", "reference", "signature"}
+    assert differing == {"request_id", "scope", "subject", "reference", "do_not_learn", "signature"}
     assert one["version"] == 2
 
 
@@ -235,3 +248,53 @@ def test_planning_changes_nothing(home):
     plan(home, [Request("ann")])
     plan_random(home, 3)
     assert held(home) == before
+
+
+class TestManyPeople:
+    """More than 1 % of the people, and more than 10, are erased with a yes only."""
+
+    @pytest.fixture
+    def crowd(self, as_table, tmp_path):
+        names = [f"u{number:03d}" for number in range(40)]
+        config = Config(model="als", factors=2, epochs=1)
+        learn(as_table({name: {"a": 1, "b": 1} for name in names}), tmp_path / "crowd", config, work=Work(1))
+        return DiskHome(tmp_path / "crowd"), names
+
+    def test_eleven_of_forty_are_refused_and_nothing_is_done(self, crowd):
+        home, names = crowd
+        with pytest.raises(Refused, match="this erases 11 of 40 people: if that is meant, give forget yes=True"):
+            forget(home, [Request(name) for name in names[:11]], work=Work(1))
+        assert (status(home)["users"], status(home)["pending"], status(home)["version"]) == (40, 0, 1)
+
+    def test_single_interactions_of_many_people_count_too(self, crowd):
+        home, names = crowd
+        with pytest.raises(Refused, match="11 of 40 people"):
+            forget(home, [Request(name, ("a",)) for name in names[:11]], work=Work(1))
+
+    def test_with_a_yes_they_are_erased(self, crowd):
+        home, names = crowd
+        assert len(forget(home, [Request(name) for name in names[:11]], work=Work(1), yes=True).certificates) == 11
+
+    def test_ten_are_erased_without_it(self, crowd):
+        home, names = crowd
+        requests = [Request(name) for name in (*names[:10], "nobody", "noone")]
+        assert len(forget(home, requests, ignore_unknown=True, work=Work(1)).certificates) == 10
+
+    def test_what_was_filed_elsewhere_was_asked_about_there(self, crowd):
+        home, names = crowd
+        accepted = [Accepted.of(Request(name)) for name in names[:11]]
+        assert len(forget(home, accepted, work=Work(1)).certificates) == 11
+
+    @pytest.mark.parametrize(
+        ("people", "total", "large"), [(10, 10, False), (11, 11, True), (11, 1099, True), (11, 1100, False)]
+    )
+    def test_both_bounds_count(self, people, total, large):
+        assert Extent(people, total).large is large
+
+    def test_in_python_it_is_the_same(self, as_table):
+        names = [f"u{number:03d}" for number in range(20)]
+        recommender = Recommender(model="als", factors=2).fit(as_table({name: {"a": 1, "b": 1} for name in names}))
+        with pytest.raises(Refused, match="give forget yes=True"):
+            recommender.forget(names[:11])
+        assert len(recommender.recommend(names[:11], k=2)) == 0  # known still, and having every item
+        assert len(recommender.forget(names[:11], yes=True).certificates) == 11

@@ -22,7 +22,7 @@ def test_everything_that_is_held_about_a_person_is_shown(home, ratings):
         rows = session.checkpoints.get(state.chain[position].fingerprint).parameters.rows
         held_out = state.knowledge.held_out.of_users(["eve"])
         items = [held_out.items[number] for number in held_out.item_index.tolist()]
-    assert holding.group == position
+    assert holding.group == position + 1
     assert holding.personal_rows == {"user": rows["user"][row].tolist()}
     assert [one.item_id for one in holding.interactions if one.held_out] == items
 
@@ -45,7 +45,7 @@ def test_groups_come_in_the_order_of_training(home):
         expected = [(len(group.users), len(group)) for group in session.state().knowledge.groups]
     found = groups(home)
     assert [(group.users, group.interactions) for group in found] == expected
-    assert [group.position for group in found] == [0, 1, 2]
+    assert [group.position for group in found] == [1, 2, 3]
 
 
 def test_status_counts_what_is_there(home):
@@ -109,7 +109,7 @@ def test_a_file_is_measured_by_its_ratings(home, tmp_path):
     ("rows", "said"),
     [
         ("user,item\nann,e\nbob,f\n", "no rating in .* reaches 4/5 of 5"),
-        ("user,item,rating\nann,e,5\nbob,f,3.5\ncat,d,6\n", "test.csv, row 3: rating 6 lies outside the scale 1–5"),
+        ("user,item,rating\nann,e,5\nbob,f,3.5\ncat,d,6\n", "test.csv, line 4: rating 6 lies outside the scale 1–5"),
     ],
 )
 def test_ratings_that_say_nothing_are_refused_where_they_matter(home, tmp_path, rows, said):

@@ -75,11 +75,14 @@ def test_with_solved_rows_nothing_is_trained_for_newcomers(table, as_table):
     assert verify(home).identical
 
 
-def test_an_item_that_no_stage_knows_is_recommended_to_nobody(table, as_table):
+def test_an_item_that_no_stage_knows_only_fills_up_as_a_popular_one(table, as_table):
     home = learned(table, groups=2, epochs=1, rows="solved")
     learn_more(home, as_table({"zoe": {"a": 5, "new": 3}, "yan": {"new": 1}}))
     found = recommend(home, None, k=10)
-    assert {one.item_id for user in found for one in user} <= set("abcdef")
+    assert {one.item_id for user in found for one in user if not one.popular} <= set("abcdef")
+    assert all(
+        user[-1].item_id == "new" and user[-1].score == 2 for user in found if user.user_id not in ("zoe", "yan")
+    )
     assert all(len(user) for user in found if user.user_id != "eve")
 
 
@@ -131,7 +134,7 @@ def test_who_comes_with_a_risk_goes_where_learning_from_scratch_would_put_them(r
 def test_of_those_who_come_all_but_one_may_be_suppressed(table, as_table, tmp_path):
     home = learned(table, groups=2, epochs=1)
     (tmp_path / "key").mkdir()
-    suppression = Suppression(tmp_path / "erased.json", tmp_path / "key" / "erased.key", drop=True)
+    suppression = Suppression(tmp_path / "erased.json", tmp_path / "key" / "erased.key")
     add_requests(suppression, [Request("zoe")])
     found = learn_more(home, as_table({"zoe": {"a": 5}, "yan": {"b": 1}}), Inputs(suppression=suppression))
     assert (found.users_added, found.suppressed) == (1, 1)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from erasable.data import RatingScale
-from erasable.errors import DataRefused, Refused, WrongUse
+from erasable.errors import DataRefused, ListUnusable, WrongUse
 from erasable.operations import DiskHome, Inputs, Work, learn
 from erasable.operations.prepare import NO_INPUTS, prepare
 from erasable.operations.work import QUIET_WORK
-from erasable.proof.suppression import Suppression, add_requests
+from erasable.proof.suppression import NONE_SUPPRESSED, Suppression, SuppressionList, add_requests
 from erasable.training import Config
 from erasable.unlearning import Request
 
@@ -19,9 +19,13 @@ def prepared(table):
     """Return the knowledge for some settings."""
 
     def call(source=table, inputs=NO_INPUTS, **settings):
-        return prepare(source, Config(**{"groups": 2, **settings}), inputs, QUIET_WORK).knowledge
+        return prepare(source, Config(**{"groups": 2, **settings}), inputs, QUIET_WORK, opened(inputs)).knowledge
 
     return call
+
+
+def opened(inputs):
+    return inputs.suppression and SuppressionList.open(inputs.suppression)
 
 
 def users_of(knowledge):
@@ -63,7 +67,7 @@ class TestDecidedHere:
         path = tmp_path / "r.csv"
         path.write_text("user_id,item_id,rating\nann,a,1\nbob,b,9\n")
         for source in (path, str(path)):
-            with pytest.raises(DataRefused, match=r"r\.csv, row 2: rating 9 lies outside the scale 1–5"):
+            with pytest.raises(DataRefused, match=r"r\.csv, line 3: rating 9 lies outside the scale 1–5"):
                 prepared(source, rating_scale=(1, 5))
 
 
@@ -127,39 +131,20 @@ class TestDecidedElsewhere:
 class TestSuppressed:
     @pytest.fixture
     def erased(self, tmp_path):
-        """Put requests on a suppression list; what comes back says whether to leave them out."""
+        """Put requests on a do-not-learn list, which is named in what comes back."""
 
-        def call(*requests, drop=True):
+        def call(*requests):
             for folder in ("lists", "keys"):
                 (tmp_path / folder).mkdir(exist_ok=True)
-            suppression = Suppression(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key", drop)
+            suppression = Suppression(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key")
             add_requests(suppression, requests)
             return Inputs(suppression=suppression)
 
         return call
 
-    def test_an_old_file_with_an_erased_person_is_refused_without_naming_them(
-        self, prepared, erased, as_table, ratings
-    ):
-        old = as_table({**ratings, "unmistakable-person": {"a": 1}, "ann": {"unmistakable-item": 1}})
-        requests = Request("unmistakable-person"), Request("ann", ("unmistakable-item", "z"))
-        with pytest.raises(Refused) as refused:
-            prepared(old, erased(*requests, drop=False))
-        said = str(refused.value)
-        assert said.startswith("the table: holds what was erased and must not be learned again")
-        assert "(people: 1, single interactions: 1; by the suppression list" in said
-        assert said.endswith("remove those rows, or give --drop-suppressed to leave them out")
-        assert "unmistakable" not in said
-
-    def test_a_file_is_named_when_it_is_refused(self, prepared, erased, tmp_path):
-        (tmp_path / "old.csv").write_text("user_id,item_id\nann,a\nbob,b\neve,b\n")
-        with pytest.raises(Refused, match=r"old\.csv: holds what was erased"):
-            prepared(tmp_path / "old.csv", erased(Request("eve"), drop=False))
-
-    @pytest.mark.parametrize("drop", [False, True])
-    def test_a_file_without_them_is_learned_as_ever(self, prepared, erased, table, drop):
-        inputs = erased(Request("zoe"), Request("ann", ("f",)), drop=drop)
-        assert prepare(table, Config(groups=2), inputs, QUIET_WORK).suppressed == 0
+    def test_a_file_without_them_is_learned_as_ever(self, prepared, erased, table):
+        inputs = erased(Request("zoe"), Request("ann", ("f",)))
+        assert prepare(table, Config(groups=2), inputs, QUIET_WORK, opened(inputs)).suppressed == NONE_SUPPRESSED
         assert [group.digest() for group in prepared(inputs=inputs).groups] == [g.digest() for g in prepared().groups]
 
     @pytest.mark.parametrize(
@@ -179,12 +164,14 @@ class TestSuppressed:
         assert content(tmp_path / "dropped") == content(tmp_path / "never")
 
     def test_it_is_said(self, erased, table, reporter):
-        prepare(table, Config(groups=2), erased(Request("eve"), Request("ann", ("a",))), Work(1, reporter))
-        assert "left out what is on the suppression list (people: 1, single interactions: 1)" in reporter.notes
+        inputs = erased(Request("eve"), Request("ann", ("a",)))
+        prepare(table, Config(groups=2), inputs, Work(1, reporter), opened(inputs))
+        assert "left out what is on the do-not-learn list (people: 1, single interactions: 1)" in reporter.notes
 
     def test_nothing_is_said_if_nobody_is_left_out(self, erased, table, reporter):
-        prepare(table, Config(groups=2), erased(Request("zoe")), Work(1, reporter))
-        assert not any("suppression" in note for note in reporter.notes)
+        inputs = erased(Request("zoe"))
+        prepare(table, Config(groups=2), inputs, Work(1, reporter), opened(inputs))
+        assert not any("do-not-learn" in note for note in reporter.notes)
 
     def test_with_given_groups_and_catalogue_they_are_left_out_too(self, prepared, erased, table, tmp_path):
         (tmp_path / "items").write_text("a\nb\nc\nd\ne\n")  # f is not among them; only eve has it
@@ -199,12 +186,12 @@ class TestSuppressed:
     def test_too_few_that_are_left_are_refused(self, prepared, erased, as_table, gone, left):
         table = as_table({name: {"i": 1} for name in "abcdef"})
         with pytest.raises(
-            DataRefused, match=f"the table: without what is on the suppression list, users left: {left}"
+            DataRefused, match=f"the table: without what is on the do-not-learn list, users left: {left}"
         ):
             prepared(table, erased(*map(Request, gone)))
 
-    def test_a_wrong_list_is_refused_before_the_input_is_read(self, prepared, erased):
+    def test_a_wrong_list_is_refused_before_the_input_is_read(self, erased, tmp_path):
         suppression = erased().suppression
         missing = replace(suppression, list=suppression.list.with_name("typo"))
-        with pytest.raises(Refused, match="typo: there is no suppression list"):
-            prepared("no such file", Inputs(suppression=missing))
+        with pytest.raises(ListUnusable, match="typo: there is no do-not-learn list"):
+            learn("no such file", tmp_path / "shop", Config(), Inputs(suppression=missing))

@@ -9,14 +9,14 @@ from erasable.training import Config, Scoring
 from erasable.unlearning import Request
 
 
-def test_the_list_is_the_models_scores_in_order_less_what_was_trained_on(home):
+def test_the_list_is_the_models_scores_in_order_less_what_the_user_has(home):
     with home.reading() as session:
         state = session.state()
         position, row = state.knowledge.find("ann")
         scoring = Scoring(state, session.checkpoints)
-        scores, owned = scoring.scores(position, row), set(scoring.owned(position, row).tolist())
+        scores, owned = scoring.scores(position, row), state.knowledge.items_of("ann")
         items = state.knowledge.catalogue.items
-    expected = [items[number] for number in np.argsort(-scores, kind="stable").tolist() if number not in owned]
+    expected = [items[number] for number in np.argsort(-scores, kind="stable").tolist() if items[number] not in owned]
     (found,) = recommend(home, ["ann"])
     assert [one.item_id for one in found] == expected
     assert [one.rank for one in found] == list(range(1, len(expected) + 1))

@@ -69,7 +69,8 @@ class TestFit:
         other.fit(numbers()).save(tmp_path / "twice")
         recommender.save(tmp_path / "once")
         assert checkpoints(tmp_path / "twice") == checkpoints(tmp_path / "once")
-        assert {**other.status(), "public_key": None} == {**recommender.status(), "public_key": None}
+        own = {"public_key": None, "do_not_learn": None}
+        assert {**other.status(), **own} == {**recommender.status(), **own}
         assert other.status()["public_key"] != recommender.status()["public_key"]
 
     def test_the_number_of_threads_changes_no_byte(self, tmp_path):
@@ -93,7 +94,7 @@ class TestFit:
 
 
 class TestRecommend:
-    def test_a_table_of_user_item_score_and_rank_comes_back(self, recommender):
+    def test_a_table_of_user_item_score_rank_and_popular_comes_back(self, recommender):
         table = recommender.recommend([10, 1], k=2)
         assert isinstance(table, pa.Table)
         assert [(field.name, str(field.type)) for field in table.schema] == [
@@ -101,6 +102,7 @@ class TestRecommend:
             ("item_id", "string"),
             ("score", "double"),
             ("rank", "int64"),
+            ("popular", "bool"),
         ]
         assert table["user_id"].to_pylist() == ["10", "10", "1", "1"]
         assert table["rank"].to_pylist() == [1, 2, 1, 2]
@@ -119,7 +121,7 @@ class TestRecommend:
         with pytest.raises(UnknownUser):
             recommender.recommend([99])
         assert recommender.recommend([99], k=1, popular_fallback=True).to_pylist() == [
-            {"user_id": "99", "item_id": "5", "score": 3.0, "rank": 1}
+            {"user_id": "99", "item_id": "5", "score": 3.0, "rank": 1, "popular": True}
         ]
 
     @pytest.mark.parametrize("users", ["10", 10])
@@ -224,7 +226,7 @@ class TestSaveAndLoad:
 
 def test_groups_are_shown_in_their_order():
     found = Recommender(**SETTINGS).fit(numbers()).groups()
-    assert [group.position for group in found] == [0, 1, 2]
+    assert [group.position for group in found] == [1, 2, 3]
     assert sum(group.users for group in found) == 4
 
 

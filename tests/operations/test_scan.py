@@ -12,6 +12,7 @@ from erasable.operations import DiskHome, Work, forget, learn
 from erasable.operations.scan import scan
 from erasable.training import Config
 from erasable.unlearning import Request
+from kit.copies import copy_of
 
 AWKWARD = [
     *("7", "42", "0.1", "nmf", "origin", "user_id", "true", "null", "data", "customer-1", "customer-12", "user:1"),
@@ -22,7 +23,7 @@ ITEMS = ("7", "42", "nmf", "10000001", "user_id")
 
 @pytest.fixture
 def shop(learned, tmp_path) -> Path:
-    return Path(shutil.copytree(learned, tmp_path / "shop"))
+    return copy_of(learned, tmp_path / "shop")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def test_somebody_who_was_forgotten_is_not_found(shop):
 
 @pytest.mark.parametrize("user", AWKWARD)
 def test_whatever_they_are_called(awkward, tmp_path, user):
-    shop = Path(shutil.copytree(awkward, tmp_path / "shop"))
+    shop = copy_of(awkward, tmp_path / "shop")
     assert {what for _, what in kinds_of(scan(shop, user))} == {"id", "personal row"}
     forget(DiskHome(shop), [Request(user)])
     assert scan(shop, user).residues == ()
@@ -68,9 +69,9 @@ def test_whatever_they_are_called(awkward, tmp_path, user):
 
 
 def test_many_of_them_may_be_forgotten_at_once(awkward, tmp_path):
-    shop = Path(shutil.copytree(awkward, tmp_path / "shop"))
+    shop = copy_of(awkward, tmp_path / "shop")
     for users in (AWKWARD[:-8], AWKWARD[-8:-4]):
-        forget(DiskHome(shop), [Request(user) for user in users])
+        forget(DiskHome(shop), [Request(user) for user in users], yes=True)
     for user in AWKWARD[:-4]:
         assert scan(shop, user).residues == ()
 

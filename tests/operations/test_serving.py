@@ -96,7 +96,7 @@ def test_another_thread_gets_nothing_while_the_library_forgets(table, monkeypatc
     recommender.recommend(["ann"])
     outcomes = []
 
-    def look(*arguments):
+    def look(*arguments, **options):
         thread = threading.Thread(target=lambda: outcomes.append(recommender.recommend(["ann"], 2, True).num_rows))
         thread.start()
         thread.join()

@@ -264,16 +264,19 @@ class TestCertificates:
         learn(table, tmp_path / "other", config)
         path = forgotten(DiskHome(tmp_path / "other"), tmp_path, "ann")
         forget(home, [Request("ann")])
-        found = verify(home, Claim(path))
-        assert (found.identical, found.compared) == (False, 0)
-        assert found.reason == "the certificate was signed with another key: it is of another workspace"
+        with pytest.raises(WrongUse, match="signed with another key: it is of another workspace; name the folder"):
+            verify(home, Claim(path))
 
     def test_newer_than_the_folder_show_that_an_older_one_was_put_back(self, disk, copied, tmp_path):
         copied(disk.path, tmp_path / "backup")
         path = forgotten(disk, tmp_path, "ann")
         shutil.rmtree(disk.path)
         copied(tmp_path / "backup", disk.path)
-        assert verify(disk).identical is True
+        assert verify(disk).reason.startswith("what was erased is held again (people: 1, single interactions: 0)")
+        shutil.rmtree(disk.path.with_name("shop.do-not-learn"))
+        alone = verify(disk)
+        assert alone.identical is True  # it is whole by itself
+        assert "whether someone erased is held again was not looked at" in alone.reason
         found = verify(disk, Claim(path))
         assert (found.identical, found.compared) == (False, 0)
         assert (

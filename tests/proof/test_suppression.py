@@ -1,8 +1,7 @@
-"""The suppression list: whom it knows again, what it tells nobody, and what it refuses to be read as."""
+"""The do-not-learn list: whom it knows again, what it tells nobody, and what it refuses to be read as."""
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from contextlib import suppress
@@ -24,6 +23,7 @@ from erasable.proof.suppression import SuppressedCount, Suppression, Suppression
 from erasable.store import files
 from erasable.training import Config
 from erasable.unlearning import Request
+from kit.copies import copy_of
 
 PERSON = "someone-with-a-long-unmistakable-id"
 KEY = bytes(range(32))
@@ -191,7 +191,7 @@ class TestAddingAndRemoving:
     def test_who_is_not_on_it_can_not_be_taken_off(self, places, request_):
         add_requests(places, [Request("bob"), Request("cat", ("a",))])
         before = places.list.read_bytes()
-        with pytest.raises(Refused, match="not on the suppression list: check the id; nothing was changed"):
+        with pytest.raises(Refused, match="not on the do-not-learn list: check the id; nothing was changed"):
             remove_request(places, request_)
         assert places.list.read_bytes() == before
 
@@ -235,9 +235,11 @@ class TestAddingAndRemoving:
 
 class TestWhatIsRefused:
     def test_a_list_that_is_not_there(self, places):
-        with pytest.raises(Refused, match=r"erased\.json: there is no suppression list: give the one"):
+        with pytest.raises(
+            Refused, match=r"erased\.json: there is no do-not-learn list: restore it from its newest copy"
+        ):
             SuppressionList.open(places)
-        with pytest.raises(Refused, match="there is no suppression list"):
+        with pytest.raises(Refused, match="there is no do-not-learn list"):
             remove_request(places, Request("ann"))
         assert not places.key.exists()
 
@@ -245,7 +247,7 @@ class TestWhatIsRefused:
         add_requests(places, [Request("ann")])
         places.key.unlink()
         for attempt in (SuppressionList.open, SuppressionList.open_or_create, lambda at: add_requests(at, [])):
-            with pytest.raises(Refused, match="the key of the suppression list is missing: restore it"):
+            with pytest.raises(Refused, match="the key of the do-not-learn list is missing: restore it"):
                 attempt(places)
         assert not places.key.exists()
 
@@ -332,7 +334,7 @@ class TestWhatIsHeld:
         """A workspace with a holdout, and a backup of it."""
         users = [user for user in ("ann", "bob", "cat", "dan") for _ in "abcdef"]
         learn(pa.table({"user": users, "item": list("abcdef" * 4)}), tmp_path / "shop", Config(groups=2, holdout=0.4))
-        shutil.copytree(tmp_path / "shop", tmp_path / "backup")
+        copy_of(tmp_path / "shop", tmp_path / "backup")
         return tmp_path / "shop"
 
     @staticmethod
@@ -363,19 +365,26 @@ class TestWhatIsHeld:
 
 class TestThePageAboutIt:
     @pytest.fixture
+    def places(self, tmp_path):
+        """Where the page says that they lie."""
+        for folder in ("shop.do-not-learn", "shop.do-not-learn.key"):
+            (tmp_path / folder).mkdir()
+        return Suppression(tmp_path / "shop.do-not-learn" / "list.json", tmp_path / "shop.do-not-learn.key" / "key")
+
+    @pytest.fixture
     def examples(self, places, monkeypatch):
         """The page's Python, and a folder with the files that it names."""
         add_requests(places, [Request("42"), Request("7", ("b",))])
         (places.list.parent.parent / "ratings.csv").write_text("user_id,item_id\n42,a\n7,a\n7,b\n8,c\n")
         monkeypatch.chdir(places.list.parent.parent)
-        page = Path(__file__).parents[2] / "docs" / "suppression-list.md"
+        page = Path(__file__).parents[2] / "docs" / "do-not-learn.md"
         return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
     def test_shows_which_rows_to_delete_and_how_to_let_someone_come_back(self, places, examples, capsys):
         show, remove = examples
-        exec(compile(show, "suppression-list.md", "exec"), {})
+        exec(compile(show, "do-not-learn.md", "exec"), {})
         assert capsys.readouterr().out == "42 a\n7 b\n"
-        exec(compile(remove, "suppression-list.md", "exec"), {})
+        exec(compile(remove, "do-not-learn.md", "exec"), {})
         left = SuppressionList.open(places)
         assert not left.holds_user("42")
         assert len(left.interactions) == 1

@@ -1,4 +1,4 @@
-"""Where a suppression list and its key may lie, who may read them, and how they are replaced."""
+"""Where a do-not-learn list and its key may lie, who may read them, and how they are replaced."""
 
 import os
 import stat
@@ -56,11 +56,12 @@ class TestThePlaces:
         lists, keys = folders
         inside = (lists if place == "list" else keys) / depth
         inside.mkdir(parents=True, exist_ok=True)
-        ((lists if place == "list" else keys) / "manifest.json").write_text("{}")
+        for name in ("manifest.json", "writer.lock"):
+            ((lists if place == "list" else keys) / name).write_text("{}")
         list_path = (inside if place == "list" else lists) / "erased.json"
         key_path = (inside if place == "key" else keys) / "erased.key"
         for attempt in attempts(list_path, key_path):
-            with pytest.raises(Refused, match="lies inside a workspace: keep the suppression list and its key outside"):
+            with pytest.raises(Refused, match="lies inside a workspace: keep the do-not-learn list and its key out"):
                 attempt()
         assert not list_path.exists()
         assert not key_path.exists()
@@ -121,7 +122,7 @@ class TestTheFiles:
     def test_what_is_no_key_is_refused(self, folders, content):
         lists, keys = folders
         (keys / "erased.key").write_text(content)
-        with pytest.raises(Refused, match=r"erased\.key is no key of a suppression list"):
+        with pytest.raises(Refused, match=r"erased\.key is no key of a do-not-learn list"):
             add_requests(Suppression(lists / "erased.json", keys / "erased.key"), [Request("ann")])
         assert not (lists / "erased.json").exists()
 

@@ -12,7 +12,6 @@ import pytest
 from erasable.operations import DiskHome, Home, Inputs, MemoryHome, Outside, Work, forget, learn, learn_more
 from erasable.operations.learn import learn_into
 from erasable.proof import Certificate, certificate_page, read_certificate
-from erasable.proof.suppression import Suppression
 from erasable.training import Config, Knowledge
 from erasable.unlearning import Request
 
@@ -178,22 +177,20 @@ def test_cost_and_duration_are_the_same_whoever_it_is_about(case, tmp_path):
 
 
 class TestTheDoNotLearnList:
-    @pytest.fixture
-    def home(self, tmp_path) -> Home:
-        return learned(CASES["als"], tmp_path)
-
-    def test_is_named_with_what_is_kept_why_and_how_to_drop_it_if_one_was_used(self, home, tmp_path):
-        for folder in ("lists", "keys"):
-            (tmp_path / folder).mkdir(mode=0o700)
-        outside = Outside(suppression=Suppression(tmp_path / "lists" / "list.json", tmp_path / "keys" / "key"))
-        found, _ = certified(home, Request(PERSON), Request("bob", ("a",)), outside=outside)
+    @pytest.mark.parametrize("name", ["als", "als, in memory"])
+    def test_is_named_with_what_is_kept_why_and_how_to_drop_it(self, name, tmp_path):
+        found, _ = certified(learned(CASES[name], tmp_path), Request(PERSON), Request("bob", ("a",)))
         whole, some = (json.loads(one.content)["do_not_learn"] for one in found)
         assert whole.startswith("A keyed digest of the person's id is kept on a do-not-learn list")
         assert some.startswith("A keyed digest of each interaction erased is kept")
         for text in (whole, some):
             assert "does not bring back" in text
-            assert "--readmit" in text
+            assert "readmit" in text
+            assert ("outside the workspace" in text) == (name == "als")
+            assert ("in memory" in text) == (name != "als")
 
-    def test_is_not_named_if_none_was(self, home):
-        (certificate,), _ = certified(home, Request(PERSON))
+    @pytest.mark.parametrize("name", ["als", "als, in memory"])
+    def test_is_not_named_if_none_is_kept(self, name, tmp_path):
+        home, without = learned(CASES[name], tmp_path), Outside(without_do_not_learn=True)
+        (certificate,), _ = certified(home, Request(PERSON), outside=without)
         assert json.loads(certificate.content)["do_not_learn"] is None

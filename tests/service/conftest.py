@@ -1,6 +1,5 @@
 """A small shop that is served, a clock that can be set, and callers of every role."""
 
-import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -18,6 +17,7 @@ from erasable.service.shop import Shop
 from erasable.service.worker import Post, Worker
 from erasable.store.ledger import Ledger
 from erasable.training import Config
+from kit.copies import copy_of
 
 RATINGS = {
     "ann": {"a": 5, "b": 4, "c": 1},
@@ -62,7 +62,7 @@ def served(tmp_path_factory) -> Path:
 @pytest.fixture
 def folder(served, swift_path) -> Path:
     """A copy of the workspace that may be changed."""
-    return Path(shutil.copytree(served, swift_path / "shop"))
+    return copy_of(served, swift_path / "shop")
 
 
 @pytest.fixture

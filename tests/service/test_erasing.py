@@ -1,7 +1,6 @@
 """Carrying out requests: due ones in a batch, exactly, certified, and failures tried again."""
 
 import json
-import shutil
 from datetime import timedelta
 
 import pytest
@@ -16,6 +15,7 @@ from erasable.service.intake import Coming
 from erasable.store.layout import LEDGER_FILES
 from erasable.store.ledger import SCHEMA_WORDS
 from erasable.unlearning import Request
+from kit.copies import copy_of
 
 FAY = "fay-the-unmistakable"
 
@@ -81,7 +81,7 @@ def test_words_of_the_ledger_are_nobodys_name(worker, file, clock, folder, user)
 
 
 def test_the_bytes_are_those_of_forgetting_by_command(shop, worker, file, clock, served, tmp_path):
-    by_command = DiskHome(shutil.copytree(served, tmp_path / "other"))
+    by_command = DiskHome(copy_of(served, tmp_path / "other"))
     forget(by_command, [Request("ann"), Request(FAY)])
     file("ann")
     file(FAY)

@@ -8,6 +8,7 @@ from erasable.service import erasing
 from erasable.service import worker as worker_module
 from erasable.service.intake import Coming
 from erasable.service.settings import ServiceSettings
+from erasable.service.web.events_in_words import event_in_words
 from erasable.service.worker import Post, Worker
 from erasable.unlearning import Request
 
@@ -161,9 +162,47 @@ def test_a_verification_without_memory_ends_no_worker(shop, worker, clock, monke
     assert "MemoryError" in shop.requests.last_event("verification ended").facts["reason"]
 
 
+def test_whoever_was_erased_does_not_come_back_with_what_is_sent_in(shop, worker):
+    shop.reception.file(Request("ann"), "application 1")
+    worker.step()
+    shop.intake.add([Coming("ann", "a", 5.0, None), Coming("zoe", "a", 5.0, None)])
+    worker.step()
+    shop.reception.follow()
+    assert (shop.live.knows("ann"), shop.live.knows("zoe")) == (False, True)
+    event = shop.requests.last_event("learned more")
+    assert event.facts == {"users": 1, "interactions": 1, "left_out": 1}
+    assert event_in_words(event).endswith("1 new users; left out what is on the do-not-learn list")
+
+
+def test_whoever_was_erased_and_comes_alone_is_dropped_and_counted(shop, worker):
+    shop.reception.file(Request("ann"), "application 1")
+    worker.step()
+    shop.intake.add([Coming("ann", "a", 5.0, None)])
+    worker.step()
+    assert shop.intake.count() == 0
+    assert shop.requests.last_event("learned more").facts == {"users": 0, "interactions": 0, "left_out": 1}
+    assert shop.requests.last_event("learning failed") is None
+
+
+def test_a_list_that_is_lost_stops_the_worker_until_it_is_back(shop, worker, folder):
+    lists = folder.with_name("shop.do-not-learn")
+    lists.rename(folder.with_name("lost"))
+    filing = shop.reception.file(Request("ann"), "application 1")
+    worker.step()
+    failed = shop.requests.get(filing.request_id)
+    assert failed.state == "failed"
+    assert failed.reason.startswith("the do-not-learn list or its key is missing or damaged: restore it from its")
+    shop.intake.add([Coming("zoe", "a", 5.0, None)])
+    worker.step()
+    assert shop.intake.count() == 1
+    folder.with_name("lost").rename(lists)
+    worker.step()
+    assert shop.intake.count() == 0
+
+
 def test_rows_of_erased_people_alone_are_dropped_and_block_nothing(folder, shop, clock, settings, tmp_path):
     (tmp_path / "apart").mkdir()
-    suppression = Suppression(tmp_path / "list", tmp_path / "apart" / "key", drop=True)
+    suppression = Suppression(tmp_path / "list", tmp_path / "apart" / "key")
     SuppressionList.open_or_create(suppression)
     add_requests(suppression, [Request("zoe")])
     worker = Worker(Post(folder, settings, suppression, threads=1, clock=clock))

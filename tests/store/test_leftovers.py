@@ -9,6 +9,7 @@ import pytest
 from erasable.errors import WorkspaceError
 from erasable.store import Workspace, files
 from erasable.store.leftovers import sweep, sweep_as_reader, unnamed_files
+from erasable.store.sealing import NamedFiles
 
 LEFTOVERS = (
     "audit-0123456789ab.jsonl",
@@ -45,8 +46,8 @@ def test_sweeping_removes_our_files_that_are_not_named(tmp_path):
     (tmp_path / "data").mkdir()
     for name in ("data/a.parquet", "data/b.parquet", "notes.txt"):
         (tmp_path / name).write_bytes(b"")
-    assert unnamed_files(tmp_path, {"data/a.parquet"}) == ("data/b.parquet",)
-    sweep(tmp_path, {"data/a.parquet"})
+    assert unnamed_files(tmp_path, NamedFiles({"data/a.parquet"})) == ("data/b.parquet",)
+    sweep(tmp_path, NamedFiles({"data/a.parquet"}))
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["a.parquet", "notes.txt"]
 
 
@@ -96,7 +97,7 @@ def test_a_reader_goes_by_the_manifest_that_is_current_when_it_sweeps(versions, 
         old = reader.manifest.files
     versions.forget(learned)
     before = content_of(learned)
-    assert sweep_as_reader(learned, old) == ()
+    assert sweep_as_reader(learned, NamedFiles(old)) == ()
     assert content_of(learned) == before
 
 

@@ -8,12 +8,13 @@ import pytest
 
 from erasable.errors import ErasableError, WorkspaceDamaged, WorkspaceError
 from erasable.store import Workspace
+from kit.copies import copy_of
 
 
 @pytest.fixture
 def backup(learned, tmp_path) -> Path:
     """A copy from before the erasure."""
-    return Path(shutil.copytree(learned, tmp_path / "backup"))
+    return copy_of(learned, tmp_path / "backup")
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ def test_sealed_certificates_are_no_leftovers_and_others_are(sealed):
     path, issued = sealed
     (path / "certificates" / "stranger.json").write_bytes(b"{}")
     with Workspace.reading(path, sweeping=False) as workspace:
-        assert unnamed_files(path, NamedFiles(path, workspace.manifest)) == ("certificates/stranger.json",)
+        assert unnamed_files(path, NamedFiles.of(path, workspace.manifest)) == ("certificates/stranger.json",)
     with Workspace.writing(path) as workspace:
         assert dict(workspace.issued()) == issued
     assert not (path / "certificates" / "stranger.json").exists()
@@ -120,6 +120,7 @@ def test_a_damaged_segment_is_noticed_and_nothing_is_swept(sealed, kind):
 
 
 def test_a_segment_of_another_format_is_refused(sealed, monkeypatch):
+    sealing._listed.cache_clear()
     monkeypatch.setattr(sealing, "_FORMAT", 2)
     with Workspace.reading(sealed[0]) as workspace, pytest.raises(WorkspaceDamaged, match="has another format"):
         list(workspace.issued())

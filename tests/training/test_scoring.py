@@ -24,16 +24,6 @@ def test_owned_items_are_those_in_training(learned):
     assert [scoring.owned(*place).tolist() for place in places] == [[0], [1], [2]]
 
 
-def test_top_leaves_out_owned_items_and_breaks_ties_by_number(learned):
-    items, scores = Scoring(learned.state, learned.checkpoints).top(0, 1, 3)
-    assert items.tolist() == [3, 4, 0]
-    assert scores.tolist() == [3, 3, 0]
-
-
-def test_top_gives_fewer_if_fewer_are_left(learned):
-    assert len(Scoring(learned.state, learned.checkpoints).top(0, 0, 10)[0]) == 4
-
-
 def test_a_checkpoint_is_read_once(learned):
     class Counting:
         reads = 0

@@ -73,7 +73,7 @@ def _tell_forgetting(home: DiskHome, user: str, work: Work) -> None:
     planned = plan(home, [Request(user)])
     print_line(
         f"Held about {user}: {len(holding.interactions)} purchases and a row of "
-        f"{sum(map(len, holding.personal_rows.values()))} numbers in the model, in group {holding.group + 1}."
+        f"{sum(map(len, holding.personal_rows.values()))} numbers in the model, in group {holding.group}."
     )
     forgotten = forget(home, [Request(user)], work=work)
     print_line(_strip(planned))

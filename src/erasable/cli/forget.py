@@ -6,12 +6,21 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Issuer, Json, Quiet, Threads, work_with
-from erasable.cli.output import counted, print_json, print_line
+from erasable.cli.options import Folder, Issuer, Json, Quiet, Threads, settings_options, work_with
+from erasable.cli.output import can_ask, counted, print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
-from erasable.cli.suppression import KeyFile, ListFile, suppression_from
+from erasable.cli.suppression import FORGETTING, suppression_from
 from erasable.errors import Refused, WrongUse
-from erasable.operations import DiskHome, Forgotten, Outside, forget, name_issuer, withdraw_pending
+from erasable.operations import (
+    DiskHome,
+    Extent,
+    Forgotten,
+    Outside,
+    forget,
+    large_extent,
+    name_issuer,
+    withdraw_pending,
+)
 from erasable.proof import Accepted
 from erasable.store.ledger import people_in_ledger
 from erasable.unlearning import Request
@@ -20,6 +29,7 @@ NAME = "forget"
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
 
 
+@settings_options(FORGETTING)
 def command(
     folder: Folder,
     users: Users = None,
@@ -27,6 +37,9 @@ def command(
     items: Items = None,
     ignore_unknown: Annotated[
         bool, typer.Option("--ignore-unknown", help="Leave out users that are not held.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Don't ask, also if more than 1 % of the people (and more than 10) are meant.")
     ] = False,
     rerun: Annotated[
         bool, typer.Option("--rerun", help="In another numeric environment: train everything again here.")
@@ -46,11 +59,10 @@ def command(
         typer.Option(metavar="TEXT", help="Your case number of one person's request; it stands in the receipt alone."),
     ] = None,
     issuer: Issuer = None,
-    suppression: ListFile = None,
-    suppression_key: KeyFile = None,
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
+    listed: dict[str, Any] | None = None,
 ) -> None:
     """Forget users, or some interactions of one user, exactly."""
     if withdraw:
@@ -63,8 +75,10 @@ def command(
     asked = _with_reference(requests, reference)
     _refuse_filed(folder, requests)
     work = work_with(threads, quiet or json_output)
-    outside = Outside(receipts, suppression_from(suppression, suppression_key))
-    forgotten = forget(DiskHome(folder), asked, ignore_unknown, rerun, work, outside)
+    about = listed or {}
+    outside = Outside(receipts, suppression_from(about), bool(about.get("no_do_not_learn")))
+    yes = yes or _agreed(large_extent(DiskHome(folder), requests, ignore_unknown))
+    forgotten = forget(DiskHome(folder), asked, ignore_unknown, rerun, work, outside, yes)
     if json_output:
         print_json(_facts(forgotten, receipts))
     else:
@@ -78,6 +92,17 @@ def _with_reference(requests: list[Request], reference: str | None) -> Sequence[
     if len({request.user for request in requests}) != 1:
         raise WrongUse("--reference is the case number of one person's request: give exactly one user")
     return [Accepted.of(request, reference) for request in requests]
+
+
+def _agreed(extent: Extent | None) -> bool:
+    """Ask before many people are erased, or refuse where nobody can be asked."""
+    if extent is None:
+        return False
+    if not can_ask():
+        raise Refused(f"this erases {extent}: if that is meant, give --yes; nothing was done")
+    if not typer.confirm(f"This erases {extent}. Go on?", err=True):
+        raise Refused("nothing was erased")
+    return True
 
 
 def _refuse_filed(folder: Path, requests: list[Request]) -> None:
@@ -138,3 +163,4 @@ def _what_else(forgotten: Forgotten) -> Iterator[str]:
         yield f"the filter, applied anew, no longer keeps {others}: they fell below --min-interactions"
     if forgotten.finished:
         yield f"finished for {counted(forgotten.finished, 'person', 'people')} what a killed command had begun"
+    yield from forgotten.notes

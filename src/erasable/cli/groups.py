@@ -44,4 +44,4 @@ def command(
 def _row(group: GroupFacts) -> tuple[object, ...]:
     cohesion = "–" if group.cohesion is None else f"{group.cohesion:.4g}"
     error = f" ± {group.cohesion_error:.2g}" if group.cohesion_error else ""
-    return group.position + 1, group.users, group.interactions, cohesion + error
+    return group.position, group.users, group.interactions, cohesion + error

@@ -1,5 +1,6 @@
 """`erasable learn`."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -20,7 +21,8 @@ from erasable.cli.options import (
     work_with,
 )
 from erasable.cli.output import counted, print_json, print_line
-from erasable.cli.suppression import Drop, KeyFile, ListFile, suppression_from
+from erasable.cli.suppression import LEARNING, suppression_from
+from erasable.data import OnBadRow
 from erasable.errors import WrongUse
 from erasable.operations import DiskHome, Inputs, Learned, LearnedMore, learn, learn_more, name_issuer
 from erasable.training import Config
@@ -29,7 +31,7 @@ from erasable.training.settings import PresetName
 NAME = "learn"
 
 
-@settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS)
+@settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS, LEARNING)
 def command(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="CSV, TSV, ::, .inter or Parquet file.", show_default=False)
@@ -46,15 +48,15 @@ def command(
     ] = None,
     groups_from: Annotated[
         Path | None,
-        typer.Option(help="Take groups and their order from a workspace or a CSV (user_id, group, position)."),
+        typer.Option(help="Take groups and order from a workspace or a CSV (user_id, group, position from 0)."),
     ] = None,
     catalogue: Annotated[
         Path | None,
         typer.Option(help="The items there are: a file with one id a line, or another workspace."),
     ] = None,
-    suppression: ListFile = None,
-    suppression_key: KeyFile = None,
-    drop_suppressed: Drop = False,
+    on_bad_row: Annotated[
+        OnBadRow, typer.Option(help="What happens if rows can't be used: refuse the input, or leave those rows out.")
+    ] = "refuse",
     more: Annotated[
         bool, typer.Option("--more", help="Learn more into a workspace that is there; its settings stay.")
     ] = False,
@@ -64,13 +66,14 @@ def command(
     quiet: Quiet = False,
     settings: dict[str, Any] | None = None,
     columns: dict[str, str] | None = None,
+    listed: dict[str, Any] | None = None,
 ) -> None:
     """Learn a recommender from a table of interactions."""
-    suppressed = suppression_from(suppression, suppression_key, drop_suppressed)
+    about_list = _about_list(listed or {})
     work = work_with(threads, quiet or json_output)
     if more:
         _refuse_settings({**({"preset": preset} if preset else {}), **(settings or {})}, config)
-        inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, suppressed)
+        inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
         learned_more = learn_more(DiskHome(into), data, inputs, work)
         if issuer is not None:
             name_issuer(DiskHome(into), issuer)
@@ -79,7 +82,8 @@ def command(
     from_file = read_config(config, {**CONFIG_OPTIONS, **COLUMN_OPTIONS})
     named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
     chosen = Config.of({**from_file, **(settings or {})}, preset)
-    inputs = Inputs(columns_from({**named, **(columns or {})}), groups_from, catalogue, suppressed)
+    named = {**named, **(columns or {})}
+    inputs = Inputs(columns_from(named), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
     learned = learn(data, into, chosen, inputs, work)
     if issuer is not None:
         name_issuer(DiskHome(into), issuer)
@@ -95,9 +99,14 @@ def _tell(learned: Learned, into: Path) -> None:
         f"{counted(learned.interactions, 'interaction')} in {counted(learned.groups, 'group')} "
         f"({learned.seconds:.1f} s)"
     )
-    if learned.suppressed:
-        print_line(_left_out(learned.suppressed))
-    print_line(f"the workspace is {into}; next: erasable recommend {into} --user U")
+    _tell_input(learned)
+    print_line(f"the workspace is {into}; next: erasable recommend {shlex.quote(str(into))} --user U")
+
+
+def _tell_input(learned: Learned | LearnedMore) -> None:
+    for sentence in learned.in_words():
+        print_line(sentence)
+    _tell_of_list(learned)
 
 
 def _refuse_settings(settings: Mapping[str, Any], config: Path | None) -> None:
@@ -116,8 +125,7 @@ def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
         f"{counted(learned.interactions_added, 'more interaction')}: trained {learned.stages_rerun} of "
         f"{learned.stages_total} stages again ({learned.seconds:.1f} s)"
     )
-    if learned.suppressed:
-        print_line(_left_out(learned.suppressed))
+    _tell_input(learned)
     if learned.items_unknown:
         unknown = counted(learned.items_unknown, "item is", "items are")
         print_line(
@@ -130,6 +138,24 @@ def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
     )
 
 
-def _left_out(suppressed: int) -> str:
-    left_out = counted(suppressed, "person or single interaction", "people and single interactions")
-    return f"left out {left_out} on the suppression list"
+def _about_list(listed: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the options say about the do-not-learn list."""
+    return {
+        "suppression": suppression_from(listed),
+        "without_do_not_learn": listed.get("no_do_not_learn", False),
+        "readmit": tuple(dict.fromkeys(listed.get("readmit") or ())),
+    }
+
+
+def _tell_of_list(learned: Learned | LearnedMore) -> None:
+    if learned.suppressed:
+        people, single = learned.left_out.users, learned.left_out.interactions
+        named = [counted(people, "person", "people")] if people else []
+        named += [counted(single, "single interaction")] if single else []
+        print_line(
+            f"left out {' and '.join(named)} on the do-not-learn list (--readmit U if someone really comes back)"
+        )
+    if learned.readmitted:
+        print_line(f"took {counted(learned.readmitted, 'person', 'people')} off the do-not-learn list")
+    for note in learned.notes:
+        print_line(note)

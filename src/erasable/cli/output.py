@@ -21,6 +21,11 @@ def shows_progress() -> bool:
     return sys.stderr.isatty()
 
 
+def can_ask() -> bool:
+    """Whether somebody sits at a terminal, who can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 class TerminalReporter:
     """Shows notes and progress bars on standard error; silent when that is no terminal."""
 

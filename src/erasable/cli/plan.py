@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
-from erasable.cli.output import print_json, print_line
+from erasable.cli.output import counted, print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
 from erasable.errors import WrongUse
 from erasable.operations import DiskHome, plan, plan_random
@@ -35,6 +35,7 @@ def command(
     if json_output:
         print_json(_as_json(found))
         return
+    print_line(f"would erase data of {found.people:,} of {counted(found.people_total, 'person', 'people')}")
     print_line(f"would train {found.stages_rerun} of {found.stages_total} stages again")
     print_line(
         f"{found.chain_ratio:.0%} of the work of the whole chain, {found.cost_ratio:.0%} of that of --strategy "
@@ -49,6 +50,8 @@ def command(
 
 def _as_json(found: Plan) -> dict[str, Any]:
     return {
+        "people": found.people,
+        "people_total": found.people_total,
         "stages_rerun": found.stages_rerun,
         "stages_total": found.stages_total,
         "chain_ratio": found.chain_ratio,

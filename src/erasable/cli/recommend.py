@@ -1,5 +1,6 @@
 """`erasable recommend`."""
 
+import json
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +18,7 @@ from erasable.operations import RECOMMENDATIONS, DiskHome, recommend
 from erasable.operations.recommend import UserRecommendations
 
 NAME = "recommend"
+_ENDINGS = (".csv", ".json", ".parquet")
 
 
 def command(
@@ -28,7 +30,9 @@ def command(
     fallback: Annotated[
         Literal["popular"] | None, typer.Option(help="What an unknown user gets, instead of being refused.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a CSV (or .parquet) file instead.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a .csv, .json or .parquet file instead.")
+    ] = None,
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
@@ -36,6 +40,8 @@ def command(
     """Recommend items to users."""
     if everyone == bool(users or users_file):
         raise WrongUse("say for whom: give --user U (may be repeated), --users-file F or --all")
+    if out is not None and out.suffix.lower() not in _ENDINGS:
+        raise WrongUse(f"{out}: of what kind is it to be? Give --out a name that ends in {', '.join(_ENDINGS)}")
     if out is not None and out.resolve().is_relative_to(folder.resolve()):
         raise WrongUse(f"{out} lies in the workspace, where it would outlive an erasure: give --out a file elsewhere")
     wanted = None if everyone else _user_ids(users, users_file)
@@ -43,7 +49,7 @@ def command(
     if out is not None:
         _write(out, found)
     if json_output:
-        print_json({"recommendations": [_as_json(one) for one in found]} | _written(out))
+        print_json(_all_as_json(found) | _written(out))
     elif out is not None:
         print_line(f"wrote recommendations for {counted(len(found), 'user')} to {out}")
     else:
@@ -56,17 +62,23 @@ def _user_ids(users: list[str] | None, users_file: Path | None) -> list[str]:
 
 
 def _tell(found: list[UserRecommendations]) -> None:
-    print_table(
-        ("user", "rank", "item", "score"),
-        [(r.user_id, r.rank, r.item_id, r.score) for one in found for r in one],
-    )
+    filled_up = any(r.popular for one in found for r in one)
+    headings = ("user", "rank", "item", "score", *(("popular",) if filled_up else ()))
+    rows = [(r.user_id, r.rank, r.item_id, r.score, "yes" if r.popular else "") for one in found for r in one]
+    print_table(headings, rows)
+    if filled_up:
+        print_line("popular: the model says nothing about this item; the score is how many people have it")
     for one in found:
         if not one:
-            print_line(f"user {one.user_id} has every item: there is nothing to recommend")
+            print_line(f"user {one.user_id} has every item that anyone has: there is nothing to recommend")
+
+
+def _all_as_json(found: list[UserRecommendations]) -> dict[str, Any]:
+    return {"recommendations": [_as_json(one) for one in found]}
 
 
 def _as_json(one: UserRecommendations) -> dict[str, Any]:
-    items = [{"item_id": r.item_id, "score": r.score, "rank": r.rank} for r in one]
+    items = [{"item_id": r.item_id, "score": r.score, "rank": r.rank, "popular": r.popular} for r in one]
     return {"user_id": one.user_id, "items": items}
 
 
@@ -75,9 +87,12 @@ def _written(out: Path | None) -> dict[str, str]:
 
 
 def _write(path: Path, found: list[UserRecommendations]) -> None:
-    table = pa.Table.from_pylist([vars(r) for one in found for r in one], schema=RECOMMENDATIONS)
     try:
-        if path.suffix == ".parquet":
+        if path.suffix.lower() == ".json":
+            path.write_text(json.dumps(_all_as_json(found), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+            return
+        table = pa.Table.from_pylist([vars(r) for one in found for r in one], schema=RECOMMENDATIONS)
+        if path.suffix.lower() == ".parquet":
             pq.write_table(table, path)
         else:
             pacsv.write_csv(table, path)

@@ -26,7 +26,7 @@ Items = Annotated[
 def requests_from(users: list[str] | None, users_file: Path | None, items: list[str] | None) -> list[Request]:
     """Return the requests that the options mean."""
     if items and (users_file is not None or len(users or []) != 1):
-        raise WrongUse("--item needs exactly one --user")
+        raise WrongUse("--item needs exactly one --user: give one, and leave out --users-file")
     if not users and users_file is None:
         raise WrongUse("say who: give --user U (may be repeated) or --users-file F")
     named = [Request(user, tuple(items) if items else None) for user in users or []]

@@ -1,5 +1,6 @@
 """`erasable scan`."""
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +9,7 @@ import typer
 
 from erasable.cli.options import COLUMN_OPTIONS, Folder, Json, Quiet, columns_from, settings_options, work_with
 from erasable.cli.output import counted, print_json, print_line, print_table
+from erasable.cli.verdict import with_verdict
 from erasable.operations import scan
 from erasable.proof.residue import Scan
 from erasable.proof.residue.wording import UNKNOWN
@@ -15,6 +17,7 @@ from erasable.proof.residue.wording import UNKNOWN
 NAME = "scan"
 
 
+@with_verdict
 @settings_options(COLUMN_OPTIONS)
 def command(
     folder: Folder,
@@ -30,7 +33,7 @@ def command(
 ) -> None:
     """Search every file of a workspace for what is left of a person.
 
-    Ends with exit code 0 if nothing was found, 1 if something was.
+    Ends with exit code 0 if nothing was found, 1 if something was, 2 if something keeps it from a verdict.
     """
     found = scan(folder, user, data, columns_from(columns or {}), work_with(None, quiet or json_output))
     if json_output:
@@ -56,6 +59,6 @@ def _tell(found: Scan, folder: Path, how: bool) -> None:
     print_line(f"the person was found in {counted(len(found.residues), 'place')}:")
     print_table(("file", "place", "what"), [(one.file, one.place, one.what) for one in found.residues])
     print_line(
-        f"next: if the person was not erased yet, run erasable forget {folder} with their id; remove other files, or "
-        "what they hold of the person, by hand; then scan again"
+        f"next: if the person was not erased yet, run erasable forget {shlex.quote(str(folder))} with their id; remove "
+        "other files, or what they hold of the person, by hand; then scan again"
     )

@@ -12,7 +12,7 @@ import typer
 
 from erasable.cli.options import Folder, Issuer, Threads, parameters_of, settings_options
 from erasable.cli.output import print_line
-from erasable.cli.suppression import KeyFile, ListFile, suppression_from
+from erasable.cli.suppression import PLACES, suppression_from
 from erasable.errors import Refused, WrongUse
 from erasable.operations import DiskHome, name_issuer, status
 from erasable.service.settings import ServiceSettings, settings_from
@@ -25,25 +25,24 @@ _NEEDED = ("fastapi", "uvicorn", "jinja2", "prometheus_client")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-@settings_options(SERVICE_OPTIONS)
+@settings_options(SERVICE_OPTIONS, PLACES)
 def command(
     folder: Folder,
     host: Annotated[
         str, typer.Option(help="The address to listen on; others than this machine's need a proxy.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8080,
-    suppression: ListFile = None,
-    suppression_key: KeyFile = None,
     issuer: Issuer = None,
     threads: Threads = None,
     settings: dict[str, Any] | None = None,
+    listed: dict[str, Any] | None = None,
 ) -> None:
     """Run the erasure service: requests in, certificates out."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise WrongUse(f"the service needs {', '.join(missing)}: run pip install 'erasable[service]'")
     chosen = settings_from(settings or {})
-    listed = suppression_from(suppression, suppression_key)
+    named = suppression_from(listed or {})
     status(DiskHome(folder))  # refuses what is no workspace, before another process does
     _refuse_taken(host, port)
     if issuer is not None:
@@ -55,10 +54,11 @@ def command(
         "port": port,
         "threads": threads,
         "settings": chosen.model_dump(),
-        "suppression_list": None if listed is None else str(listed.list.absolute()),
-        "suppression_key": None if listed is None else str(listed.key.absolute()),
+        "suppression_list": None if named is None else str(named.list.absolute()),
+        "suppression_key": None if named is None else str(named.key.absolute()),
     }
-    os.execv(sys.executable, [sys.executable, "-m", "erasable.service", json.dumps(place)])  # noqa: S606 - ourselves
+    # With -P: else an enum.py in the working folder would be imported, and run.
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "erasable.service", json.dumps(place)])  # noqa: S606 - ourselves
 
 
 def _refuse_taken(host: str, port: int) -> None:

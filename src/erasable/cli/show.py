@@ -25,14 +25,14 @@ def command(
     if json_output:
         print_json(asdict(holding))
         return
-    print_line(
-        f"user {holding.user_id}: {counted(len(holding.interactions), 'interaction')}, in group {holding.group + 1}"
-    )
+    print_line(f"user {holding.user_id}: {counted(len(holding.interactions), 'interaction')}, in group {holding.group}")
+    if holding.suppressed:
+        print_line("the person has asked to be erased and is suppressed: they get no recommendations")
     rows = [
         (
             one.item_id,
             f"{one.rating:g}",
-            "" if one.time is None else f"{one.time:.15g}",
+            _time(one.time),
             "held out" if one.held_out else "used",
         )
         for one in holding.interactions
@@ -40,3 +40,9 @@ def command(
     print_table(("item", "rating", "time", "training"), rows)
     for name, numbers in holding.personal_rows.items():
         print_line(f"personal row ({name}): {' '.join(f'{number:.3f}' for number in numbers)}")
+
+
+def _time(time: float | str | None) -> str:
+    if time is None:
+        return ""
+    return time if isinstance(time, str) else f"{time:.15g}"

@@ -13,4 +13,6 @@ def command(folder: Folder, json_output: Json = False) -> None:
     if json_output:
         print_json(found)
     else:
-        print_facts({name: value for name, value in found.items() if value != []})
+        kept, list_file, key_file = found["do_not_learn"].values()
+        listed = f"{list_file} (its key: {key_file})" if list_file else kept
+        print_facts({name: value for name, value in found.items() if value != []} | {"do_not_learn": listed})

@@ -32,8 +32,7 @@ def create(
     json_output: Json = False,
 ) -> None:
     """Make a token and print it, this once; the service keeps a digest only."""
-    if len(label) > _LONGEST_LABEL:
-        raise WrongUse(f"--label is longer than {_LONGEST_LABEL} letters: give a shorter one")
+    _refuse_long(label)
     number, secret = _tokens(folder).create(role, label, datetime.now(UTC))
     if json_output:
         print_json({"number": number, "role": role, "token": secret})
@@ -57,6 +56,22 @@ def list_tokens(folder: Folder, json_output: Json = False) -> None:
     )
 
 
+@app.command("rename")
+def rename(
+    folder: Folder,
+    number: Annotated[
+        str, typer.Argument(metavar="NUMBER", help="Its number, as token list shows it.", show_default=False)
+    ],
+    label: Annotated[
+        str, typer.Argument(metavar="LABEL", help="A few words to tell it from others.", show_default=False)
+    ],
+) -> None:
+    """Give a token another label, such as one that names nobody."""
+    _refuse_long(label)
+    _tokens(folder).rename(number, label, datetime.now(UTC))
+    print_line(f"token {number} has another label")
+
+
 @app.command("revoke")
 def revoke(
     folder: Folder,
@@ -67,6 +82,11 @@ def revoke(
     """Make a token worthless, at once."""
     _tokens(folder).revoke(number, datetime.now(UTC))
     print_line(f"token {number} is revoked")
+
+
+def _refuse_long(label: str) -> None:
+    if len(label) > _LONGEST_LABEL:
+        raise WrongUse(f"the label is longer than {_LONGEST_LABEL} letters: give a shorter one")
 
 
 def _tokens(folder: Path) -> Tokens:

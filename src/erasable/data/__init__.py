@@ -1,11 +1,13 @@
 """Interactions and what makes them: ids, readers, scale, catalogue, holdout, filter, synthetic data."""
 
+from erasable.data.bad_rows import OnBadRow, RowRules
 from erasable.data.catalogue import Catalogue, read_catalogue
-from erasable.data.columns import ColumnNames
+from erasable.data.column_values import TimeForm, text_of_time
+from erasable.data.columns import ColumnNames, RememberedColumns
 from erasable.data.comparing import differing_rows, unchanged_users
 from erasable.data.core_filter import CoreFilter, apply_frozen, k_core
 from erasable.data.holdout import split_holdout
-from erasable.data.ids import Ids
+from erasable.data.ids import LONGEST_ID, Ids
 from erasable.data.interactions import Interactions
 from erasable.data.public_sets import PUBLIC_SETS, PublicSet, public_set
 from erasable.data.rating_scale import RatingScale, recognise_scale
@@ -14,17 +16,22 @@ from erasable.data.synthetic import SyntheticData, SyntheticSettings, synthesise
 from erasable.data.unpacking import count_rows, write_table
 
 __all__ = [
+    "LONGEST_ID",
     "PUBLIC_SETS",
     "Catalogue",
     "ColumnNames",
     "CoreFilter",
     "Ids",
     "Interactions",
+    "OnBadRow",
     "PublicSet",
     "RatingScale",
     "ReadResult",
+    "RememberedColumns",
+    "RowRules",
     "SyntheticData",
     "SyntheticSettings",
+    "TimeForm",
     "apply_frozen",
     "count_rows",
     "differing_rows",
@@ -35,6 +42,7 @@ __all__ = [
     "recognise_scale",
     "split_holdout",
     "synthesise",
+    "text_of_time",
     "unchanged_users",
     "write_table",
 ]

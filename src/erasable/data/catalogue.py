@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from erasable.data.ids import Ids
+from erasable.data.ids import LONGEST_ID, Ids
 from erasable.data.source_file import numbered_lines
 from erasable.errors import DataRefused, WrongUse
 
@@ -45,7 +45,11 @@ class Catalogue:
 
 def read_catalogue(path: str | Path) -> Catalogue:
     """Read a declared catalogue: one item id a line, as written; blank lines and repeats are skipped."""
-    texts = [text for _, text in numbered_lines(Path(path)) if text.strip()]
+    lines = [(number, text) for number, text in numbered_lines(Path(path)) if text.strip()]
+    for number, text in lines:
+        if len(text) > LONGEST_ID:
+            raise DataRefused(f"{path}, line {number}: the item has more than {LONGEST_ID:,} characters: shorten it")
+    texts = [text for _, text in lines]
     if not texts:
         raise DataRefused(f"{path}: the catalogue is empty: write one item id a line")
     return Catalogue.from_items(dict.fromkeys(texts), declared=True)

@@ -1,34 +1,46 @@
 """From Arrow columns of any type to ids, ratings, times and risks; which source they come from is not known here."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from erasable.data.ids import ArrowColumn
+from erasable.data.bad_rows import RowFaults
+from erasable.data.ids import LONGEST_ID, ArrowColumn
+from erasable.data.rating_scale import RatingScale
 
 _MICROSECONDS = 1_000_000
+_ISO_DATE = r"^\s*\d{4}-\d{2}-\d{2}"
+_ZONE = r"\d{2}:\d{2}.*(Z|[+-]\d{2}:?\d{2})\s*$"
 _LARGEST_RATING = float(np.finfo(np.float32).max)
 
 
-class ValueRefused(Exception):
-    """A value can't be used; the caller knows its source and says where it stands."""
+TimeForm = Literal["number", "date", "moment", "moment with zone"]
+"""How times are written: numbers as they are, or ISO 8601 as dates, or as dates and times, in UTC or of no zone."""
 
-    def __init__(self, reason: str, row: int | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.row = row
+
+class ColumnRefused(Exception):
+    """A whole column can't be used; the caller knows its source and says where it stands."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Which columns of a source were taken, by role, which were left, and how times are written."""
+
+    columns: dict[str, str]
+    left: tuple[str, ...] = ()
+    time_form: TimeForm | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnValues:
-    """The columns of one source, row by row as they came, and how they were recognised."""
+    """The columns of one source, row by row as they came but for bad rows, and how they were recognised."""
 
     users: ArrowColumn
     items: ArrowColumn
@@ -36,46 +48,87 @@ class ColumnValues:
     time: NDArray[np.float64] | None
     risk: NDArray[np.float64] | None
     recognised: str
+    taken: Taken
+    bad_rows: int = 0
+    """How many rows were left out because they can't be used."""
+
+    def without(self, rows: Collection[int]) -> "ColumnValues":
+        """Return the values without bad rows."""
+        keep = np.ones(len(self.users), dtype=bool)
+        keep[list(rows)] = False
+        mask = pa.array(keep)
+        return replace(
+            self,
+            users=self.users.filter(mask),
+            items=self.items.filter(mask),
+            rating=None if self.rating is None else self.rating[keep],
+            time=None if self.time is None else self.time[keep],
+            risk=None if self.risk is None else self.risk[keep],
+            bad_rows=len(rows),
+        )
 
 
-def id_values(column: ArrowColumn, role: str) -> ArrowColumn:
+def read_columns(
+    columns: Mapping[str, ArrowColumn], scale: RatingScale | None, recognised: str, taken: Taken
+) -> tuple[ColumnValues, RowFaults]:
+    """Return the values of columns by role, and the rows of them that can't be used."""
+    faults = RowFaults()
+    form = _time_form(columns["time"]) if "time" in columns else None
+    values = ColumnValues(
+        users=id_values(columns["user"], "user", faults),
+        items=id_values(columns["item"], "item", faults),
+        rating=rating_values(columns["rating"], faults, scale) if "rating" in columns else None,
+        time=time_values(columns["time"], faults) if "time" in columns else None,
+        risk=risk_values(columns["risk"], faults) if "risk" in columns else None,
+        recognised=recognised,
+        taken=replace(taken, time_form=form),
+    )
+    return values, faults
+
+
+def id_values(column: ArrowColumn, role: str, faults: RowFaults) -> ArrowColumn:
     """Return a column of ids as text: text as it is, whole numbers in decimal, anything else refused."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if not (_is_text(kind) or pa.types.is_integer(kind)):
-        raise ValueRefused(f"the {role} column holds {kind}: turn the ids into text or whole numbers first")
+        raise ColumnRefused(f"the {role} column holds {kind}: turn the ids into text or whole numbers first")
     if pa.types.is_string_view(kind):
         column = _without_views(column)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     column = column.cast(pa.dictionary(pa.int32(), pa.string()))
-    _refuse_first(pc.is_null(column), f"the {role} is missing: fill it in, or drop the row")
+    faults.add_where(pc.is_null(column), f"the {role} is missing: fill it in, or drop the row")
     for fault, reason in _faulty_ids(_distinct(column), role):
-        _refuse_first(pc.is_in(column.cast(pa.string()), value_set=fault), reason)
+        faults.add_where(pc.is_in(column.cast(pa.string()), value_set=fault), reason)
     return column
 
 
-def rating_values(column: ArrowColumn) -> NDArray[np.float32]:
-    """Return a column of ratings as numbers; text, gaps, NaN and infinity are refused."""
-    return _finite_numbers(column, "rating", np.float32)
+def rating_values(column: ArrowColumn, faults: RowFaults, scale: RatingScale | None = None) -> NDArray[np.float32]:
+    """Return a column of ratings as numbers; text is refused, gaps, NaN, infinity and what is off the scale are bad."""
+    ratings = _finite_numbers(column, "rating", np.float32, faults)
+    if scale is not None:
+        for row in np.flatnonzero(scale.outside(ratings)).tolist():
+            if np.isfinite(ratings[row]):
+                faults.add_off_scale(row, ratings[row], scale)
+    return ratings
 
 
-def risk_values(column: ArrowColumn) -> NDArray[np.float64]:
-    """Return a column of erasure risks as numbers; text, gaps, NaN and infinity are refused."""
-    return _finite_numbers(column, "risk", np.float64)
+def risk_values(column: ArrowColumn, faults: RowFaults) -> NDArray[np.float64]:
+    """Return a column of erasure risks as numbers; text is refused, gaps, NaN and infinity are bad."""
+    return _finite_numbers(column, "risk", np.float64, faults)
 
 
-def time_values(column: ArrowColumn) -> NDArray[np.float64]:
+def time_values(column: ArrowColumn, faults: RowFaults) -> NDArray[np.float64]:
     """Return a column of times as seconds, or as the numbers they are; a gap is NaN, unknown."""
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         time = _seconds(column)
     elif _is_text(kind):
-        time = _times_of_text(column)
+        time = _times_of_text(column, faults)
     elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
         time = _floats(column.cast(pa.float64()))
     else:
-        raise ValueRefused(f"the time column holds {kind}: turn it into numbers or ISO dates first")
-    _refuse_first(np.isinf(time), "the time is infinite: correct it, or leave it empty")
+        raise ColumnRefused(f"the time column holds {kind}: turn it into numbers or ISO dates first")
+    faults.add_where(np.isinf(time), "the time is infinite: correct it, or leave it empty")
     return time
 
 
@@ -106,18 +159,58 @@ def is_finite_rating(text: str) -> bool:
     return is_number(text) and abs(float(text)) <= _LARGEST_RATING
 
 
-def _finite_numbers(column: ArrowColumn, role: str, precision: type[np.floating[Any]]) -> NDArray[Any]:
+def text_of_time(time: float, form: TimeForm | None) -> float | str:
+    """Return a time in the form that it came in; seconds as ISO 8601 where it came so and the calendar has it.
+
+    >>> text_of_time(86400.0, "date"), text_of_time(86400.0, "moment with zone"), text_of_time(86400.0, "number")
+    ('1970-01-02', '1970-01-02T00:00:00Z', 86400.0)
+    """
+    if form is None or form == "number":
+        return time
+    try:
+        moment = datetime(1970, 1, 1) + timedelta(microseconds=round(time * _MICROSECONDS))
+    except OverflowError:
+        return time
+    if form == "date":
+        return moment.date().isoformat()
+    return moment.isoformat() + ("Z" if form == "moment with zone" else "")
+
+
+def _time_form(column: ArrowColumn) -> TimeForm | None:
+    """Say how times are written; nothing is said by a column of gaps."""
+    kind = column.type
+    if pa.types.is_date(kind):
+        return "date"
+    if pa.types.is_timestamp(kind):
+        return "moment with zone" if kind.tz else "moment"
+    if not _is_text(kind):
+        return None if pa.types.is_null(kind) else "number"
+    texts = pc.drop_null(column.cast(pa.large_string()))
+    texts = texts.filter(pc.not_equal(texts, ""))
+    if not len(texts):
+        return None
+    iso = texts.filter(pc.match_substring_regex(texts, _ISO_DATE))
+    if not len(iso):
+        return "number"
+    if pc.all(pc.match_substring_regex(iso, _ISO_DATE + r"\s*$")).as_py():
+        return "date"
+    return "moment with zone" if pc.any(pc.match_substring_regex(iso, _ZONE)).as_py() else "moment"
+
+
+def _finite_numbers(
+    column: ArrowColumn, role: str, precision: type[np.floating[Any]], faults: RowFaults
+) -> NDArray[Any]:
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or _is_other_number(kind)):
-        raise ValueRefused(f"the {role} column holds {kind}: turn the {role}s into numbers first")
-    _refuse_first(pc.is_null(column), f"the {role} is missing: fill it in, or drop the row")
+        raise ColumnRefused(f"the {role} column holds {kind}: turn the {role}s into numbers first")
+    faults.add_where(pc.is_null(column), f"the {role} is missing: fill it in, or drop the row")
     with np.errstate(over="ignore"):
-        numbers = np.asarray(column.cast(pa.float64(), safe=False)).astype(precision)
-    _refuse_first(~np.isfinite(numbers), f"the {role} is not a finite number: correct it, or drop the row")
+        numbers = _floats(column.cast(pa.float64(), safe=False)).astype(precision)
+    faults.add_where(~np.isfinite(numbers), f"the {role} is not a finite number: correct it, or drop the row")
     return numbers
 
 
-def _times_of_text(column: ArrowColumn) -> NDArray[np.float64]:
+def _times_of_text(column: ArrowColumn, faults: RowFaults) -> NDArray[np.float64]:
     column = column.cast(pa.large_string())
     column = pc.if_else(pc.equal(column, pa.scalar("", pa.large_string())), pa.scalar(None, pa.large_string()), column)
     for kind in (pa.float64(), pa.timestamp("us"), pa.timestamp("us", "UTC")):
@@ -126,16 +219,16 @@ def _times_of_text(column: ArrowColumn) -> NDArray[np.float64]:
         except pa.ArrowInvalid:
             continue
         return _floats(parsed) if pa.types.is_floating(kind) else _seconds(parsed)
-    return _times_one_by_one(column)
+    return _times_one_by_one(column, faults)
 
 
-def _times_one_by_one(column: ArrowColumn) -> NDArray[np.float64]:
+def _times_one_by_one(column: ArrowColumn, faults: RowFaults) -> NDArray[np.float64]:
     time = np.full(len(column), np.nan)
     for row, text in enumerate(column.to_pylist()):
         try:
             time[row] = np.nan if text is None else time_of_text(text)
-        except ValueError as error:
-            raise ValueRefused("the time is neither a number nor an ISO date and time", row) from error
+        except ValueError:
+            faults.add(row, "the time is neither a number nor an ISO date and time: correct it, or leave it empty")
     return time
 
 
@@ -176,14 +269,11 @@ def _distinct(column: ArrowColumn) -> ArrowColumn:
 def _faulty_ids(values: ArrowColumn, role: str) -> Iterator[tuple[ArrowColumn, str]]:
     tests = {
         f"the {role} is empty: fill it in, or drop the row": pc.equal(values, pa.scalar("")),
+        f"the {role} has more than {LONGEST_ID:,} characters: shorten it, or drop the row": pc.greater(
+            pc.utf8_length(values), LONGEST_ID
+        ),
         f"the {role} holds a NUL or a line end: give plain text": pc.match_substring_regex(values, r"[\x00\r\n]"),
     }
     for reason, faulty in tests.items():
         if pc.any(faulty).as_py():
             yield values.filter(faulty), reason
-
-
-def _refuse_first(faulty: ArrowColumn, reason: str) -> None:
-    rows = np.flatnonzero(np.asarray(faulty))
-    if len(rows):
-        raise ValueRefused(reason, int(rows[0]))

@@ -1,6 +1,6 @@
 """Which column holds what: names recognised, given or counted; the values themselves are not read here."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
@@ -39,6 +39,33 @@ class ColumnNames(BaseModel):
         """Return the columns that were named, by role."""
         return {role: name for role in ROLES if (name := getattr(self, role)) is not None}
 
+    def among(self, names: Sequence[str]) -> "ColumnNames":
+        """Return the columns to read from a source with these names."""
+        return self
+
+    def among_numbers(self, count: int) -> "ColumnNames":
+        """Return the columns to read from a source without names."""
+        return self
+
+
+class RememberedColumns(ColumnNames):
+    """Columns that were read before: they are read again where the source has them and no other is named."""
+
+    remembered: dict[str, str]
+
+    def among(self, names: Sequence[str]) -> ColumnNames:
+        """Return the columns named, and those remembered that have one of these names."""
+        return self._with(lambda name: not name.isdigit() and _find_given(names, name) is not None)
+
+    def among_numbers(self, count: int) -> ColumnNames:
+        """Return the columns named, and those remembered by a number."""
+        return self._with(lambda name: _is_number_up_to(name, count))
+
+    def _with(self, is_there: Callable[[str], bool]) -> ColumnNames:
+        given = self.given()
+        known = {role: name for role, name in self.remembered.items() if is_there(name) and name not in given.values()}
+        return ColumnNames(**{**known, **given})
+
 
 @dataclass(frozen=True)
 class ColumnPositions:
@@ -60,13 +87,13 @@ def looks_like_header(names: Sequence[str], wanted: ColumnNames) -> bool:
     plain = {_plain(name) for name in names}
     known = any(plain.intersection(_RECOGNISED[role]) for role in _REQUIRED)
     # A number counts columns; that it also stands in the first row says nothing.
-    asked = [name for name in wanted.given().values() if not name.isdigit()]
+    asked = [name for name in wanted.among(names).given().values() if not name.isdigit()]
     return known or any(_find_given(names, name) is not None for name in asked)
 
 
 def locate_by_name(names: Sequence[str], wanted: ColumnNames, source: str) -> ColumnPositions:
     """Find the columns by their names, those given before those recognised."""
-    given = wanted.given()
+    given = wanted.among(names).given()
     places = {role: _place_of_given(names, role, name, source) for role, name in given.items()}
     for role in _RECOGNISED:
         if role not in places:
@@ -81,7 +108,7 @@ def locate_by_name(names: Sequence[str], wanted: ColumnNames, source: str) -> Co
 def locate_by_number(count: int, wanted: ColumnNames, source: str) -> ColumnPositions:
     """Find the columns of a source without names: user, item, rating, time, unless numbers are given."""
     places = {}
-    for role, name in wanted.given().items():
+    for role, name in wanted.among_numbers(count).given().items():
         if not _is_number_up_to(name, count):
             raise DataRefused(
                 f"{source} has no header and {count} columns, so there is no column {name!r}: "

@@ -2,49 +2,61 @@
 
 import io
 import zlib
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import csv
 
-from erasable.data.column_values import (
-    ColumnValues,
-    ValueRefused,
-    id_values,
-    rating_values,
-    risk_values,
-    time_values,
-)
+from erasable.data.bad_rows import RowRules
+from erasable.data.column_values import ColumnRefused, ColumnValues, read_columns
 from erasable.data.columns import ColumnNames
-from erasable.data.delimited_faults import first_fault
+from erasable.data.delimited_faults import faults_of_lines
 from erasable.data.double_colon import ONE_BYTE, DoubleColonReader
 from erasable.data.layout import Layout, recognise_layout
-from erasable.data.source_file import is_gzip, open_bytes, require_file
+from erasable.data.rating_scale import RatingScale
+from erasable.data.source_file import WithoutLines, is_gzip, open_bytes, require_file
+from erasable.errors import DataRefused
 
 _BLOCK_BYTES = 8 * 2**20
 
 
-def read_delimited(path: Path, wanted: ColumnNames) -> ColumnValues:
+def read_delimited(path: Path, wanted: ColumnNames, rules: RowRules) -> ColumnValues:
     """Read a delimited text file, compressed or not."""
     require_file(path)
     layout = recognise_layout(path, wanted)
-    values = _quick_values(path, layout)
+    values = _quick_values(path, layout, rules.scale)
+    return _values_of_good_lines(path, layout, rules) if values is None else values
+
+
+def _values_of_good_lines(path: Path, layout: Layout, rules: RowRules) -> ColumnValues:
+    """Name the lines at fault, or leave them out."""
+    faults, lines = faults_of_lines(path, layout, rules.scale)
+    if faults and rules.on_bad_row == "refuse":
+        raise faults.refusal(str(path), "line", lines)
+    values = _quick_values(path, layout, rules.scale, faults.rows) if faults else None
     if values is None:
-        raise first_fault(path, layout)
-    return values
+        raise DataRefused(f"{path}: can't be read as {layout}: write it again as plain CSV, one row a line")
+    return replace(values, bad_rows=len(faults))
 
 
-def _quick_values(path: Path, layout: Layout) -> ColumnValues | None:
+def _quick_values(
+    path: Path, layout: Layout, scale: RatingScale | None, left_out: Collection[int] = ()
+) -> ColumnValues | None:
     try:
-        return _values(_read_table(path, layout), layout)
-    except (pa.ArrowInvalid, ValueRefused, OSError, EOFError, zlib.error):
+        table = _read_table(path, layout, left_out)
+        columns = {role: table.column(str(place)) for role, place in layout.columns.by_role().items()}
+        values, faults = read_columns(columns, scale, str(layout), layout.taken())
+    except (pa.ArrowInvalid, ColumnRefused, OSError, EOFError, zlib.error):
         # Arrow's message repeats the whole row, which is personal: it must not travel with ours.
         return None
+    return None if faults else values
 
 
-def _read_table(path: Path, layout: Layout) -> pa.Table:
-    with _open(path, layout) as stream:
+def _read_table(path: Path, layout: Layout, left_out: Collection[int]) -> pa.Table:
+    with _open(path, layout, left_out) as stream:
         return csv.read_csv(
             stream,
             read_options=csv.ReadOptions(
@@ -65,9 +77,11 @@ def _read_table(path: Path, layout: Layout) -> pa.Table:
         )
 
 
-def _open(path: Path, layout: Layout) -> Any:  # noqa: ANN401 - Arrow's streams and Python's
-    if layout.separator == "::":
-        return io.BufferedReader(DoubleColonReader(open_bytes(path)), _BLOCK_BYTES)
+def _open(path: Path, layout: Layout, left_out: Collection[int]) -> Any:  # noqa: ANN401 - Arrow's and Python's
+    if layout.separator == "::" or left_out:
+        stream = open_bytes(path)
+        stream = io.BufferedReader(WithoutLines(stream, left_out), _BLOCK_BYTES) if left_out else stream
+        return io.BufferedReader(DoubleColonReader(stream), _BLOCK_BYTES) if layout.separator == "::" else stream
     return pa.CompressedInputStream(str(path), "gzip") if is_gzip(path) else pa.OSFile(str(path), "rb")
 
 
@@ -76,15 +90,3 @@ def _types(layout: Layout) -> dict[str, pa.DataType]:
     time = pa.float64() if layout.time_is_number else pa.string()
     kinds = {"user": text, "item": text, "rating": pa.float64(), "time": time, "risk": pa.float64()}
     return {str(place): kinds[role] for role, place in layout.columns.by_role().items()}
-
-
-def _values(table: pa.Table, layout: Layout) -> ColumnValues:
-    columns = {role: table.column(str(place)) for role, place in layout.columns.by_role().items()}
-    return ColumnValues(
-        users=id_values(columns["user"], "user"),
-        items=id_values(columns["item"], "item"),
-        rating=rating_values(columns["rating"]) if "rating" in columns else None,
-        time=time_values(columns["time"]) if "time" in columns else None,
-        risk=risk_values(columns["risk"]) if "risk" in columns else None,
-        recognised=str(layout),
-    )

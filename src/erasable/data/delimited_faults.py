@@ -1,24 +1,36 @@
-"""A plain, slow pass over a delimited file to name the first line at fault, once the quick reader gave up."""
+"""A plain, slow pass over a delimited file to name every line at fault, once the quick reader gave up."""
 
 import csv
 from pathlib import Path
 
+import numpy as np
+
+from erasable.data.bad_rows import RowFaults
 from erasable.data.column_values import is_finite_number, is_finite_rating, is_number, time_of_text
 from erasable.data.double_colon import ONE_BYTE
+from erasable.data.ids import LONGEST_ID
 from erasable.data.layout import Layout
+from erasable.data.rating_scale import RatingScale
 from erasable.data.source_file import numbered_lines
-from erasable.errors import DataRefused
 
 _SHOWN_CHARACTERS = 20
 
 
-def first_fault(path: Path, layout: Layout) -> DataRefused:
-    """Return the refusal of the first line that breaks a rule, without repeating the line."""
+def faults_of_lines(path: Path, layout: Layout, scale: RatingScale | None) -> tuple[RowFaults, int]:
+    """Return the lines that break a rule, by their numbers and without repeating them, and how many lines there are."""
+    faults, lines = RowFaults(), 0
     for number, line in numbered_lines(path):
-        reason = _fault(layout, line) if number > layout.lines_before and line else None
+        if number <= layout.lines_before or not line:
+            continue
+        lines += 1
+        reason = _fault(layout, line)
         if reason:
-            return DataRefused(f"{path}, line {number}: {reason}")
-    return DataRefused(f"{path}: can't be read as {layout}: write it again as plain CSV, one row a line")
+            faults.add(number, reason)
+        elif scale is not None and layout.columns.rating is not None:
+            rating = float(layout.fields(line)[layout.columns.rating])
+            if not scale.contains(np.float32(rating)):
+                faults.add_off_scale(number, rating, scale)
+    return faults, lines
 
 
 def _fault(layout: Layout, line: str) -> str | None:
@@ -36,6 +48,8 @@ def _value_fault(layout: Layout, texts: dict[str, str]) -> str | None:
     for role in ("user", "item"):
         if not texts[role]:
             return f"the {role} is empty: fill it in, or drop the line"
+        if len(texts[role]) > LONGEST_ID:
+            return f"the {role} has more than {LONGEST_ID:,} characters: shorten it, or drop the line"
     for role, is_right in (("rating", is_finite_rating), ("risk", is_finite_number)):
         if role in texts and not is_right(texts[role]):
             return f"{_shown(texts[role])} is no {role}: give a finite number, or name another --{role}-column"

@@ -17,6 +17,8 @@ from erasable.errors import DataRefused
 # Arrow's own annotations change from version to version; it checks its types when it runs.
 ArrowColumn: TypeAlias = Any
 
+LONGEST_ID = 1_000  # characters; the service takes no longer ones either
+
 # Below this many texts a binary search is quicker than hashing the whole list.
 _FEW = 64
 

@@ -116,7 +116,9 @@ class Interactions:
         item_index = place[self.item_index].astype(np.int32)
         if len(item_index) and item_index.min() < 0:
             missing = self.items[int(self.item_index[np.argmax(item_index < 0)])]
-            raise DataRefused(f"item {missing!r} is not in the catalogue: add it there, or drop its interactions")
+            raise DataRefused(
+                f"item {missing!r} is not in the catalogue: add it there and give --catalogue, or drop its interactions"
+            )
         order = np.argsort(self.user_index.astype(np.int64) * len(items) + item_index, kind="stable")
         time = None if self.time is None else self.time[order]
         return Interactions(self.users, items, self.user_index, item_index[order], self.rating[order], time)

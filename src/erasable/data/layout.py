@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from erasable.data.column_values import is_number
+from erasable.data.column_values import Taken, is_number
 from erasable.data.columns import (
     ColumnNames,
     ColumnPositions,
@@ -44,6 +44,13 @@ class Layout:
     def fields(self, line: str) -> list[str]:
         """Split one line into its fields."""
         return split_fields(line, self.separator, self.quotes)
+
+    def taken(self) -> Taken:
+        """Return the columns that are taken and left, by their names, or numbers from 1 without a header."""
+        names = self.header or [str(place + 1) for place in range(self.width)]
+        places = self.columns.by_role()
+        left = tuple(name for place, name in enumerate(names) if place not in places.values())
+        return Taken({role: names[place] for role, place in places.items()}, left)
 
     def __str__(self) -> str:
         places = self.columns.by_role()

@@ -37,19 +37,20 @@ class RatingScale:
 
     def contains(self, rating: ArrayLike) -> bool:
         """Say whether every rating lies on the scale."""
-        return not np.any(self._outside(np.asarray(rating)))
+        return not np.any(self.outside(np.asarray(rating)))
 
     def check(self, rating: ArrayLike) -> None:
         """Refuse ratings of which one lies outside the scale, naming the first such row, from 1 on."""
         ratings = np.atleast_1d(np.asarray(rating, dtype=np.float32))
-        outside = self._outside(ratings)
+        outside = self.outside(ratings)
         if np.any(outside):
             row = int(np.argmax(outside))
             raise DataRefused(
-                f"row {row + 1}: rating {ratings[row]:g} lies outside the scale {self}: correct it, or {_REMEDY}"
+                f"row {row + 1}: rating {ratings[row]:g} lies outside the scale {self}: correct it, or drop the row"
             )
 
-    def _outside(self, rating: np.ndarray) -> np.ndarray:
+    def outside(self, rating: np.ndarray) -> np.ndarray:
+        """Return a mask of the ratings that lie outside."""
         # Ratings are float32: 0.7 must not fall below a lowest rating of 0.7.
         return ~((rating >= np.float32(self.low)) & (rating <= np.float32(self.high)))
 
@@ -74,6 +75,8 @@ def recognise_scale(rating: ArrayLike) -> RatingScale:
     if not ratings.size:
         raise DataRefused(f"there is no rating to recognise a scale from: {_REMEDY}")
     ends = np.array([ratings.min(), ratings.max()])
+    if ends[0] < 0:
+        raise DataRefused(f"ratings from {ends[0]:g} to {ends[1]:g} go below 0: shift them so that none does")
     found = next((scale for scale in KNOWN_SCALES if scale.contains(ends)), None)
     if found is None:
         raise DataRefused(f"ratings from {ends[0]:g} to {ends[1]:g} fit no known scale: {_REMEDY}")

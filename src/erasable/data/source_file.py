@@ -1,12 +1,16 @@
 """Files of text as they come: opened (gzip too), their lines numbered and checked; not what a line means."""
 
 import gzip
+import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from erasable.errors import DataRefused
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 GZIP_MAGIC = b"\x1f\x8b"
 _BOM = b"\xef\xbb\xbf"
@@ -37,6 +41,32 @@ def is_gzip(path: Path) -> bool:
 def open_bytes(path: Path) -> BinaryIO:
     """Open a file for reading bytes, unpacking it where it is compressed."""
     return cast(BinaryIO, gzip.open(path, "rb")) if is_gzip(path) else path.open("rb")
+
+
+class WithoutLines(io.RawIOBase):
+    """A stream of bytes without some of its lines, which are numbered from 1."""
+
+    def __init__(self, stream: BinaryIO, left_out: Collection[int]) -> None:
+        self._stream = stream
+        self._lines = (line for number, line in enumerate(stream, 1) if number not in left_out)
+        self._ready = b""
+
+    def readable(self) -> bool:
+        """Say that this stream can be read."""
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        """Fill a buffer with the next bytes and say how many; 0 at the end."""
+        self._ready = self._ready or next(self._lines, b"")
+        target = memoryview(buffer)
+        count = min(len(target), len(self._ready))
+        target[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
+
+    def close(self) -> None:
+        """Close the original too."""
+        self._stream.close()
+        super().close()
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:

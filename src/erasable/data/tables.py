@@ -1,5 +1,6 @@
 """Reading tables in memory, Parquet files and sparse matrices; text files are read elsewhere."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +9,8 @@ import pyarrow as pa
 from pyarrow import parquet
 from scipy import sparse
 
-from erasable.data.column_values import (
-    ColumnValues,
-    ValueRefused,
-    id_values,
-    rating_values,
-    risk_values,
-    time_values,
-)
+from erasable.data.bad_rows import RowFaults, RowRules
+from erasable.data.column_values import ColumnRefused, ColumnValues, Taken, rating_values, read_columns
 from erasable.data.columns import ColumnNames, locate_by_name
 from erasable.data.ids import ArrowColumn
 from erasable.data.source_file import require_file
@@ -24,7 +19,7 @@ from erasable.errors import DataRefused, WrongUse
 PARQUET_MAGIC = b"PAR1"
 
 
-def read_parquet(path: Path, wanted: ColumnNames) -> ColumnValues:
+def read_parquet(path: Path, wanted: ColumnNames, rules: RowRules) -> ColumnValues:
     """Read the columns that matter from a Parquet file."""
     require_file(path)
     try:
@@ -35,10 +30,12 @@ def read_parquet(path: Path, wanted: ColumnNames) -> ColumnValues:
     except (pa.ArrowException, OSError) as error:
         raise DataRefused(f"{path} is not a Parquet file, or is damaged: write it again") from error
     named = ColumnNames(**{role: names[place] for role, place in places.items()})
-    return _values(table, named, str(path), "Parquet")
+    left = tuple(name for place, name in enumerate(names) if place not in places.values())
+    values = _values(table, named, str(path), "Parquet", rules)
+    return replace(values, taken=replace(values.taken, left=left))
 
 
-def read_table(source: Any, wanted: ColumnNames) -> ColumnValues:  # noqa: ANN401 - any table
+def read_table(source: Any, wanted: ColumnNames, rules: RowRules) -> ColumnValues:  # noqa: ANN401 - any table
     """Read an Arrow table, or anything that hands one over (pandas, polars, the PyCapsule interface)."""
     try:
         table = pa.table(source)
@@ -46,10 +43,10 @@ def read_table(source: Any, wanted: ColumnNames) -> ColumnValues:  # noqa: ANN40
         raise DataRefused(
             "the table can't be turned into an Arrow table: give each column one type, ids as text"
         ) from error
-    return _values(table, wanted, "the table", f"a {type(source).__name__}")
+    return _values(table, wanted, "the table", f"a {type(source).__name__}", rules)
 
 
-def read_sparse(matrix: Any, wanted: ColumnNames) -> ColumnValues:  # noqa: ANN401 - any of SciPy's sparse classes
+def read_sparse(matrix: Any, wanted: ColumnNames, rules: RowRules) -> ColumnValues:  # noqa: ANN401 - SciPy's classes
     """Read a sparse matrix: row numbers are users, column numbers are items, explicit zeros are rows too."""
     if wanted.risk is not None:
         raise WrongUse("a sparse matrix has no risk column: give a table or a file that has one, or leave it out")
@@ -60,13 +57,16 @@ def read_sparse(matrix: Any, wanted: ColumnNames) -> ColumnValues:  # noqa: ANN4
     entries.sum_duplicates()
     if not entries.nnz:
         raise DataRefused("the sparse matrix holds no entry: give at least one for each user")
+    faults = RowFaults()
     try:
-        rating = rating_values(pa.chunked_array([pa.array(entries.data)]))
-    except (ValueRefused, pa.ArrowException) as error:
+        rating = rating_values(pa.chunked_array([pa.array(entries.data)]), faults, rules.scale)
+    except (ColumnRefused, pa.ArrowException) as error:
         raise DataRefused("the sparse matrix holds a value that is not a finite number: correct it") from error
     users, items = (_decimal(numbers, size) for numbers, size in zip(entries.coords, matrix.shape, strict=True))
     recognised = "a sparse matrix; row numbers are users, column numbers items"
-    return ColumnValues(users, items, rating, time=None, risk=None, recognised=recognised)
+    taken = Taken({"user": "row number", "item": "column number", "rating": "value"})
+    values = ColumnValues(users, items, rating, time=None, risk=None, recognised=recognised, taken=taken)
+    return _settled(values, faults, rules, "the sparse matrix", "entry")
 
 
 def _decimal(numbers: np.ndarray, size: int) -> ArrowColumn:
@@ -74,24 +74,27 @@ def _decimal(numbers: np.ndarray, size: int) -> ArrowColumn:
     return pa.DictionaryArray.from_arrays(numbers.astype(np.int32), texts)
 
 
-def _values(table: pa.Table, wanted: ColumnNames, place: str, kind: str) -> ColumnValues:
+def _settled(values: ColumnValues, faults: RowFaults, rules: RowRules, place: str, unit: str = "row") -> ColumnValues:
+    """Refuse bad rows, or leave them out."""
+    if not faults:
+        return values
+    if rules.on_bad_row == "refuse":
+        raise faults.refusal(place, unit, len(values.users), first=1)
+    return values.without(faults.rows)
+
+
+def _values(table: pa.Table, wanted: ColumnNames, place: str, kind: str, rules: RowRules) -> ColumnValues:
     found = locate_by_name(table.column_names, wanted, place).by_role()
     columns = {role: table.column(position) for role, position in found.items()}
     if not table.num_rows:
         raise DataRefused(f"{place} has columns but no row: give at least one interaction for each user")
-    names = ", ".join(table.column_names[position] for position in found.values())
+    names = {role: table.column_names[position] for role, position in found.items()}
+    left = tuple(name for number, name in enumerate(table.column_names) if number not in found.values())
     try:
-        return ColumnValues(
-            users=id_values(columns["user"], "user"),
-            items=id_values(columns["item"], "item"),
-            rating=rating_values(columns["rating"]) if "rating" in columns else None,
-            time=time_values(columns["time"]) if "time" in columns else None,
-            risk=risk_values(columns["risk"]) if "risk" in columns else None,
-            recognised=f"{kind}; {names}",
-        )
-    except ValueRefused as refused:
-        row = "" if refused.row is None else f", row {refused.row + 1}"
-        raise DataRefused(f"{place}{row}: {refused.reason}") from refused
+        values, faults = read_columns(columns, rules.scale, f"{kind}; {', '.join(names.values())}", Taken(names, left))
+    except ColumnRefused as refused:
+        raise DataRefused(f"{place}: {refused}") from refused
+    return _settled(values, faults, rules, place)
 
 
 def is_table(source: object) -> bool:

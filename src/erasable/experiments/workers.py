@@ -16,6 +16,7 @@ from erasable.experiments.cells import Cell, CellStore
 from erasable.experiments.every import MEASUREMENTS
 from erasable.experiments.machine import processor
 from erasable.experiments.workbench import DataSource, Workbench
+from erasable.operations.processes import safe_path
 from erasable.training import Config, numeric_environment
 
 _SPAWN = multiprocessing.get_context("spawn")
@@ -46,6 +47,7 @@ Watcher = Callable[[Progress], None]
 Batch = Sequence[Cell]
 
 
+@safe_path()
 def run_batches(batches: Sequence[Batch], bench: Bench, watch: Watcher) -> None:
     """Measure the cells that are not there yet; those of a batch share what they need and go to the same worker."""
     run = _Run(batches, bench.store, watch)

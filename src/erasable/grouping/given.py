@@ -20,11 +20,11 @@ def read_positions(path: Path) -> dict[str, int]:
     except FileNotFoundError:
         raise DataRefused(f"{path}: there is no such file: give --groups-from a CSV or a workspace") from None
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError):
-        raise DataRefused(f"{path}: not a CSV with the columns user_id, group, position") from None
+        raise DataRefused(f"{path}: not a CSV with the columns user_id, group, position: write it so") from None
     users: list[Any] = table["user_id"].to_pylist()
     positions: list[Any] = table["position"].to_pylist()
     if not users or any(position is None or position < 0 for position in positions):
-        raise DataRefused(f"{path}: every user needs a position of 0 or more")
+        raise DataRefused(f"{path}: every user needs a position: give each a whole number from 0")
     if len(set(users)) != len(users):
         raise DataRefused(f"{path}: a user stands in it twice: give each user one position")
     return dict(zip(users, positions, strict=True))

@@ -170,7 +170,9 @@ def _root(given: Floats, regularisation: float, crew: Executor) -> Floats:
     values, vectors = np.linalg.eigh(total)
     root = vectors / np.sqrt(np.maximum(values, 0) + regularisation)
     if np.abs(root).max() > np.finfo(np.float32).max:
-        raise Refused(f"regularisation {regularisation:g} is too small to solve rows with: give a larger one")
+        raise Refused(
+            f"regularisation {regularisation:g} is too small to solve rows with: give a larger --regularisation"
+        )
     return np.ascontiguousarray(root, dtype=np.float32)
 
 

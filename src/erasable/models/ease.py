@@ -155,7 +155,9 @@ class Ease:
         return inverse
 
     def _too_small(self) -> Refused:
-        return Refused(f"regularisation {self._regularisation:g} is too small to invert: give a larger one")
+        return Refused(
+            f"regularisation {self._regularisation:g} is too small to invert: give a larger --regularisation"
+        )
 
 
 def _additions_of_inverse(items: int) -> int:

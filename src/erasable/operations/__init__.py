@@ -4,7 +4,7 @@ from erasable.operations.audit import Probe, audit, audit_erased
 from erasable.operations.batching import Batch, batch
 from erasable.operations.certificates import certificate_file, certificates_of, erasure_records
 from erasable.operations.erasure import Outside
-from erasable.operations.forget import Forgotten, forget, learned_elsewhere, withdraw_pending
+from erasable.operations.forget import Extent, Forgotten, forget, large_extent, learned_elsewhere, withdraw_pending
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
 from erasable.operations.issuer import name_issuer
@@ -26,6 +26,7 @@ __all__ = [
     "Batch",
     "Claim",
     "DiskHome",
+    "Extent",
     "Fetched",
     "Forgotten",
     "GroupFacts",
@@ -56,6 +57,7 @@ __all__ = [
     "forget",
     "get_public_set",
     "groups",
+    "large_extent",
     "learn",
     "learn_more",
     "learned_elsewhere",

@@ -5,6 +5,7 @@ none: whoever forgets next finishes them.
 """
 
 import os
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +15,9 @@ from pathlib import Path
 from erasable import fingerprint, unlearning
 from erasable.errors import ErasableError, ResidueFound, WorkspaceError, WrongUse
 from erasable.evaluation import Utility, measure
+from erasable.operations.do_not_learn import Listing, put_on_lists
 from erasable.operations.home import Session
+from erasable.operations.input_facts import without_names_like
 from erasable.operations.recording import version_facts
 from erasable.operations.traces import target_of, that_must_be_gone, traces_of
 from erasable.operations.work import Work
@@ -35,7 +38,7 @@ from erasable.proof import (
     now,
 )
 from erasable.proof.residue import PERSONAL, Residue, Scan, Target, scan_contents, scan_folder
-from erasable.proof.suppression import Suppression, SuppressionList, add_requests
+from erasable.proof.suppression import Suppression
 from erasable.store import files
 from erasable.store.layout import AUDIT, LEDGER_FILES, certificate_name
 from erasable.training import Knowledge, State
@@ -52,9 +55,16 @@ class Outside:
     receipts: Path | None = None
     """The folder for the subjects' receipts."""
     suppression: Suppression | None = None
-    """The list of people who must not be learned again."""
+    """Another do-not-learn list, with its key, than the one that is remembered."""
+    without_do_not_learn: bool = False
+    """Whether no such list is kept from now on."""
     erased: Callable[[Pending], None] | None = None
     """Who else is told that the data is gone, and forgets the people too before the workspace is searched for them."""
+
+    @property
+    def listing(self) -> Listing:
+        """What is said about the do-not-learn list."""
+        return Listing(self.suppression, self.without_do_not_learn)
 
 
 @dataclass(frozen=True)
@@ -70,8 +80,6 @@ def prepare_outside(outside: Outside, workspace: Path | None) -> None:
     """Refuse, before any work, what could not be written outside the workspace afterwards."""
     if outside.receipts is not None:
         _make_receipts_folder(outside.receipts, workspace)
-    if outside.suppression is not None:
-        SuppressionList.open_or_create(outside.suppression)
 
 
 def accept(session: Session, pending: Pending) -> None:
@@ -98,8 +106,7 @@ def erase(session: Session, pending: Pending, rerun: bool, work: Work) -> Done:
     utility = _utility(session, state, after, work)
     with work.training("forgetting", planned.samples) as effort:
         new_state = unlearning.forget(before, after, session.checkpoints, effort)
-    for list_file, key_file in pending.suppression:
-        add_requests(Suppression(Path(list_file), Path(key_file)), pending.requests)
+    put_on_lists(session, pending)
     seconds = time.perf_counter() - began
     erased = Erased(
         at=now(),
@@ -114,7 +121,9 @@ def erase(session: Session, pending: Pending, rerun: bool, work: Work) -> Done:
         traces=that_must_be_gone(traces, session.checkpoints, state, new_state),
     )
     done = pending.model_copy(update={"erased": erased})
-    session.commit(new_state, replace(session.papers(), pending=done.encoded()))
+    papers = session.papers()
+    preferences = without_names_like(papers.preferences, pending.users)
+    session.commit(new_state, replace(papers, pending=done.encoded(), preferences=preferences))
     return Done(done, planned, _dropped(state.knowledge, after, pending))
 
 
@@ -225,17 +234,25 @@ def _targets(pending: Pending) -> list[Target]:
 
 
 def _refuse_residues(path: Path, residues: Sequence[Residue]) -> None:
-    if not residues:
-        return
-    places = "; ".join(f"{residue.file} ({residue.place})" for residue in residues[:5])
-    filed = any(residue.file in LEDGER_FILES for residue in residues)
-    hint = " (the service has an open request of the person in its ledger, and finishes this)" if filed else ""
-    raise _not_certified(path, f"{len(residues)} places still hold the person: {places}{hint}")
+    if residues:
+        places = "; ".join(f"{residue.file} ({residue.place})" for residue in residues[:5])
+        raise _not_certified(path, f"{len(residues)} places still hold the person: {places}{_hint(path, residues)}")
+
+
+def _hint(path: Path, residues: Sequence[Residue]) -> str:
+    """Return what to do about the service's ledger, which must not be removed."""
+    if not any(residue.file in LEDGER_FILES for residue in residues):
+        return ""
+    return (
+        " (leave the ledger where it is: an open request or a remark about the person goes when erasable serve runs, "
+        f"which finishes this; a token's label that names the person is changed by erasable token rename {path})"
+    )
 
 
 def _not_certified(path: Path, reason: str) -> ResidueFound:
     return ResidueFound(
-        f"the erasure is done, but not certified: {reason}. Remove them, then run: erasable forget {path} --resume"
+        f"the erasure is done, but not certified: {reason}. Remove them, then run: erasable forget "
+        f"{shlex.quote(str(path))} --resume"
     )
 
 

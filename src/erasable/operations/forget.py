@@ -1,19 +1,46 @@
 """Plan and forget: what erasing someone would touch and cost, and erasing them."""
 
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from erasable.errors import NotReproducible, Refused, Unfinished
+from erasable.operations.do_not_learn import (
+    Roll,
+    listed_on,
+    put_on_lists,
+    refuse_unusable,
+    remember,
+    remembered_places,
+    roll_of,
+)
 from erasable.operations.erasure import Done, Outside, accept, certify, erase, prepare_outside, withdraw
 from erasable.operations.home import Home, Session
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import NOTHING_PENDING, Accepted, Certificate, Pending, Receipt, read_pending
-from erasable.proof.suppression import add_requests
 from erasable.training import Knowledge, differences
 from erasable.unlearning import Request, known_requests
 
 NOTHING_OUTSIDE = Outside()
+_MOST_PEOPLE = 10
+_LARGEST_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How many of how many people requests are about."""
+
+    people: int
+    people_total: int
+
+    @property
+    def large(self) -> bool:
+        """Whether it is so many that nobody should be erased by mistake: more than 10, and more than 1 %."""
+        return self.people > _MOST_PEOPLE and self.people > _LARGEST_SHARE * self.people_total
+
+    def __str__(self) -> str:
+        return f"{self.people:,} of {self.people_total:,} people"
 
 
 @dataclass(frozen=True)
@@ -34,6 +61,8 @@ class Forgotten:
     """How many others a filter that was applied anew no longer keeps (under the policy regroup)."""
     finished: int
     """How many people's requests an earlier process had begun and this one has finished."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing about the do-not-learn list."""
 
 
 def forget(
@@ -43,9 +72,11 @@ def forget(
     rerun: bool = False,
     work: Work = QUIET_WORK,
     outside: Outside = NOTHING_OUTSIDE,
+    yes: bool = False,
 ) -> Forgotten:
     """Forget these requests together, exactly, and certify each; refused requests change nothing.
 
+    More than 1 % of the people, if that is more than 10, are forgotten with `yes` only.
     Requests that were filed elsewhere come accepted, under an id of their own. Those that a killed process had accepted
     are finished as well. In a numeric environment other than the one that
     learned, this is refused; with `rerun` everything is trained again.
@@ -57,12 +88,17 @@ def forget(
         finished, begun = (interrupted, NOTHING_PENDING) if interrupted.erased else (NOTHING_PENDING, interrupted)
         asked = _left_to_do(requests, finished)
         known = _known(asked, session.state().knowledge, ignore_unknown)
-        pending = _listed(begun.joined_with(known), outside)
+        if not yes:
+            _refuse_many(requests, known, session.state().knowledge)
+        pending = begun.joined_with(known)
         if pending.accepted:
             _check_environment(session, rerun)
         prepare_outside(outside, session.path)
-        if outside.suppression is not None:
-            add_requests(outside.suppression, finished.requests)
+        roll = _roll(session, outside, pending.accepted or finished.accepted)
+        finished, pending = (listed_on(some, roll, outside.listing) for some in (finished, pending))
+        refuse_unusable(pending)
+        remember(session, roll)
+        put_on_lists(session, finished)
         certificates = _certified(session, finished, outside, work) if finished.accepted else []
         done = _carried_out(session, pending, begun, rerun, work) if pending.accepted else None
         if done:
@@ -80,7 +116,20 @@ def forget(
         left_out=len(asked) - len(known),
         dropped=done.dropped if done else 0,
         finished=len(interrupted.accepted),
+        notes=roll.notes,
     )
+
+
+def large_extent(home: Home, requests: Sequence[Request], ignore_unknown: bool = False) -> Extent | None:
+    """Say how many of how many people these requests are about, if those are so many that `forget` needs a yes."""
+    if len({request.user for request in requests}) <= _MOST_PEOPLE:
+        return None
+    with home.reading() as session:
+        knowledge = session.state().knowledge
+        finished = read_pending(session.papers().pending)
+        asked = _left_to_do(requests, finished if finished.erased else NOTHING_PENDING)
+        extent = _extent(_known(asked, knowledge, ignore_unknown), knowledge)
+    return extent if extent.large else None
 
 
 def learned_elsewhere(home: Home) -> bool:
@@ -106,6 +155,17 @@ def _left_to_do(requests: Sequence[Request | Accepted], finished: Pending) -> li
     return [one.model_copy(update={"items": request.items}) for one, request in left if request is not None]
 
 
+def _refuse_many(requests: Sequence[Request | Accepted], known: Sequence[Accepted], knowledge: Knowledge) -> None:
+    """Refuse to erase many people at once by mistake; whoever filed requests elsewhere was asked there."""
+    extent = _extent(known, knowledge)
+    if extent.large and not all(isinstance(one, Accepted) for one in requests):
+        raise Refused(f"this erases {extent}: if that is meant, give forget yes=True; nothing was done")
+
+
+def _extent(known: Sequence[Accepted], knowledge: Knowledge) -> Extent:
+    return Extent(len({one.user for one in known}), knowledge.users)
+
+
 def _known(asked: Sequence[Accepted], knowledge: Knowledge, ignore_unknown: bool) -> list[Accepted]:
     """Return what is held of what was asked for."""
     return [
@@ -115,10 +175,13 @@ def _known(asked: Sequence[Accepted], knowledge: Knowledge, ignore_unknown: bool
     ]
 
 
-def _listed(pending: Pending, outside: Outside) -> Pending:
-    if outside.suppression is None:
-        return pending
-    return pending.put_on(str(outside.suppression.list.absolute()), str(outside.suppression.key.absolute()))
+def _roll(session: Session, outside: Outside, people: Sequence[Accepted]) -> Roll:
+    """Return the do-not-learn list; where nobody is erased and nothing is said of it, it is not looked for."""
+    if people or outside.listing.is_said:
+        return roll_of(session, outside.listing, erasing=True)
+    preferences = session.papers().preferences
+    places = remembered_places(preferences, session.path)
+    return Roll(places=places, without=preferences.without_do_not_learn)
 
 
 def _carried_out(session: Session, pending: Pending, begun: Pending, rerun: bool, work: Work) -> Done:
@@ -143,7 +206,7 @@ def _certified(session: Session, pending: Pending, outside: Outside, work: Work)
             raise
         raise Unfinished(
             "stopped after the erasure and before its certificates: finish with erasable forget "
-            f"{session.path} --resume"
+            f"{shlex.quote(str(session.path))} --resume"
         ) from None
 
 

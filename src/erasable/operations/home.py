@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from erasable.errors import WorkspaceBusy, WrongUse
+from erasable.proof.suppression import SuppressionList
 from erasable.store import NO_PAPERS, Papers, Stamp, Workspace
 from erasable.training import CheckpointStore, MemoryStore, State, numeric_environment
 
@@ -79,6 +80,10 @@ class Session(Protocol):
 class Home(Protocol):
     """Gives sessions: any number of readers, one writer."""
 
+    @property
+    def path(self) -> Path | None:
+        """The folder that it is in, if it is in one."""
+
     def reading(self) -> AbstractContextManager[Session]:
         """Open for reading."""
 
@@ -132,6 +137,8 @@ class MemorySession:
         self._papers: Papers = before._papers if before else NO_PAPERS
         self._certificates: dict[str, bytes] = dict(before._certificates) if before else {}
         self._state: State | None = before._state if before else None
+        self.do_not_learn: SuppressionList | None = before.do_not_learn if before else None
+        """Who must not be learned again; none before there was need for it."""
 
     @property
     def erasures(self) -> int:
@@ -179,6 +186,8 @@ class MemorySession:
 
 class MemoryHome:
     """A recommender in memory. Readers keep what they began with; a writer's outcome replaces it as a whole."""
+
+    path: Path | None = None
 
     def __init__(self) -> None:
         self._current = MemorySession()

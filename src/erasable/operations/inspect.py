@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from erasable.data import ColumnNames, Interactions, RatingScale, read_interactions
-from erasable.errors import Refused
+from erasable.data import ColumnNames, Interactions, RatingScale, TimeForm, read_interactions, text_of_time
+from erasable.errors import Refused, WorkspaceError
 from erasable.evaluation import Protocol, Utility, measure
 from erasable.evaluation.rated_metrics import LIKED
 from erasable.grouping import BY_VECTORS, Cohesion, cohesion_between_rows
-from erasable.operations.home import Home
+from erasable.operations.do_not_learn import list_facts
+from erasable.operations.home import Home, Session
 from erasable.operations.prepare import ANY_COLUMNS
+from erasable.operations.suppressed import suppressed_people
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import head_of, read_pending, signing_public_key
 
@@ -24,6 +26,7 @@ class GroupFacts:
     """One group of the chain, in its order."""
 
     position: int
+    """From 1: the group that is trained first."""
     users: int
     interactions: int
     cohesion: float | None
@@ -38,7 +41,8 @@ class HeldInteraction:
 
     item_id: str
     rating: float
-    time: float | None
+    time: float | str | None
+    """In the form that it came in: a number, or ISO 8601."""
     held_out: bool
 
 
@@ -48,8 +52,11 @@ class Holding:
 
     user_id: str
     group: int
+    """The position of the person's group, from 1."""
     interactions: tuple[HeldInteraction, ...]
     personal_rows: dict[str, list[float]]
+    suppressed: bool | None = None
+    """Whether the person has asked to be erased, and so gets no recommendations; none if that can't be read."""
 
 
 def evaluate(
@@ -91,13 +98,21 @@ def show(home: Home, user: str) -> Holding:
         rows = session.checkpoints.get(state.rows_link(position).fingerprint).parameters.rows
         held = state.knowledge.data_of([user])
         test_items = set(state.knowledge.held_out.of_users([user]).item_index.tolist())
-        times = [None] * len(held) if held.time is None else [None if math.isnan(t) else float(t) for t in held.time]
+        times = _shown_times(held, session.papers().preferences.time_kind)
         interactions = tuple(
             HeldInteraction(held.items[int(item)], float(rating), time, int(item) in test_items)
             for item, rating, time in zip(held.item_index, held.rating, times, strict=True)
         )
         personal = {name: array[row].tolist() for name, array in rows.items()}
-    return Holding(user, position, interactions, personal)
+        suppressed = _suppressed(session)
+    return Holding(user, position + 1, interactions, personal, None if suppressed is None else user in suppressed)
+
+
+def _shown_times(held: Interactions, kind: TimeForm | None) -> list[float | str | None]:
+    """Return times in the form that they came in."""
+    if held.time is None:
+        return [None] * len(held)
+    return [None if math.isnan(time) else text_of_time(float(time), kind) for time in held.time]
 
 
 def groups(home: Home, work: Work = QUIET_WORK) -> list[GroupFacts]:
@@ -115,7 +130,7 @@ def groups(home: Home, work: Work = QUIET_WORK) -> list[GroupFacts]:
         known = known or (None,) * len(knowledge.groups)
         return [
             GroupFacts(position, len(group.users), len(group), *(cohesion[:2] if cohesion else (None, None)))
-            for position, (group, cohesion) in enumerate(zip(knowledge.groups, known, strict=True))
+            for position, (group, cohesion) in enumerate(zip(knowledge.groups, known, strict=True), start=1)
         ]
 
 
@@ -123,7 +138,7 @@ def status(home: Home) -> dict[str, Any]:
     """Return what is current: sizes, settings, erasures and version."""
     with home.reading() as session:
         knowledge, papers = session.state().knowledge, session.papers()
-        config = knowledge.config
+        config, suppressed = knowledge.config, _suppressed(session)
         return {
             "users": knowledge.users,
             "items": len(knowledge.catalogue.items),
@@ -140,7 +155,17 @@ def status(home: Home) -> dict[str, Any]:
             "erasures": session.erasures,
             "version": session.stamp.version,
             "pending": len(read_pending(papers.pending).accepted),
+            "suppressed": None if suppressed is None else len(suppressed),
             "records": head_of(papers.audit).number,
             "public_key": signing_public_key(papers),
+            "do_not_learn": list_facts(session),
             "leftovers": list(session.leftovers),
         }
+
+
+def _suppressed(session: Session) -> frozenset[str] | None:
+    """Return who has asked to be erased; None if that can't be read: who only looks is not kept from the rest."""
+    try:
+        return suppressed_people(session)
+    except WorkspaceError:
+        return None

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,13 @@ import numpy as np
 
 from erasable.data import Ids
 from erasable.models import CLOSED_FORMS, Arrays, make_model
+from erasable.operations.do_not_learn import Roll, beginning, readmitting
 from erasable.operations.home import Session
-from erasable.operations.prepare import NO_INPUTS, Inputs, prepare
+from erasable.operations.input_facts import InputFacts, remembering
+from erasable.operations.prepare import NO_INPUTS, Inputs, Prepared, prepare
 from erasable.operations.recording import first_papers
 from erasable.operations.work import QUIET_WORK, Work
+from erasable.proof.suppression import NONE_SUPPRESSED, SuppressedCount
 from erasable.store import Stamp, Workspace
 from erasable.training import Config, Knowledge, steps_of, train_chain
 from erasable.training.settings import OF_CHAINS
@@ -24,7 +27,7 @@ _NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
-class Learned:
+class Learned(InputFacts):
     """What was learned, and how long it took."""
 
     users: int
@@ -33,9 +36,14 @@ class Learned:
     groups: int
     seconds: float
     held_out: int
-    rating_scale: str
     suppressed: int
-    """How many people and single interactions were left out because they are on the suppression list."""
+    """How many people and single interactions were left out because they are on the do-not-learn list."""
+    left_out: SuppressedCount = NONE_SUPPRESSED
+    """The same, apart."""
+    readmitted: int = 0
+    """How many people came back who were on that list."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing about that list."""
 
 
 def learn(
@@ -55,7 +63,11 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
     began = time.perf_counter()
     make_model(config)  # refuses a model that is not there before any work
     _note_what_is_not_used(config, work)
-    prepared = prepare(source, config, inputs, work)
+    with beginning(session, inputs.listing) as roll:
+        return _learned(session, prepare(source, config, inputs, work, roll.entries), roll, inputs, work, began)
+
+
+def _learned(session: Session, prepared: Prepared, roll: Roll, inputs: Inputs, work: Work, began: float) -> Learned:
     knowledge = prepared.knowledge
     if not any(len(knowledge.learners(position)) for position in range(knowledge.stages)):
         work.reporter.note("nobody shapes what people share: give a larger --anchors, or a higher --risk-threshold")
@@ -66,7 +78,10 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
         work.reporter.note("next to nothing was learned from so little data: give a smaller --regularisation, like 1")
     with work.reporter.track("saving"):
         stamp = Stamp.after(0)
-        session.commit(state, first_papers(state, stamp), stamp)
+        papers = first_papers(state, stamp, len(inputs.readmit))
+        preferences = roll.remembered_by(remembering(papers.preferences, prepared.source), session.path)
+        with readmitting(session, roll, prepared.readmitted):
+            session.commit(state, replace(papers, preferences=preferences), stamp)
     return Learned(
         users=knowledge.users,
         items=len(knowledge.catalogue.items),
@@ -74,8 +89,11 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
         groups=len(knowledge.groups),
         seconds=time.perf_counter() - began,
         held_out=len(knowledge.held_out),
-        rating_scale=str(knowledge.scale),
-        suppressed=prepared.suppressed,
+        suppressed=prepared.suppressed.total,
+        left_out=prepared.suppressed,
+        readmitted=len(inputs.readmit),
+        notes=roll.notes,
+        **vars(InputFacts.of(prepared.source, knowledge)),
     )
 
 

@@ -5,15 +5,14 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from erasable.errors import Refused, UnknownUser
+from erasable.errors import Refused, Suppressed, UnknownUser
 from erasable.models import Change
 from erasable.operations.home import Home, Session
-from erasable.operations.recommend import Served, refuse_no_items
-from erasable.proof import read_pending
+from erasable.operations.offers import Offer, Served, Stock
+from erasable.operations.recommend import refuse_no_items
+from erasable.operations.suppressed import NOBODY, pending_people
 from erasable.store import Stamp
 from erasable.training import Knowledge, MemoryStore, Scoring, State
-
-NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Recommended:
     """The best items for one user with their scores, best first, and the version of the recommender that chose them."""
 
     version: int
-    ranked: list[tuple[str, float]]
+    ranked: list[Offer]
 
 
 @dataclass(frozen=True)
@@ -44,8 +43,8 @@ class _Snapshot:
         knowledge = replace(state.knowledge, groups=tuple(state.knowledge.groups))
         for link in state.scoring_links:
             checkpoints.put(session.checkpoints.get(link.fingerprint))
-        scoring, pending = Scoring(State(knowledge, state.chain), checkpoints), _pending(session)
-        return _Snapshot(session.stamp, Served(knowledge, scoring, pending), scoring, pending)
+        scoring, pending = Scoring(State(knowledge, state.chain), checkpoints), pending_people(session)
+        return _Snapshot(session.stamp, Served(knowledge, scoring, pending, Stock(knowledge)), scoring, pending)
 
     @property
     def is_settled(self) -> bool:
@@ -54,6 +53,8 @@ class _Snapshot:
 
     def withholding(self, users: frozenset[str]) -> "_Snapshot":
         """Return the same for everyone but these users."""
+        if users == self.served.withheld:
+            return self
         return replace(self, served=replace(self.served, withheld=users))
 
     def settled(self) -> "_Snapshot":
@@ -67,9 +68,7 @@ class _Snapshot:
 
     def warmed_up(self) -> "_Snapshot":
         """Score someone of each group, so that whoever asks first need not wait for what is prepared once."""
-        for position, group in enumerate(self.served.knowledge.groups):
-            if len(group):
-                self.served.best((position, 0), 1)
+        self.served.warm_up()
         return self
 
 
@@ -110,9 +109,15 @@ class Live:
         """Whether anything is held about a user, who may be withheld."""
         return replace(self.served, withheld=NOBODY).find(user) is not None
 
-    def recommend(self, user: str, k: int) -> Recommended:
-        """Return the k best items for a user."""
+    def withholds(self, user: str) -> bool:
+        """Whether a user of whom something is held, or was until now, has asked to be erased."""
+        return user in self.served.withheld
+
+    def recommend(self, user: str, k: int, tell: bool = False) -> Recommended:
+        """Return the k best items for a user; say of whom nothing may be used that they are suppressed, if wanted."""
         (found,) = self.recommend_many([user], k)
+        if found is None and tell and self.withholds(user):
+            raise Suppressed(f"the user {user!r} has asked to be erased, and is not served")
         if found is None:
             raise UnknownUser(f"nothing is held about the user {user!r}: check the id, exactly as in the data")
         return found
@@ -154,12 +159,8 @@ class Live:
     def _reread(self, before: _Snapshot) -> _Snapshot:
         with self._home.reading() as session:
             if session.stamp == before.stamp:
-                return replace(before, pending=_pending(session))
+                return replace(before, pending=pending_people(session))
             return _Snapshot.of(session)
-
-
-def _pending(session: Session) -> frozenset[str]:
-    return read_pending(session.papers().pending).users
 
 
 def _without_lessons(scoring: Scoring, knowledge: Knowledge, users: frozenset[str]) -> Scoring:

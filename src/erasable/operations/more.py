@@ -1,23 +1,38 @@
 """Learn more: new users and new interactions join a recommender, which becomes what learning from all of it gives."""
 
+import shlex
 import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from erasable.data import Catalogue, Interactions
+from erasable.data import Catalogue, Interactions, RememberedColumns
 from erasable.errors import DataRefused, NotReproducible, Refused, WrongUse
+from erasable.operations.do_not_learn import Roll, readmitting, remember, roll_of
 from erasable.operations.home import Home, Session
+from erasable.operations.input_facts import InputFacts, remembering
 from erasable.operations.prepare import NO_INPUTS, Inputs, Read, declared_catalogue, read_source, risky_users
-from erasable.operations.recording import version_facts
+from erasable.operations.recording import readmission_facts, version_facts
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import add_record
+from erasable.proof.suppression import SuppressedCount
 from erasable.store import Stamp
 from erasable.training import Earlier, Knowledge, State, differences, grown, train_chain
 from erasable.unlearning import Plan, plan_change
 
+_FOR_SCALE = "for another scale learn all anew into another folder, with --rating-scale"
+
 
 @dataclass(frozen=True)
-class LearnedMore:
+class _Listed:
+    """The do-not-learn list, what was read without those on it, and how many people come back."""
+
+    roll: Roll
+    read: Read
+    people: int
+
+
+@dataclass(frozen=True)
+class LearnedMore(InputFacts):
     """What is known after learning more, what of it is new, and what it took."""
 
     users: int
@@ -31,6 +46,12 @@ class LearnedMore:
     """How many items no stage has learned from yet, so that they are recommended to nobody."""
     interactions_added: int
     suppressed: int
+    left_out: SuppressedCount
+    """The people and single interactions that were left out because they are on the do-not-learn list."""
+    readmitted: int
+    """How many people came back who were on that list."""
+    notes: tuple[str, ...]
+    """What is worth knowing about that list."""
     stages_rerun: int
     stages_total: int
     cost_ratio: float
@@ -52,11 +73,16 @@ def learn_more(
         raise WrongUse("who is known stays in the own group: leave out --groups-from")
     with home.writing() as session:
         _refuse_unready(session, rerun)
-        before = session.state().knowledge
-        read = read_source(source, inputs, before.scale, work.reporter, fewest_users=1)
+        before, roll = session.state().knowledge, roll_of(session, inputs.listing, erasing=False)
+        as_before = _as_before(inputs, session)
+        read = read_source(source, as_before, before.scale, work.reporter, 1, _FOR_SCALE, roll.entries)
         _refuse_unlike(read, before)
-        after = _grown(before, read, inputs, work)
-        planned = _learned(session, after, work, rerun)
+        after = _grown(before, read, inputs, work) if len(read.interactions) else before
+        planned = plan_change(_earlier(session, rerun), after)
+        if len(read.interactions):
+            _learn(session, after, planned, _Listed(roll, read, len(inputs.readmit)), work, rerun)
+        else:  # everyone who comes is on the list
+            remember(session, roll)
     return LearnedMore(
         users=after.users,
         items=len(after.catalogue.items),
@@ -67,21 +93,32 @@ def learn_more(
         items_added=len(after.catalogue.items) - len(before.catalogue.items),
         items_unknown=len(after.catalogue.items) - after.items_known(after.stages - 1),
         interactions_added=after.interactions - before.interactions,
-        suppressed=read.suppressed,
+        suppressed=read.suppressed.total,
+        left_out=read.suppressed,
+        readmitted=len(inputs.readmit),
+        notes=roll.notes,
         stages_rerun=planned.stages_rerun,
         stages_total=planned.stages_total,
         cost_ratio=planned.cost_ratio,
+        **vars(InputFacts.of(read.source, after)),
     )
+
+
+def _as_before(inputs: Inputs, session: Session) -> Inputs:
+    """Read the columns that were read before, unless others are named."""
+    remembered = session.papers().preferences.columns
+    return replace(inputs, columns=RememberedColumns(**inputs.columns.given(), remembered=remembered))
 
 
 def _refuse_unready(session: Session, rerun: bool) -> None:
     if session.papers().pending:
-        raise Refused("an erasure is not finished: finish it with erasable forget --resume, then learn more")
+        folder = shlex.quote(str(session.path))
+        raise Refused(f"an erasure is not finished: finish it with erasable forget {folder} --resume, then learn more")
     found = differences(session.environment)
     if found and not rerun:
         raise NotReproducible(
             f"this was learned in another numeric environment ({'; '.join(found)}): learn more there, or learn all "
-            "again here"
+            "again here into a new folder"
         )
 
 
@@ -106,15 +143,22 @@ def _catalogue(catalogue: Catalogue, coming: Interactions, inputs: Inputs) -> Ca
     return catalogue if catalogue.declared else catalogue.grown(coming.items)
 
 
-def _learned(session: Session, after: Knowledge, work: Work, rerun: bool) -> Plan:
+def _earlier(session: Session, rerun: bool) -> State:
+    """Return what is there already; with `rerun` nothing of the chain counts."""
+    return State(session.state().knowledge, ()) if rerun else session.state()
+
+
+def _learn(session: Session, after: Knowledge, planned: Plan, listed: _Listed, work: Work, rerun: bool) -> None:
     """Make what is new of the chain, or all of it, and the outcome current."""
-    state = State(session.state().knowledge, ()) if rerun else session.state()
-    planned = plan_change(state, after)
+    state = _earlier(session, rerun)
     session.refuse_if_full(session.size)
     with work.training("learning", planned.samples) as effort:
         new = train_chain(after, session.checkpoints, effort, Earlier.of(state))
     with work.reporter.track("saving"):
         papers, stamp = session.papers(), Stamp.after(session.stamp.version)
-        record = add_record(papers.audit, "learn more", version_facts(new, stamp))
-        session.commit(new, replace(papers, audit=record), stamp)
-    return planned
+        facts = {**version_facts(new, stamp), **readmission_facts(listed.people)}
+        preferences = remembering(papers.preferences, listed.read.source)
+        preferences = listed.roll.remembered_by(preferences, session.path)
+        more = replace(papers, audit=add_record(papers.audit, "learn more", facts), preferences=preferences)
+        with readmitting(session, listed.roll, listed.read.readmitted):
+            session.commit(new, more, stamp)

@@ -60,7 +60,8 @@ def _planned(home: Home, choose: Callable[[Knowledge], Sequence[Request]], work:
             state = replace(loaded, knowledge=replace(loaded.knowledge, groups=tuple(loaded.knowledge.groups)))
         requests = choose(state.knowledge)
         after = Erasure.of(requests).apply(state.knowledge, work.grouping)
-        planned = plan_change(state, after)
+        people = len({request.user for request in requests})
+        planned = replace(plan_change(state, after), people=people, people_total=state.knowledge.users)
         preparing = time.perf_counter() - began
         with home.reading() as session, work.reporter.track("rehearsing"):
             if session.stamp == stamp:

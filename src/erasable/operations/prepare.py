@@ -1,6 +1,6 @@
-"""From an input to knowledge: read, suppression list, scale, filter, catalogue, holdout and groups, in that order."""
+"""From an input to knowledge: read, do-not-learn list, scale, filter, catalogue, holdout and groups, in that order."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,16 +15,19 @@ from erasable.data import (
     CoreFilter,
     Ids,
     Interactions,
+    OnBadRow,
     RatingScale,
+    ReadResult,
     read_catalogue,
     read_interactions,
     recognise_scale,
 )
-from erasable.errors import DataRefused, Refused, WrongUse
+from erasable.errors import BadRows, DataRefused, Refused, WrongUse
 from erasable.grouping import MOST_GROUPS, read_positions
+from erasable.operations.do_not_learn import Listing
 from erasable.operations.reporting import Reporter
 from erasable.operations.work import Work
-from erasable.proof.suppression import SuppressedCount, Suppression, SuppressionList
+from erasable.proof.suppression import NONE_SUPPRESSED, SuppressedCount, Suppression, SuppressionList
 from erasable.store import Workspace
 from erasable.training import Config, Knowledge, arrange
 
@@ -39,6 +42,18 @@ class Inputs:
     groups_from: Path | None = None
     catalogue: Path | None = None
     suppression: Suppression | None = None
+    """Another do-not-learn list, with its key, than the one that is remembered."""
+    on_bad_row: OnBadRow = "refuse"
+    """Whether rows that can't be used are refused, or left out and counted."""
+    without_do_not_learn: bool = False
+    """Whether no such list is used from now on."""
+    readmit: tuple[str, ...] = ()
+    """Who is on that list, and comes back by their own wish."""
+
+    @property
+    def listing(self) -> Listing:
+        """What is said about the do-not-learn list."""
+        return Listing(self.suppression, self.without_do_not_learn)
 
 
 NO_INPUTS = Inputs()
@@ -58,29 +73,41 @@ class _Given:
 
 @dataclass(frozen=True)
 class Read:
-    """Interactions, the risk of each user if there is a column for it, and how many the suppression list kept out."""
+    """Interactions, the risk of each user if there is a column for it, and what the do-not-learn list kept out."""
 
     interactions: Interactions
     risk: Mapping[str, float] | None
-    suppressed: int
+    suppressed: SuppressedCount
     rated: bool
     """Whether there is a column of ratings."""
+    source: ReadResult
+    """All of it as it was read, before the do-not-learn list."""
+    readmitted: SuppressionList | None = None
+    """What is to be taken off the list, because those people come back."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What learning starts from, and how many people and single interactions the suppression list kept out of it."""
+    """What learning starts from, what the do-not-learn list kept out of it, and what is to be taken off that list."""
 
     knowledge: Knowledge
-    suppressed: int
+    suppressed: SuppressedCount
+    source: ReadResult
+    readmitted: SuppressionList | None = None
 
 
-def prepare(source: Any, config: Config, inputs: Inputs, work: Work) -> Prepared:  # noqa: ANN401 - path or table
-    """Read interactions and decide everything that learning rests on."""
+def prepare(
+    source: Any,  # noqa: ANN401 - path or table
+    config: Config,
+    inputs: Inputs,
+    work: Work,
+    erased: SuppressionList | None = None,
+) -> Prepared:
+    """Read interactions, without those of who was erased, and decide everything that learning rests on."""
     reporter, given = work.reporter, _given(config, inputs)
     config = _with_given(config, given, inputs)
     declared = RatingScale(*config.rating_scale) if config.rating_scale is not None else given.scale
-    read = read_source(source, inputs, declared, reporter)
+    read = read_source(source, inputs, declared, reporter, erased=erased)
     interactions, risky = read.interactions, risky_users(read.risk, config)
     with _naming(source):
         scale = declared or recognise_scale(interactions.rating)
@@ -91,7 +118,8 @@ def prepare(source: Any, config: Config, inputs: Inputs, work: Work) -> Prepared
     _check_groups(numbered, config, given, inputs)
     kept_items = frozenset(kept.items) if config.min_interactions else None
     frame = Knowledge(config, catalogue, scale, (), numbered, kept_items)
-    return Prepared(arrange(numbered, frame, work.grouping, given.positions, risky), read.suppressed)
+    knowledge = arrange(numbered, frame, work.grouping, given.positions, risky)
+    return Prepared(knowledge, read.suppressed, read.source, read.readmitted)
 
 
 def risky_users(risk: Mapping[str, float] | None, config: Config) -> frozenset[str]:
@@ -108,46 +136,58 @@ def read_source(
     scale: RatingScale | None,
     reporter: Reporter,
     fewest_users: int = 2,
+    for_scale: str = "for another scale give --rating-scale LOW HIGH",
+    erased: SuppressionList | None = None,
 ) -> Read:
-    """Read interactions, without those on the suppression list, and say how many people and interactions those are."""
-    given = inputs.suppression
-    # Opened first: a wrong key need not wait for a large file.
-    erased = SuppressionList.open(given) if given else None
-    with reporter.track("reading"):
-        read = read_interactions(source, inputs.columns, scale, fewest_users)
+    """Read interactions, without those on the do-not-learn list, and say how many people and interactions those are.
+
+    Where one user is enough nobody may be left of those who come.
+    """
+    if inputs.readmit and erased is None:
+        raise WrongUse("no do-not-learn list is kept, so everyone may come back: leave out --readmit")
+    with reporter.track("reading"), _naming_remedies(for_scale):
+        read = read_interactions(source, inputs.columns, scale, fewest_users, inputs.on_bad_row)
     for note in read.notes:
         reporter.note(note)
-    if given is None or erased is None:
-        return Read(read.interactions, read.risk, 0, read.rated)
+    if erased is None:
+        return Read(read.interactions, read.risk, NONE_SUPPRESSED, read.rated, read)
     with reporter.track("looking for erased people"), _naming(source):
-        left, suppressed = _left(read.interactions, erased, given, fewest_users)
+        back = _readmitted(read.interactions, erased, inputs.readmit)
+        rows, suppressed = erased.without(back).interactions_among(read.interactions)
+        left = _without(read.interactions, rows, fewest_users) if suppressed.total else read.interactions
     if suppressed.total:
-        reporter.note(f"left out what is on the suppression list ({suppressed})")
-    return Read(left, read.risk, suppressed.total, read.rated)
+        reporter.note(f"left out what is on the do-not-learn list ({suppressed})")
+    return Read(left, read.risk, suppressed, read.rated, read, back)
 
 
-def _left(
-    interactions: Interactions, erased: SuppressionList, given: Suppression, fewest_users: int
-) -> tuple[Interactions, SuppressedCount]:
-    """Leave out what is on the suppression list, or refuse it."""
-    rows, found = erased.interactions_among(interactions)
-    if not found.total:
-        return interactions, found
-    if not given.drop:
-        raise Refused(
-            f"holds what was erased and must not be learned again ({found}; by the suppression list "
-            f"{given.list}): remove those rows, or give --drop-suppressed to leave them out"
-        )
-    return _without(interactions, rows, fewest_users), found
+@contextmanager
+def _naming_remedies(for_scale: str) -> Iterator[None]:
+    """Say what can be done about bad rows."""
+    try:
+        yield
+    except BadRows as refused:
+        scale = f"; {for_scale}" if refused.off_scale else ""
+        raise DataRefused(f"{refused}; to leave bad rows out give --on-bad-row skip{scale}") from None
+
+
+def _readmitted(interactions: Interactions, erased: SuppressionList, readmit: Sequence[str]) -> SuppressionList:
+    """Return the entries of those who come back; whoever is not on the list can't."""
+    back = SuppressionList(erased.key)
+    for user in readmit:
+        found = erased.entries_of(user, interactions)
+        if not found.size:
+            raise Refused(f"nobody has the id {user!r} on the do-not-learn list: check it, or leave out --readmit")
+        back = back.joined(found)
+    return back
 
 
 def _without(interactions: Interactions, rows: NDArray[np.bool_], fewest_users: int) -> Interactions:
     """Drop rows as if they had never been there, with the items that nobody else has."""
     left = interactions.select(~rows)
-    if len(left.users) < fewest_users:
+    if fewest_users > 1 and len(left.users) < fewest_users:
         raise DataRefused(
-            f"without what is on the suppression list, users left: {len(left.users)}: give the interactions of "
-            f"{'two users' if fewest_users > 1 else 'one user'} at least"
+            f"without what is on the do-not-learn list, users left: {len(left.users)}: give the interactions of two "
+            "users at least"
         )
     return left.with_items(left.items.take(np.unique(left.item_index)))
 
@@ -205,7 +245,7 @@ def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
         raise WrongUse("--policy regroup decides groups anew: leave out --groups-from")
     if given.positions is None:
         if config.grouping == "given":
-            raise WrongUse("--grouping given needs --groups-from")
+            raise WrongUse("--grouping given needs --groups-from: give it too")
         return config
     if (given.groups or 0) > MOST_GROUPS:
         raise DataRefused(

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from erasable.errors import NotReproducible, Refused, WrongUse
 from erasable.evaluation import Protocol, Utility
+from erasable.operations.do_not_learn import copying
 from erasable.operations.forget import Forgotten, forget
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
@@ -58,12 +59,25 @@ class Recommender:
         self._settle_in(home)
         return self
 
-    def learn_more(self, table: Any, inputs: Inputs = NO_INPUTS) -> LearnedMore:  # noqa: ANN401 - any table or path
-        """Learn more: new users, and new interactions of those who are known; settings and groups stay."""
+    def learn_more(
+        self,
+        table: Any,  # noqa: ANN401 - any table or path
+        inputs: Inputs = NO_INPUTS,
+        readmit: Iterable[UserId] = (),
+    ) -> LearnedMore:
+        """Learn more: new users, and new interactions of those who are known; settings and groups stay.
+
+        Whoever was forgotten is left out and counted, unless they are to `readmit` because they really come back.
+        """
+        inputs = replace(inputs, readmit=(*inputs.readmit, *_texts(readmit)))
         return learn_more(self._learned_home(), table, inputs, self._work)
 
     def recommend(self, users: Iterable[UserId], k: int = 10, popular_fallback: bool = False) -> pa.Table:
-        """Return a table of user_id, item_id, score and rank: the k best items for each user."""
+        """Return a table of user_id, item_id, score, rank and popular: the k best items for each user.
+
+        Nobody is offered what they have. Where the model says nothing, popular items fill up: `popular` is true, and
+        the score is how many people have the item.
+        """
         found = self._learned_serving().recommend(_texts(users), k, popular_fallback)
         rows = [vars(recommendation) for one_user in found for recommendation in one_user]
         return pa.Table.from_pylist(rows, schema=RECOMMENDATIONS)
@@ -78,14 +92,16 @@ class Recommender:
         items: Sequence[UserId] | None = None,
         ignore_unknown: bool = False,
         rerun: bool = False,
+        yes: bool = False,
     ) -> Forgotten:
         """Forget users, or some items of one user; what comes back says what it cost and names the certificates.
 
-        Other threads get no recommendations for them from the moment of the call.
+        More than 1 % of the people, if that is more than 10, need `yes=True`. Other threads get no
+        recommendations for them from the moment of the call.
         """
         requests = _requests(users, items)
         with self._learned_serving().withdrawing(requests):
-            return forget(self._learned_home(), requests, ignore_unknown, rerun, self._work)
+            return forget(self._learned_home(), requests, ignore_unknown, rerun, self._work, yes=yes)
 
     def verify(self, claim: Claim = NO_CLAIM) -> Verification:
         """Check every file, record and signature, train again from what is left, and compare every byte."""
@@ -108,9 +124,13 @@ class Recommender:
         return status(self._learned_home())
 
     def save(self, folder: str | Path) -> None:
-        """Put the recommender into a new workspace, where it lives from now on."""
+        """Put the recommender into a new workspace, where it lives from now on, with a do-not-learn list beside it."""
         home = self._learned_home()
-        with home.reading() as session, Workspace.creating(folder) as workspace:
+        with (
+            home.reading() as session,
+            Workspace.creating(folder) as workspace,
+            copying(session, workspace.path) as preferences,
+        ):
             if found := differences(session.environment):
                 # The copy would say that it was learned here, and forgetting from it would be inexact.
                 raise NotReproducible(
@@ -123,7 +143,8 @@ class Recommender:
                 workspace.checkpoints.put(session.checkpoints.get(link.fingerprint))
             papers = session.papers()
             record = add_record(papers.records(), "save", version_facts(state, session.stamp))
-            workspace.commit(state, replace(papers, audit=record, certificates=session.issued()), session.stamp)
+            papers = replace(papers, audit=record, certificates=session.issued(), preferences=preferences)
+            workspace.commit(state, papers, session.stamp)
         self._settle_in(DiskHome(Path(folder)))
 
     @classmethod
@@ -154,6 +175,7 @@ _FIELDS: list[Any] = [
     pa.field("item_id", pa.string()),
     pa.field("score", pa.float64()),
     pa.field("rank", pa.int64()),
+    pa.field("popular", pa.bool_()),
 ]
 RECOMMENDATIONS = pa.schema(_FIELDS)
 

@@ -10,10 +10,10 @@ from erasable.store import Papers, Stamp
 from erasable.training import State, numeric_environment
 
 
-def first_papers(state: State, stamp: Stamp) -> Papers:
+def first_papers(state: State, stamp: Stamp, readmitted: int = 0) -> Papers:
     """Return the papers of a recommender that has just learned: a new key, and the first record."""
     key = new_key()
-    facts = {"public_key": public_key_of(key), **version_facts(state, stamp)}
+    facts = {"public_key": public_key_of(key), **version_facts(state, stamp), **readmission_facts(readmitted)}
     return Papers(audit=add_record(b"", "learn", facts), key=key)
 
 
@@ -25,6 +25,11 @@ def version_facts(state: State, stamp: Stamp) -> dict[str, object]:
         "data": data_digest(stamp.salt, state.knowledge),
         "erasable": numeric_environment()["erasable"],
     }
+
+
+def readmission_facts(readmitted: int) -> dict[str, object]:
+    """Return what a record says about people who came back although they were erased: how many, not who."""
+    return {"readmitted": readmitted} if readmitted else {}
 
 
 def record_verification(home: Home, facts: dict[str, object], work: Work) -> bool:

@@ -1,4 +1,4 @@
-"""Serving: recommendations from what is current at each call, without those whose erasure is being carried out."""
+"""Serving: recommendations from what is current at each call, without those who have asked to be erased."""
 
 import threading
 from collections import Counter
@@ -7,7 +7,9 @@ from contextlib import contextmanager
 
 from erasable.operations.home import Home
 from erasable.operations.live import Live
+from erasable.operations.offers import Served
 from erasable.operations.recommend import UserRecommendations, best_items
+from erasable.operations.suppressed import FiledPeople
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.unlearning import Request
 
@@ -19,16 +21,16 @@ class Serving:
         self._home = home
         self._work = work
         self._lock = threading.Lock()
+        self._looking = threading.Lock()
         self._live: Live | None = None
         self._withdrawn: Counter[str] = Counter()
+        self._filed = FiledPeople(home.path)
 
     def recommend(
         self, users: Sequence[str] | None, k: int = 10, popular_fallback: bool = False
     ) -> list[UserRecommendations]:
         """Return the k best items for each of these users (None: for all), in their order."""
-        live = self._loaded()
-        live.follow()
-        return best_items(live.served, users, k, popular_fallback, self._work)
+        return best_items(self._current(), users, k, popular_fallback, self._work)
 
     @contextmanager
     def withdrawing(self, requests: Sequence[Request]) -> Iterator[None]:
@@ -41,7 +43,7 @@ class Serving:
         with self._lock:
             self._withdrawn += asked
             if self._live is not None:
-                self._live.withhold(self._withdrawn)
+                self._live.withhold({*self._withdrawn, *self._filed.last_read})
         try:
             yield
         finally:
@@ -49,9 +51,18 @@ class Serving:
                 self._withdrawn -= asked
                 self._live = None  # whoever is still answering from it goes on without these people
 
+    def _current(self) -> Served:
+        """Return what is current, for everyone but those who have asked to be erased by now, wherever they did."""
+        with self._looking:  # one after the other: nobody is served again because of what was read before a request
+            # In this order: whoever has left the ledger because they were forgotten is missing in what is read next.
+            filed, live = self._filed.now(), self._loaded()
+            with self._lock:
+                live.withhold({*self._withdrawn, *filed})
+            live.follow()
+            return live.served
+
     def _loaded(self) -> Live:
         with self._lock:
             if self._live is None:
                 self._live = Live(self._home)
-                self._live.withhold(self._withdrawn)
             return self._live

@@ -1,5 +1,6 @@
 """Verify: check every file, record and signature, then train again from what is left, and compare every byte."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any, TypeVar
 
 from erasable.errors import Refused, WorkspaceDamaged, WrongUse
 from erasable.evaluation import compare, replay
+from erasable.operations.do_not_learn import checkable
 from erasable.operations.home import Home, Session
 from erasable.operations.learn import samples_of
 from erasable.operations.recording import record_verification, version_facts
@@ -24,12 +26,16 @@ from erasable.proof import (
     read_receipt,
     recorded_steps,
     records_about,
+    signing_public_key,
     version_fault,
 )
-from erasable.proof.suppression import Suppression, SuppressionList, held
+from erasable.proof.suppression import Suppression, SuppressionList, held, with_requests
 from erasable.training import MemoryStore, State, differences
 
 _Paper = TypeVar("_Paper")
+# Each kind of paper, and a field that nothing else has: one that was changed may have lost one of the two.
+_CERTIFICATE = "certificate of erasure", "signature"
+_RECEIPT = "receipt of erasure", "salt"
 
 
 @dataclass(frozen=True)
@@ -43,11 +49,11 @@ class Claim:
     from_scratch: bool = False
     """Whether all stages are trained again, not only those that the certificate's erasure has trained."""
     suppression: Suppression | None = None
-    """A list of people whom the workspace must not hold."""
+    """Another list of people whom the workspace must not hold than the one that it remembers."""
 
     def in_words(self) -> str:
         """Say what was found right beside the workspace itself."""
-        given = {"certificate": self.certificate, "receipt": self.receipt, "suppression list": self.suppression}
+        given = {"certificate": self.certificate, "receipt": self.receipt, "do-not-learn list": self.suppression}
         checked = [f"the {name}" for name, value in given.items() if value is not None]
         return f"{' and '.join(checked)} {'agrees' if len(checked) == 1 else 'agree'}; " if checked else ""
 
@@ -83,11 +89,13 @@ def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Veri
 
     With a certificate only the stages that its erasure has trained again are replayed, unless everything is asked for.
     """
-    suppressed = SuppressionList.open(claim.suppression) if claim.suppression else None
+    named = SuppressionList.open(claim.suppression) if claim.suppression else None
     try:
         certificate = _certificate(claim)
         with home.reading() as session:
-            fault = integrity_fault(session, certificate) or _content_fault(session, certificate, suppressed)
+            fault = integrity_fault(session, certificate)
+            listed, unlisted = (named, "") if named or fault else checkable(session)
+            fault = fault or _content_fault(session, certificate, listed)
             if fault:
                 return Verification(False, 0, fault)
             found = differences(session.environment)
@@ -98,8 +106,10 @@ def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Veri
     except (WorkspaceDamaged, Refused) as fault:
         return Verification(False, 0, str(fault))
     replayed = _replayed(home, copied, _positions(copied.state, made_again), work)
+    if not replayed.identical:
+        return replayed
     more = _NEWER if certificate and certificate.newer else ""
-    return replace(replayed, reason=f"{claim.in_words()}{more}{replayed.reason}") if replayed.identical else replayed
+    return replace(replayed, reason="; ".join(filter(None, (claim.in_words() + more + replayed.reason, unlisted))))
 
 
 def _replayed(home: Home, held: _Held, positions: Sequence[int], work: Work) -> Verification:
@@ -127,19 +137,34 @@ def _certificate(claim: Claim) -> Certificate | None:
         if claim.receipt is not None:
             raise WrongUse("--receipt needs --certificate: a receipt shows whom a certificate is about")
         return None
-    certificate = _read(claim.certificate, read_certificate)
-    if claim.receipt is not None and not _read(claim.receipt, read_receipt).opens(certificate):
+    certificate = _read(claim.certificate, _CERTIFICATE, read_certificate)
+    if claim.receipt is not None and not _read(claim.receipt, _RECEIPT, read_receipt).opens(certificate):
         raise Refused(f"{claim.receipt} does not belong to {claim.certificate}")
     return certificate
 
 
-def _read(path: Path, reader: Callable[[bytes], _Paper]) -> _Paper:
+def _read(path: Path, sign: tuple[str, str], reader: Callable[[bytes], _Paper]) -> _Paper:
+    """Read a paper; what is none at all is wrong use, and what was changed is refused."""
     try:
-        return reader(path.read_bytes())
+        content = path.read_bytes()
+        _refuse_other_files(path, content, sign)
+        return reader(content)
     except OSError:
         raise WrongUse(f"{path}: can't be read: give a file that erasable forget made") from None
     except Refused as refused:
         raise Refused(f"{path}: {refused}") from None
+
+
+def _refuse_other_files(path: Path, content: bytes, sign: tuple[str, str]) -> None:
+    kind, field = sign
+    if content.lstrip().startswith(b"<"):
+        raise WrongUse(f"{path}: it is a page for people, and no {kind}: give the .json file")
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        raise WrongUse(f"{path}: it is no JSON: give the .json file that forget made") from None
+    if not isinstance(found, dict) or (found.get("kind") != kind and field not in found):
+        raise WrongUse(f"{path}: it is no {kind}: give the .json file that forget made")
 
 
 def integrity_fault(session: Session, certificate: Certificate | None = None) -> str | None:
@@ -153,6 +178,10 @@ def integrity_fault(session: Session, certificate: Certificate | None = None) ->
     fault = papers_fault(papers, issued)
     if fault or certificate is None:
         return fault
+    if certificate.public_key != signing_public_key(papers):
+        raise WrongUse(
+            "the certificate was signed with another key: it is of another workspace; name the folder that it is of"
+        )
     return certificate_fault(certificate, papers, issued, session.stamp)
 
 
@@ -160,10 +189,13 @@ def _content_fault(session: Session, certificate: Certificate | None, suppressed
     """Say where data and checkpoints differ from what the last record, the certificate and the list say of them."""
     papers, state = session.papers(), session.state()
     # An erasure that is current and not yet certified is not yet recorded either.
-    uncertified = read_pending(papers.pending).erased is not None
+    pending = read_pending(papers.pending)
+    uncertified = pending.erased is not None
     fault = None if uncertified else version_fault(papers, session.stamp, state)
     if suppressed is not None:
-        fault = fault or _resurrection(state, suppressed)
+        # Whoever is about to be erased may be on the list already.
+        leaving = with_requests(SuppressionList(suppressed.key), [] if uncertified else pending.requests)
+        fault = fault or _resurrection(state, suppressed.without(leaving))
     newest = newest_certificate(session.issued())
     if newest is not None and not uncertified:
         fault = fault or held_fault(newest, state, session.stamp, session.environment)
@@ -175,7 +207,12 @@ def _content_fault(session: Session, certificate: Certificate | None, suppressed
 
 def _resurrection(state: State, suppressed: SuppressionList) -> str | None:
     found = held(suppressed, state.knowledge)
-    return f"what was erased is held again ({found}): an old copy was put back; forget again" if found.total else None
+    if not found.total:
+        return None
+    return (
+        f"what was erased is held again ({found}): an old copy was put back, or it was erased elsewhere with the same "
+        "do-not-learn list; forget it here"
+    )
 
 
 def _damage(session: Session, damaged: Sequence[str]) -> str:

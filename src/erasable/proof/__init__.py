@@ -1,4 +1,4 @@
-"""Proof: certificates and receipts, the audit chain, the search for residues, the suppression list."""
+"""Proof: certificates and receipts, the audit chain, the search for residues, the do-not-learn list."""
 
 from erasable.proof import coarse
 from erasable.proof.audit_chain import Head, add_record, first_fault, head_of, records_of

@@ -87,7 +87,7 @@ def _statement(accepted: Accepted, pending: Pending, scanned: str, common: dict[
         subject=commitment(accepted.salt, accepted.user, accepted.items),
         reference=reference_commitment(accepted.salt, accepted.reference),
         days=days,
-        do_not_learn=wording.about_list(scope) if pending.suppression else None,
+        do_not_learn=wording.about_list(scope, common["scan"] is not None) if pending.suppression else None,
         **common,
     )
 

@@ -78,12 +78,16 @@ class Erased(Paper):
     traces: tuple[Trace, ...] = ()
 
 
+IN_MEMORY = ("", "")
+"""What stands for the do-not-learn list of a recommender in memory, which has no place."""
+
+
 class Pending(Paper):
     """Accepted requests, one for each person; once their data is gone, also what the certificates will say of it."""
 
     accepted: tuple[Accepted, ...] = ()
     suppression: tuple[tuple[str, str], ...] = ()
-    """The suppression lists that they are put on, each with its key."""
+    """The do-not-learn lists that they are put on, each with its key; none if none is kept."""
     erased: Erased | None = None
 
     @property
@@ -114,7 +118,7 @@ class Pending(Paper):
         return self.model_copy(update={"accepted": tuple(people.values())})
 
     def put_on(self, list_file: str, key_file: str) -> "Pending":
-        """Return the same requests, to be put on one more suppression list."""
+        """Return the same requests, to be put on one more do-not-learn list."""
         lists = dict.fromkeys([*self.suppression, (list_file, key_file)])
         return self.model_copy(update={"suppression": tuple(lists)})
 

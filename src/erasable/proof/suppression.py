@@ -1,4 +1,4 @@
-"""The suppression list: who was erased, as keyed hashes, so that no old file brings them back unnoticed.
+"""The do-not-learn list: who was erased, as keyed hashes, so that no old file brings them back unnoticed.
 
 One list serves all recommenders of a shop. It lies outside any workspace, and its key lies in another folder.
 """
@@ -14,17 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.data import Ids, Interactions
-from erasable.errors import DataRefused, Refused
+from erasable.errors import DataRefused, ListUnusable, Refused
 from erasable.fingerprint import DIGEST_BYTES, canonical_json
 from erasable.proof.suppression_files import (
     RESTORE,
     kept_apart,
-    key_or_new,
     locked,
+    new_list_key,
     read_content,
     read_key,
+    remove_locks,
     replace_content,
+    write_key,
 )
+from erasable.store import files
 from erasable.training import Knowledge
 from erasable.unlearning import Erasure, Request
 
@@ -33,11 +36,10 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Suppression:
-    """Where a suppression list and its key are, and whether learning leaves out who is on it, or refuses the data."""
+    """Where a do-not-learn list and its key are."""
 
     list: Path
     key: Path
-    drop: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,9 @@ class SuppressedCount:
         return f"people: {self.users}, single interactions: {self.interactions}"
 
 
+NONE_SUPPRESSED = SuppressedCount()
+
+
 @dataclass(frozen=True)
 class SuppressionList:
     """Hashes of erased people and of erased interactions; without the key no guess can be tested against them."""
@@ -65,18 +70,24 @@ class SuppressionList:
     interactions: frozenset[bytes] = field(default=frozenset(), repr=False)
 
     @classmethod
+    def new(cls) -> "SuppressionList":
+        """Return an empty list with a new key, in memory."""
+        return cls(new_list_key())
+
+    @classmethod
     def open(cls, suppression: Suppression) -> "SuppressionList":
         """Read a list; one that is missing, damaged or of another key is refused, never taken as empty."""
         found = _stored(*kept_apart(suppression.list, suppression.key))
         if found is None:
-            raise Refused(
-                f"{suppression.list}: there is no suppression list: give the one that `erasable forget` wrote"
-            )
+            raise ListUnusable(f"{suppression.list}: there is no do-not-learn list: {RESTORE}")
         return found
 
     @classmethod
     def open_or_create(cls, suppression: Suppression) -> "SuppressionList":
-        """Read a list, or begin an empty one, with a new key if there is none."""
+        """Read a list, or begin an empty one, with a new key if there is none.
+
+        A list that is empty and has no key is what a killed process leaves of a beginning: it is begun again.
+        """
         list_file, key_file = kept_apart(suppression.list, suppression.key)
         with locked(list_file):
             return _stored_or_begun(list_file, key_file)
@@ -106,6 +117,21 @@ class SuppressionList:
     def joined(self, other: "SuppressionList") -> "SuppressionList":
         """Return the entries of both lists, which have one key."""
         return SuppressionList(self.key, self.users | other.users, self.interactions | other.interactions)
+
+    def without(self, other: "SuppressionList") -> "SuppressionList":
+        """Return the entries that are not on the other list, which has the same key."""
+        return SuppressionList(self.key, self.users - other.users, self.interactions - other.interactions)
+
+    def entries_of(self, user: str, interactions: Interactions) -> "SuppressionList":
+        """Return the entries here of one person: the whole person, and those of their interactions that are given."""
+        own = interactions.of_users([user])
+        named = self.naming([user], [(user, own.items[int(item)]) for item in own.item_index])
+        return SuppressionList(self.key, self.users & named.users, self.interactions & named.interactions)
+
+    @property
+    def size(self) -> int:
+        """How many entries there are."""
+        return len(self.users) + len(self.interactions)
 
     def encoded(self) -> bytes:
         """Write the list as sorted JSON, so that the order tells no time, sealed with the key."""
@@ -138,16 +164,50 @@ class SuppressionList:
         return _keyed(self.key, b'["interaction",' + user + b"," + item + b"]")
 
 
-def add_requests(suppression: Suppression, requests: Sequence[Request]) -> int:
-    """Put who and what is to be forgotten on the list, durably, and say how many entries are new."""
+def add_requests(suppression: Suppression, requests: Sequence[Request], begin: bool = True) -> int:
+    """Put who and what is to be forgotten on the list, durably, and say how many entries are new.
+
+    Where nothing may `begin`, a list that is missing is refused.
+    """
     list_file, key_file = kept_apart(suppression.list, suppression.key)
     with locked(list_file):
-        before = _stored_or_begun(list_file, key_file)
-        erasure = Erasure.of(requests)
-        after = before.joined(before.naming(erasure.users, erasure.pairs))
+        before = _stored_or_begun(list_file, key_file) if begin else SuppressionList.open(suppression)
+        after = with_requests(before, requests)
         if after != before:
             replace_content(list_file, after.encoded())
-    return _size(after) - _size(before)
+    return after.size - before.size
+
+
+def with_requests(before: SuppressionList, requests: Sequence[Request]) -> SuppressionList:
+    """Return a list that also holds who and what is to be forgotten."""
+    erasure = Erasure.of(requests)
+    return before.joined(before.naming(erasure.users, erasure.pairs))
+
+
+def replace_entries(suppression: Suppression, gone: SuppressionList, coming: SuppressionList) -> None:
+    """Take entries off a list that is there and put others on it, durably, whatever others have changed meanwhile."""
+    list_file, _ = kept_apart(suppression.list, suppression.key)
+    with locked(list_file):
+        before = SuppressionList.open(suppression)
+        replace_content(list_file, before.without(gone).joined(coming).encoded())
+
+
+def write_list(suppression: Suppression, content: SuppressionList) -> None:
+    """Write a list with its key where none is, or an empty one; one that holds the same key's entries is joined."""
+    list_file, key_file = kept_apart(suppression.list, suppression.key)
+    with locked(list_file), locked(key_file):
+        there = None if _is_begun_anew(list_file, key_file) else _stored(list_file, key_file)
+        if there is not None and there.size and there.key != content.key:
+            raise Refused(
+                f"{list_file}: a do-not-learn list of an earlier workspace lies there: move it and its key away, or "
+                "give another folder"
+            )
+        if there is not None and there.key == content.key:
+            replace_content(list_file, content.joined(there).encoded())
+            return
+        if there is not None:
+            files.remove_file(key_file)  # from here on the empty list counts as not begun
+        _write_both(list_file, key_file, content)
 
 
 def remove_request(suppression: Suppression, request: Request) -> None:
@@ -158,7 +218,7 @@ def remove_request(suppression: Suppression, request: Request) -> None:
         pairs = [(request.user, item) for item in request.items or ()]
         named = before.naming([request.user] if request.everything else [], pairs)
         if before.joined(named) != before:
-            raise Refused("what was named is not on the suppression list: check the id; nothing was changed")
+            raise Refused("what was named is not on the do-not-learn list: check the id; nothing was changed")
         users, interactions = before.users - named.users, before.interactions - named.interactions
         replace_content(list_file, SuppressionList(before.key, users, interactions).encoded())
 
@@ -170,10 +230,6 @@ def held(suppressed: SuppressionList, knowledge: Knowledge) -> SuppressedCount:
     held_out = suppressed.interactions_among(knowledge.held_out)[1].interactions
     users = sum(count.users for count in in_groups)
     return SuppressedCount(users, sum(count.interactions for count in in_groups) + held_out)
-
-
-def _size(suppressed: SuppressionList) -> int:
-    return len(suppressed.users) + len(suppressed.interactions)
 
 
 def _as_json(texts: Iterable[str]) -> list[bytes]:
@@ -197,20 +253,58 @@ def _stored(list_file: Path, key_file: Path) -> SuppressionList | None:
         return None
     key = read_key(key_file)
     if key is None:
-        raise Refused(f"{key_file}: the key of the suppression list is missing: {RESTORE}")
+        raise ListUnusable(f"{key_file}: the key of the do-not-learn list is missing: {RESTORE}")
     return _decoded(content, key, list_file)
 
 
 def _stored_or_begun(list_file: Path, key_file: Path) -> SuppressionList:
-    found = _stored(list_file, key_file)
-    if found is None:
-        found = SuppressionList(key_or_new(key_file))
-        replace_content(list_file, found.encoded())
+    found = None if _is_begun_anew(list_file, key_file) else _stored(list_file, key_file)
+    if found is not None:
+        return found
+    with locked(key_file):  # another list may be about to begin with this key
+        key = read_key(key_file)
+        if key is None:
+            found = SuppressionList.new()
+            _write_both(list_file, key_file, found)
+        else:
+            found = SuppressionList(key)
+            replace_content(list_file, found.encoded())
     return found
 
 
+def remove_list(suppression: Suppression, content: SuppressionList) -> None:
+    """Remove a list and its key, unless someone has changed the list since."""
+    list_file, key_file = kept_apart(suppression.list, suppression.key)
+    with locked(list_file), locked(key_file):
+        if _stored(list_file, key_file) != content:
+            return
+        files.remove_file(key_file)
+        files.remove_file(list_file)
+    remove_locks(list_file, key_file)
+
+
+def _write_both(list_file: Path, key_file: Path, content: SuppressionList) -> None:
+    # The list comes first: an empty one without a key can only be a beginning that was cut off.
+    replace_content(list_file, SuppressionList(content.key).encoded())
+    write_key(key_file, content.key)
+    if content.size:
+        replace_content(list_file, content.encoded())
+
+
+def _is_begun_anew(list_file: Path, key_file: Path) -> bool:
+    """Whether there is an empty list without a key."""
+    content = read_content(list_file)
+    if content is None or read_key(key_file) is not None:
+        return False
+    try:
+        fields = json.loads(content)
+        return bool(fields["format"] == _FORMAT and fields["users"] == [] == fields["interactions"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
 def _decoded(content: bytes, key: bytes, path: Path) -> SuppressionList:
-    damaged = Refused(f"{path}: the suppression list is damaged: {RESTORE}")
+    damaged = ListUnusable(f"{path}: the do-not-learn list is damaged: {RESTORE}")
     try:
         fields = json.loads(content)
         version, fingerprint = fields["format"], fields["key"]
@@ -218,11 +312,11 @@ def _decoded(content: bytes, key: bytes, path: Path) -> SuppressionList:
     except (ValueError, KeyError, TypeError, RecursionError):
         raise damaged from None
     if version != _FORMAT:
-        raise Refused(
+        raise ListUnusable(
             f"{path} has the format {version!r} and this version of erasable reads {_FORMAT}: use a newer one"
         )
     if fingerprint != _key_fingerprint(key):
-        raise Refused(f"{path}: the suppression list was made with another key: give its own")
+        raise ListUnusable(f"{path}: the do-not-learn list was made with another key: give its own")
     found = SuppressionList(key, users, interactions)
     # Writing it again covers the rest: the seal, the order of the entries, and how they are written.
     if any(len(entry) != DIGEST_BYTES for entry in chain(users, interactions)) or found.encoded() != content:

@@ -1,4 +1,4 @@
-"""The files of a suppression list and of its key: kept apart, changed at once, one writer at a time."""
+"""The files of a do-not-learn list and of its key: kept apart, changed at once, one writer at a time."""
 
 import fcntl
 import os
@@ -10,11 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from erasable.errors import Refused, WorkspaceError
+from erasable.errors import ListUnusable, Refused, WorkspaceError
 from erasable.store import files
-from erasable.store.layout import MANIFEST
+from erasable.store.layout import MANIFEST, WRITER_LOCK
 
-RESTORE = "restore it from its newest copy"
+RESTORE = (
+    "restore it from its newest copy, name another with --do-not-learn LIST --do-not-learn-key KEY, or do without one "
+    "with --no-do-not-learn"
+)
+_ELSEWHERE = "name another list with --do-not-learn LIST --do-not-learn-key KEY"
 _KEY_BYTES = 32
 _KEY_TEXT = re.compile(rb"([0-9a-f]{64})\s*")
 
@@ -26,11 +30,15 @@ def kept_apart(path: Path, key_path: Path) -> tuple[Path, Path]:
     for place in places:
         if os.path.isdir(place):
             raise Refused(f"{place} is a folder: name a file")
-        if any(os.path.exists(folder / MANIFEST) for folder in place.parents):
-            raise Refused(f"{place} lies inside a workspace: keep the suppression list and its key outside of any")
+        # A manifest alone may be anyone's; the writer's lock beside it makes it a workspace.
+        if any(all(os.path.exists(folder / name) for name in (MANIFEST, WRITER_LOCK)) for folder in place.parents):
+            raise Refused(
+                f"{place} lies inside a workspace: keep the do-not-learn list and its key outside of any, with "
+                "--do-not-learn LIST --do-not-learn-key KEY"
+            )
     if places[0].parent == places[1].parent:
         raise Refused(
-            f"the suppression list and its key lie in the same folder, {places[0].parent}: keep the key apart, where "
+            f"the do-not-learn list and its key lie in the same folder, {places[0].parent}: keep the key apart, where "
             "whoever gets hold of the list, or of a backup of it, does not get the key"
         )
     return places
@@ -43,20 +51,24 @@ def read_key(path: Path) -> bytes | None:
         return None
     text = _KEY_TEXT.fullmatch(content)
     if text is None:
-        raise Refused(f"{path} is no key of a suppression list (64 hexadecimal digits): {RESTORE}")
+        raise ListUnusable(f"{path} is no key of a do-not-learn list (64 hexadecimal digits): {RESTORE}")
     return bytes.fromhex(text[1].decode())
 
 
-def key_or_new(path: Path) -> bytes:
-    """Return the key in a file, made first if there is no such file."""
-    key = read_key(path)
-    if key is None:
-        with locked(path):  # another list may be about to begin with this key
-            key = read_key(path)
-            if key is None:
-                key = secrets.token_bytes(_KEY_BYTES)
-                replace_content(path, key.hex().encode() + b"\n")
-    return key
+def new_list_key() -> bytes:
+    """Return a new key."""
+    return secrets.token_bytes(_KEY_BYTES)
+
+
+def write_key(path: Path, key: bytes) -> None:
+    """Put a key into a file, durably."""
+    replace_content(path, key.hex().encode() + b"\n")
+
+
+def refuse_unwritable(path: Path) -> None:
+    """Refuse a file that could not be replaced later, before any work."""
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ListUnusable(f"{path.parent} can't be written to: give whoever forgets the right to, or {_ELSEWHERE}")
 
 
 def read_content(path: Path) -> bytes | None:
@@ -66,7 +78,7 @@ def read_content(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise Refused(f"{path} can't be read ({error.strerror}): check that you may read it") from error
+        raise ListUnusable(f"{path} can't be read ({error.strerror}): check that you may read it") from error
 
 
 @contextmanager
@@ -79,6 +91,12 @@ def locked(path: Path) -> Iterator[None]:
         # The rest of a command that was killed, which nobody reads.
         files.remove_file(_beside(path, ".new"))
         yield
+
+
+def remove_locks(*paths: Path) -> None:
+    """Remove what locking files has left that are gone."""
+    for path in paths:
+        files.remove_file(_beside(path, ".lock"))
 
 
 def replace_content(path: Path, content: bytes) -> None:

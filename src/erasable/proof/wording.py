@@ -40,9 +40,15 @@ _SIGNATURE = (
 _FIRST_ITEMS = "found in the data"
 _LATER_ITEMS = "found in the data, some of them when more was learned"
 _LIST = (
-    "kept on a do-not-learn list outside the workspace, so that an old file does not bring back what was erased. Only "
-    "with its key, which lies apart, can it be told whose it is. `erasable learn DATA --into DIR --more --readmit ID` "
-    "takes someone off it who wants to come back."
+    "so that an old file does not bring back what was erased. Only with the key of the list can it be told whose it is"
+)
+_LIST_ON_DISK = (
+    f"kept on a do-not-learn list outside the workspace, {_LIST}, and that lies apart. `erasable learn DATA --into DIR "
+    "--more --readmit ID` takes someone off it who wants to come back."
+)
+_LIST_IN_MEMORY = (
+    f"kept on a do-not-learn list in memory, {_LIST}. `Recommender.learn_more` takes someone off it who wants to come "
+    "back, if they are named with `readmit`."
 )
 
 
@@ -94,10 +100,10 @@ def filter_state(knowledge: Knowledge) -> str:
     return "applied anew" if knowledge.config.policy == "regroup" else "frozen"
 
 
-def about_list(scope: Scope) -> str:
+def about_list(scope: Scope, on_disk: bool) -> str:
     """Say what is kept on a do-not-learn list, why, and how to drop it."""
     kept = "A keyed digest of the person's id is" if scope == WHOLE else "A keyed digest of each interaction erased is"
-    return f"{kept} {_LIST}"
+    return f"{kept} {_LIST_ON_DISK if on_disk else _LIST_IN_MEMORY}"
 
 
 def model_settings(config: Config) -> dict[str, Any]:

@@ -38,14 +38,20 @@ class Rule:
         return caller
 
 
+MAY_KNOW: frozenset[Role] = frozenset({"officer", "operator"})
+"""The roles that may learn who has asked to be erased; all others get the answers that anybody unknown would get."""
 ANYONE = Rule()
 RECOMMENDING = Rule("application", "operator")
 SUBMITTING = Rule("application", "officer", "operator")
 OFFICE = Rule("officer", "operator")
-EVERY_ROLE = Rule("application", "officer", "operator")
 PAGES = Rule("officer", "operator", pages=True)
 """Pages take the visit of a browser, and nothing else: what another site's page sends has none."""
 OPEN_PAGES = Rule(pages=True)
+
+
+def may_know(caller: Caller | None) -> bool:
+    """Whether a caller may learn who has asked to be erased."""
+    return caller is not None and caller.role in MAY_KNOW
 
 
 def caller_of(request: Request, pages: bool) -> Caller | None:

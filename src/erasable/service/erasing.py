@@ -11,6 +11,7 @@ from erasable.errors import (
     DiskFull,
     ErasableError,
     LeaseLost,
+    ListUnusable,
     ResidueFound,
     Unfinished,
     WorkspaceBusy,
@@ -49,7 +50,9 @@ _SLOWER = 4  # each wait for the next attempt is so many times the one before
 _SLOWEST = timedelta(hours=6)
 _REASONS: Mapping[type[Exception], str] = {
     ResidueFound: "the data is erased, but a file of the workspace still holds the person: erasable forget DIR "
-    "--resume says which; remove it",
+    "--resume says which; remove it, or change the label of the token (erasable token rename)",
+    ListUnusable: "the do-not-learn list or its key is missing or damaged: restore it from its newest copy, or name "
+    "another with erasable forget DIR --resume --do-not-learn LIST --do-not-learn-key KEY",
     DiskFull: "the disk is full: free some space",
     WorkspaceDamaged: "a file of the workspace is damaged: run erasable verify",
     WorkspaceError: "the workspace can't be used: look at the log of the service",
@@ -209,8 +212,11 @@ class Eraser:
                     self._change(one.request_id, "verifying")
             Intake(self.ledger).forget(pending.requests)
             erased = {accepted.user for accepted in pending.accepted if accepted.items is None}
+            struck = self._requests.strike(erased)
             for one in self._requests.of_people(erased):  # by command, under another id
                 self._change(one.request_id, "rejected", {"reason": NOTHING_HELD})
+        if struck:
+            log("remarks struck out that named someone", remarks=struck)
         self.ledger.wipe()
 
     def _end(self, ids: Sequence[str]) -> None:

@@ -1,6 +1,10 @@
-"""Events in the ledger: adding one, and finding requests by what their events add up to."""
+"""Events in the ledger: adding one, and finding requests by what their events add up to.
+
+What somebody typed in stands in a table of its own, beside who asked; until it goes it is read with its event.
+"""
 
 import json
+import re
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,6 +16,8 @@ from erasable.service.filed import Event, Filed
 from erasable.service.lifecycle import RequestState
 
 _AT_ONCE = 500
+_LONG = 8  # shorter ids are parts of many words
+_EVENTS = "SELECT events.*, remarks.facts AS remark FROM events LEFT JOIN remarks USING (event_number)"
 
 
 def add_event(
@@ -22,13 +28,46 @@ def add_event(
     request_id: str | None = None,
     state: RequestState | None = None,
     facts: Mapping[str, Any] | None = None,
+    typed: Mapping[str, str | None] | None = None,
 ) -> None:
-    """Add an event to the ledger."""
+    """Add an event to the ledger; what somebody typed in goes to the table beside who asked."""
     values = (request_id, now.isoformat(), name, state, actor, json.dumps(facts or {}))
-    connection.execute(
+    number = connection.execute(
         "INSERT INTO events (request_id, event_time, event_name, status, actor_name, facts) VALUES (?, ?, ?, ?, ?, ?)",
         values,
-    )
+    ).lastrowid
+    said = {key: text for key, text in (typed or {}).items() if text}
+    if said:
+        remark = json.dumps(said, ensure_ascii=False)
+        connection.execute("INSERT INTO remarks VALUES (?, ?, ?)", (number, request_id, remark))
+
+
+def forget_remarks(connection: sqlite3.Connection, request_id: str) -> None:
+    """Forget what was typed in about a request."""
+    connection.execute("DELETE FROM remarks WHERE request_id = ?", (request_id,))
+
+
+def strike_remarks(connection: sqlite3.Connection, users: Collection[str]) -> int:
+    """Forget whatever was typed in about any request that names one of these people; return how often that was."""
+    rows = connection.execute("SELECT event_number, facts FROM remarks").fetchall()
+    naming = [
+        (row["event_number"],)
+        for row in rows
+        if any(names(user, text) for user in users for text in json.loads(row["facts"]).values())
+    ]
+    connection.executemany("DELETE FROM remarks WHERE event_number = ?", naming)
+    return len(naming)
+
+
+def names(user: str, text: str) -> bool:
+    """Whether a text names a user: a long id anywhere, a short one as a word of its own.
+
+    >>> names("ann", "Hannah waits"), names("ann", "for ann!"), names("newcomer-4711", "xnewcomer-4711y")
+    (False, True, True)
+    """
+    if len(user) >= _LONG:
+        return user in text
+    return re.search(rf"(?<!\w){re.escape(user)}(?!\w)", text) is not None
 
 
 def state_of(connection: sqlite3.Connection, request_id: str) -> RequestState:
@@ -71,7 +110,23 @@ def events_of(connection: sqlite3.Connection, request_ids: Sequence[str]) -> Ite
     """Yield all events of some requests."""
     for start in range(0, len(request_ids), _AT_ONCE):
         part = request_ids[start : start + _AT_ONCE]
-        yield from connection.execute(f"SELECT * FROM events WHERE request_id IN ({_marks(part)})", part)  # noqa: S608
+        yield from connection.execute(f"{_EVENTS} WHERE events.request_id IN ({_marks(part)})", part)
+
+
+def newest_events(connection: sqlite3.Connection, limit: int, before: int | None) -> list[Event]:
+    """Return the newest events, before a number if one is given."""
+    rows = connection.execute(
+        f"{_EVENTS} WHERE event_number < ? ORDER BY event_number DESC LIMIT ?", (before or 2**62, limit)
+    )
+    return [event_of(row) for row in rows]
+
+
+def newest_event(connection: sqlite3.Connection, names: Collection[str]) -> Event | None:
+    """Return the newest event with one of these names."""
+    row = connection.execute(
+        f"{_EVENTS} WHERE event_name IN ({_marks(names)}) ORDER BY event_number DESC LIMIT 1", tuple(names)
+    ).fetchone()
+    return event_of(row) if row else None
 
 
 def folded(rows: Iterable[sqlite3.Row]) -> list[Filed]:
@@ -91,7 +146,7 @@ def event_of(row: sqlite3.Row) -> Event:
         name=row["event_name"],
         state=row["status"],
         actor=row["actor_name"],
-        facts=json.loads(row["facts"]),
+        facts=json.loads(row["facts"]) | (json.loads(row["remark"]) if row["remark"] else {}),
     )
 
 

@@ -12,6 +12,9 @@ from erasable.service.settings import ServiceSettings
 Scope = Literal["all data of one person", "some interactions of one person"]
 EVERYTHING: Scope = "all data of one person"
 SOME: Scope = "some interactions of one person"
+NOT_KEPT = "the reason is not kept any more"
+LIMIT = "limit"
+"""The fact of a hold that the service made because a token asked for more people in a day than it may."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,11 @@ class Filed:
         return self.events[-1].at
 
     @property
+    def from_application(self) -> bool:
+        """Whether an application submitted it, which may not learn who asked."""
+        return self.events[0].actor.startswith("application ")
+
+    @property
     def scope(self) -> Scope:
         """How much is to be erased: the last word counts, since requests of one person are joined."""
         return next(event.facts["scope"] for event in reversed(self.events) if "scope" in event.facts)
@@ -63,7 +71,18 @@ class Filed:
     @property
     def extended(self) -> str | None:
         """The reason for which it was extended, if it was."""
-        return next((event.facts["reason"] for event in self.events if event.name == "extended"), None)
+        return next((event.facts.get("reason", NOT_KEPT) for event in self.events if event.name == "extended"), None)
+
+    @property
+    def reference(self) -> str | None:
+        """The case number of whoever submitted it, if one was given and as long as it is kept."""
+        return next((event.facts["reference"] for event in self.events if "reference" in event.facts), None)
+
+    @property
+    def over_limit(self) -> bool:
+        """Whether it is on hold because a token asked for more people in a day than it may."""
+        last = next(event for event in reversed(self.events) if event.state is not None)
+        return last.state == "on hold" and LIMIT in last.facts
 
     @property
     def attempts(self) -> int:
@@ -99,6 +118,35 @@ class Filed:
         """Return by when what has to happen."""
         return Deadlines.of(self.received, settings, self.extended is not None)
 
+    def late(self, settings: ServiceSettings, now: datetime) -> bool:
+        """Whether it was erased after the legal time, or is open after it."""
+        done = self.when("erased") or (now if self.open else None)
+        return done is not None and done > self.deadlines(settings).legal
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a request was submitted."""
+
+    reference: str | None = None
+    """The case number of whoever submits it."""
+    unaware: bool = False
+    """Whether whoever submits it may not learn that the person has asked before."""
+
+
+PLAIN = Manner()
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A submission, as whoever has its receipt code may follow it."""
+
+    filed: Filed
+    code: str
+    """The code that the certificate is salted with: of the request that it joined, or its own."""
+    at: datetime
+    joined: bool
+
 
 @dataclass(frozen=True)
 class Filing:
@@ -109,3 +157,5 @@ class Filing:
     """With it the person follows the request, and shows later that the certificate is about them; told to who asked."""
     joined: bool
     rejected: bool = False
+    submission_id: str = ""
+    """What whoever submitted it calls it: its own id, also where it joined another."""

@@ -29,6 +29,10 @@ class Metrics:
         )
         self._requests = Gauge("erasable_requests", "Erasure requests by state.", ["state"], registry=self.registry)
         self._late = Gauge("erasable_requests_late", "Open requests by lateness.", ["kind"], registry=self.registry)
+        self._over_limit = Gauge(
+            "erasable_requests_over_limit", "Requests on hold beyond the limit of a token.", registry=self.registry
+        )
+        self._suppressed = Gauge("erasable_people_suppressed", "People who are not served.", registry=self.registry)
         self._version = Gauge("erasable_model_version", "The version that is served.", registry=self.registry)
         self._worker = Gauge("erasable_worker", "Whether a worker is at work.", registry=self.registry)
         self._waiting = Gauge("erasable_interactions_waiting", "Interactions to be learned.", registry=self.registry)
@@ -44,8 +48,10 @@ class Metrics:
         found = overview(shop)
         for state in STATES:
             self._requests.labels(state).set(found.counts.get(state, 0))
-        for kind in ("overdue", "alarming", "stuck"):
+        for kind in ("late", "overdue", "alarming", "stuck"):
             self._late.labels(kind).set(len(getattr(found, kind)))
+        self._over_limit.set(len(found.over_limit))
+        self._suppressed.set(len(shop.requests.suppressed_people()))
         self._version.set(shop.live.version)
         self._worker.set(holder_of(shop.ledger) is not None)
         self._waiting.set(shop.intake.count())

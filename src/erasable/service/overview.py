@@ -24,6 +24,10 @@ class Overview:
     """Past the day of the alarm, and not past the limit."""
     overdue: Sequence[Filed]
     """Past the limit."""
+    late: Sequence[Filed]
+    """Past the legal time."""
+    over_limit: Sequence[Filed]
+    """On hold because a token asked for more people in a day than it may."""
     failed: Sequence[Filed]
     stuck: Sequence[Filed]
     """Failed, and not tried again until someone asks for it."""
@@ -31,7 +35,8 @@ class Overview:
     @property
     def needs_action(self) -> Sequence[Filed]:
         """What somebody has to look at, most urgent first."""
-        return list({one.request_id: one for one in (*self.overdue, *self.stuck, *self.alarming)}.values())
+        urgent = (*self.overdue, *self.stuck, *self.alarming, *self.over_limit)
+        return list({one.request_id: one for one in urgent}.values())
 
 
 def overview(shop: Shop) -> Overview:
@@ -43,6 +48,8 @@ def overview(shop: Shop) -> Overview:
         due_soon=[one for one in requests if _erase_by(one, shop.settings) <= now + _SOON],
         alarming=[one for one in requests if is_alarming(one, shop.settings, now)],
         overdue=[one for one in requests if is_overdue(one, shop.settings, now)],
+        late=[one for one in requests if one.late(shop.settings, now)],
+        over_limit=[one for one in requests if one.over_limit],
         failed=[one for one in requests if one.state == "failed"],
         stuck=[one for one in requests if one.state == "failed" and one.retry_at is None],
     )

@@ -13,6 +13,7 @@ from starlette.routing import Match, Route
 
 from erasable.errors import (
     ErasableError,
+    Suppressed,
     UnknownInteraction,
     UnknownUser,
     WorkspaceBusy,
@@ -22,7 +23,10 @@ from erasable.errors import (
 from erasable.service.logs import log_failure
 
 MEDIA_TYPE = "application/problem+json"
+_TITLES: dict[type, str] = {Suppressed: "Suppressed"}
+"""What kind of problem it is, where the status does not say it."""
 _INSTEAD: dict[type, str] = {
+    Suppressed: "this user has asked to be erased and is not served: the request is among the erasure requests",
     UnknownUser: "nothing is held about this user: check the id, exactly as in the data",
     UnknownInteraction: "the user has no such interaction: check the item",
     WorkspaceBusy: "the workspace is being changed just now: try again soon",
@@ -54,10 +58,14 @@ class Problem(BaseModel):
 
 
 def problem(
-    status: int, detail: str, faults: Sequence[Fault] = (), headers: dict[str, str] | None = None
+    status: int,
+    detail: str,
+    faults: Sequence[Fault] = (),
+    headers: dict[str, str] | None = None,
+    title: str | None = None,
 ) -> JSONResponse:
-    """Return an answer that says what is wrong."""
-    content = Problem(status=status, title=HTTPStatus(status).phrase, detail=detail, faults=list(faults))
+    """Return an answer that says what is wrong; its title is that of the status, unless another is given."""
+    content = Problem(status=status, title=title or HTTPStatus(status).phrase, detail=detail, faults=list(faults))
     return JSONResponse(content.model_dump(), status, headers, MEDIA_TYPE)
 
 
@@ -81,7 +89,7 @@ async def _of_ours(request: Request, error: Exception) -> JSONResponse:
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log_failure("request failed", error)
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else None
-    return problem(status, _said(error), headers=headers)
+    return problem(status, _said(error), headers=headers, title=_TITLES.get(type(error)))
 
 
 def _said(error: Exception) -> str:

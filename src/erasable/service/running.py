@@ -10,7 +10,10 @@ import uvicorn
 from pydantic import BaseModel, ConfigDict
 
 from erasable.models.blas import one_blas_thread
-from erasable.proof.suppression import Suppression, SuppressionList
+from erasable.operations import DiskHome
+from erasable.operations.do_not_learn import prepare_list
+from erasable.operations.processes import safe_path
+from erasable.proof.suppression import Suppression
 from erasable.service.application import make_application
 from erasable.service.connections import impatient
 from erasable.service.lease import silent_seconds
@@ -41,10 +44,10 @@ class Place(BaseModel):
 
     @property
     def suppression(self) -> Suppression | None:
-        """The list of people who must not be learned again, if there is one."""
+        """Another do-not-learn list than the one that the workspace remembers, if one was named."""
         if self.suppression_list is None or self.suppression_key is None:
             return None
-        return Suppression(self.suppression_list, self.suppression_key, drop=True)
+        return Suppression(self.suppression_list, self.suppression_key)
 
 
 def serve(place: Place) -> None:
@@ -52,7 +55,7 @@ def serve(place: Place) -> None:
     stop = threading.Event()
     log_everything_as_json()
     if place.suppression is not None:
-        SuppressionList.open_or_create(place.suppression)
+        prepare_list(DiskHome(place.folder), place.suppression)
     shop = Shop.open(place.folder, place.settings)
     threads = [
         threading.Thread(target=_follow, args=(shop, stop)),
@@ -123,6 +126,7 @@ def _at_work(place: Place, ledger: Ledger, worker: BaseProcess | None) -> BasePr
     return worker if worker is not None and worker.is_alive() else _started(place)
 
 
+@safe_path()
 def _started(place: Place) -> BaseProcess:
     post = Post(place.folder, place.settings, place.suppression, place.threads)
     worker = get_context("spawn").Process(target=run_worker, args=(post,), name="erasable worker", daemon=True)

@@ -1,5 +1,6 @@
 """What can be set about the service."""
 
+import math
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Self
@@ -7,6 +8,8 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from erasable.training.settings import wrong_setting
+
+_LEAST_LIMIT = 10
 
 
 class ServiceSettings(BaseModel):
@@ -20,6 +23,8 @@ class ServiceSettings(BaseModel):
     """On which day after its receipt an open request raises an alarm."""
     limit_day: int = Field(default=28, ge=1, le=28)
     """By which day after its receipt a request has to be carried out, before the legal month ends."""
+    daily_share: float = Field(default=0.01, ge=0, le=1)
+    """What share of the people one token may ask to be erased in a day; further requests wait for an officer."""
     lease_seconds: float = Field(default=30, gt=0, le=3600)
     """How long a worker may be silent before another takes its place."""
     attempts: int = Field(default=6, ge=1, le=1000)
@@ -43,6 +48,14 @@ class ServiceSettings(BaseModel):
         if self.alarm_day > self.limit_day or self.batch_window > self.limit_day:
             raise ValueError("the alarm and the batch window come before the limit: give a smaller one")
         return self
+
+    def daily_limit(self, people: int) -> int:
+        """Return how many people one token may ask to be erased in a day, without an officer.
+
+        >>> [DEFAULT_SETTINGS.daily_limit(people) for people in (60, 1_000, 1_001, 50_000)]
+        [10, 10, 11, 500]
+        """
+        return max(_LEAST_LIMIT, math.ceil(self.daily_share * people))
 
 
 DEFAULT_SETTINGS = ServiceSettings()

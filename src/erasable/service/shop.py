@@ -38,7 +38,7 @@ class Shop:
             "tokens": Tokens(self.ledger),
             "answers": Answers(self.ledger),
             "intake": Intake(self.ledger),
-            "reception": Reception(self.ledger, self.live, self.clock),
+            "reception": Reception(self.ledger, self.live, self.clock, self.settings),
         }
         for name, part in parts.items():
             object.__setattr__(self, name, part)

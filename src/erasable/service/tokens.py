@@ -73,6 +73,15 @@ class Tokens:
             connection.execute("DELETE FROM visits WHERE token_number = ?", (number,))
             add_event(connection, now, ACTOR, "token revoked", facts={"token": number})
 
+    def rename(self, number: str, label: str, now: datetime) -> None:
+        """Give a token another label; nothing is left of the one before."""
+        with self._ledger.writing() as connection:
+            changed = connection.execute("UPDATE tokens SET label = ? WHERE token_number = ?", (label, number)).rowcount
+            if not changed:
+                raise Refused(f"there is no token {number}: erasable token list shows them")
+            add_event(connection, now, ACTOR, "token renamed", facts={"token": number})
+        self._ledger.wipe()
+
     def all(self) -> list[Token]:
         """Return what is kept of all tokens, oldest first."""
         with self._ledger.reading() as connection:

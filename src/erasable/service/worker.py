@@ -9,7 +9,7 @@ from multiprocessing import parent_process
 from pathlib import Path
 from types import FrameType
 
-from erasable.errors import DataRefused, ErasableError, LeaseLost, Unfinished, WorkspaceBusy
+from erasable.errors import ErasableError, LeaseLost, Unfinished, WorkspaceBusy
 from erasable.operations import (
     DiskHome,
     Inputs,
@@ -144,6 +144,8 @@ class Worker:
         learned = self._learned_from(waiting, reporter)
         if learned is not None:
             facts = {"users": learned.users_added, "interactions": learned.interactions_added}
+            if learned.suppressed:
+                facts["left_out"] = learned.suppressed
             with self.lease.writing():
                 intake.drop(waiting.last)
                 Requests(self.ledger).note(None, "learned more", ACTOR, self.post.clock(), facts)
@@ -162,9 +164,6 @@ class Worker:
         except (ErasableError, OSError, MemoryError) as error:
             log_failure("learning failed", error)
             self._note_failed_learning(type(error).__name__)
-            if isinstance(error, DataRefused) and self.post.suppression is not None:
-                # Each row was looked at when it came: all of them are of erased people.
-                Intake(self.ledger).drop(waiting.last)
             return None
 
     def _note_failed_learning(self, reason: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from erasable.errors import WorkspaceError
 from erasable.store import files, layout
 from erasable.store.leftovers import sweep
+from erasable.store.sealing import NamedFiles
 
 
 def refuse_occupied(root: Path) -> None:
@@ -45,7 +46,7 @@ def clear(root: Path) -> None:
         # The manifest first: without it the rest counts as unfinished, should this be stopped half way.
         files.remove_file(root / layout.MANIFEST)
         files.flush_folder(root)
-        sweep(root, named=())
+        sweep(root, NamedFiles())
         for folder in layout.FOLDERS:
             if (root / folder).is_dir():
                 files.remove_folder(root / folder)

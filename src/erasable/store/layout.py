@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from erasable.errors import WorkspaceError
@@ -54,14 +54,17 @@ def certificate_name(name: str) -> str:
     return f"{CERTIFICATES}/{name}"
 
 
-def own_files(root: Path) -> list[str]:
-    """Return the files that a workspace made or would make, the manifest and the locks apart.
+def own_files(root: Path, sealed: Collection[str] = ()) -> list[str]:
+    """Return the files that a workspace made or would make; the manifest, the locks and sealed certificates apart.
 
     Whatever lies in our folders is ours; beside them only what bears one of our names, so that nobody's own
     notes are ever swept away.
     """
     at_top = (name for name in _names(root) if _OWN_AT_TOP.fullmatch(name))
-    return sorted([*at_top, *(name for folder in FOLDERS for name in _files_below(root, folder))])
+    # All at once: there may be a hundred thousand certificates, and each command looks for others several times.
+    others = {*_entries(root / CERTIFICATES)}.difference(sealed)
+    below = (path for folder in FOLDERS if folder != CERTIFICATES for path in _files_below(root, folder))
+    return sorted([*at_top, *below, *_files_among(root, CERTIFICATES, others)])
 
 
 def foreign_entries(root: Path) -> list[str]:
@@ -83,7 +86,16 @@ def _names(root: Path) -> list[str]:
 
 
 def _files_below(root: Path, folder: str) -> Iterator[str]:
-    # Put together as text: there may be a hundred thousand certificates, and each command looks at all names.
-    for place, _, names in os.walk(root / folder):
-        below = os.path.relpath(place, root)
-        yield from (f"{below}/{name}" for name in names)
+    return _files_among(root, folder, _entries(root / folder))
+
+
+def _files_among(root: Path, folder: str, names: Iterable[str]) -> Iterator[str]:
+    for path in (f"{folder}/{name}" for name in names):
+        if os.path.isdir(root / path) and not os.path.islink(root / path):
+            yield from _files_below(root, path)
+        else:
+            yield path
+
+
+def _entries(folder: Path) -> list[str]:
+    return os.listdir(folder) if folder.is_dir() else []

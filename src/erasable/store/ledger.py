@@ -4,100 +4,40 @@ What happened is added as events and never changed. Who asked stands in tables o
 """
 
 import os
-import re
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from erasable.errors import DiskFull, WorkspaceBusy, WorkspaceDamaged, WorkspaceError
+from erasable.errors import DiskFull, SuppressionUnknown, WorkspaceBusy, WorkspaceDamaged, WorkspaceError
 from erasable.store.layout import LEDGER
+from erasable.store.ledger_format import (
+    FORMAT,
+    LEDGER_FREE_TEXT,
+    LEDGER_PEOPLE,
+    SCHEMA_WORDS,
+    STEPS,
+    format_of,
+    make_tables,
+    set_format,
+)
 
-FORMAT = 1
+__all__ = [
+    "LEDGER_FREE_TEXT",
+    "LEDGER_PEOPLE",
+    "SCHEMA_WORDS",
+    "Ledger",
+    "ledger_mark",
+    "people_asking",
+    "people_in_ledger",
+]
+
 _WAIT_SECONDS = 30
 _TRUNCATE_SECONDS = 10
 _PAUSE_SECONDS = 0.01
-
-_SCHEMA = """
-CREATE TABLE events (
-    event_number INTEGER PRIMARY KEY,
-    request_id TEXT,
-    event_time TEXT NOT NULL,
-    event_name TEXT NOT NULL,
-    status TEXT,
-    actor_name TEXT NOT NULL,
-    facts TEXT NOT NULL
-) STRICT;
-CREATE INDEX events_by_request ON events (request_id, event_number);
-CREATE INDEX events_by_name ON events (event_name, event_number);
-CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events
-    BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
-CREATE TRIGGER events_are_not_removed BEFORE DELETE ON events
-    BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
-CREATE TABLE current_states (
-    request_id TEXT PRIMARY KEY,
-    first_number INTEGER NOT NULL,
-    status TEXT NOT NULL
-) STRICT;
-CREATE INDEX current_states_by_state ON current_states (status, first_number);
-CREATE TRIGGER events_make_states AFTER INSERT ON events WHEN NEW.status IS NOT NULL
-    BEGIN
-        INSERT INTO current_states VALUES (NEW.request_id, NEW.event_number, NEW.status)
-            ON CONFLICT (request_id) DO UPDATE SET status = excluded.status;
-    END;
-CREATE TABLE open_requests (
-    request_id TEXT PRIMARY KEY,
-    user_id TEXT,
-    item_ids TEXT,
-    receipt_code TEXT
-) STRICT;
-CREATE INDEX open_requests_by_user ON open_requests (user_id);
-CREATE TABLE intake (
-    interaction_number INTEGER PRIMARY KEY,
-    user_id TEXT NOT NULL,
-    item_id TEXT NOT NULL,
-    rating REAL,
-    time REAL
-) STRICT;
-CREATE INDEX intake_by_user ON intake (user_id);
-CREATE TABLE receipts (code_digest TEXT PRIMARY KEY, request_id TEXT NOT NULL) STRICT;
-CREATE TABLE answers (
-    key_digest TEXT PRIMARY KEY,
-    answer_time REAL NOT NULL,
-    body_digest TEXT NOT NULL,
-    sealed_bytes BLOB NOT NULL
-) STRICT;
-CREATE TABLE tokens (
-    token_number TEXT PRIMARY KEY,
-    token_digest TEXT NOT NULL UNIQUE,
-    role_name TEXT NOT NULL,
-    label TEXT NOT NULL,
-    created_time TEXT NOT NULL,
-    revoked_time TEXT
-) STRICT;
-CREATE TABLE visits (visit_digest TEXT PRIMARY KEY, token_number TEXT NOT NULL, end_time REAL NOT NULL) STRICT;
-CREATE TABLE lease (
-    lease_number INTEGER NOT NULL,
-    process_number INTEGER NOT NULL,
-    process_start TEXT NOT NULL,
-    end_time REAL NOT NULL
-) STRICT;
-INSERT INTO lease VALUES (0, 0, '', 0);
-CREATE TABLE progress (batch_number TEXT NOT NULL, step_name TEXT NOT NULL, done_count INTEGER NOT NULL,
-    total_count INTEGER, change_time REAL NOT NULL) STRICT;
-"""
-
-
-SCHEMA_WORDS = frozenset(re.findall("[a-z_]+", _SCHEMA))
-"""The names of tables, columns and the rest, which stand in every ledger."""
-
-
-LEDGER_PEOPLE = frozenset({"open_requests", "intake"})
-"""The tables in which people stand."""
-LEDGER_FREE_TEXT = frozenset({"facts", "label"})
-"""The columns of the others that hold what somebody typed in."""
+_NOBODY_SERVED = "and it says who has asked to be erased, so nobody is served"
 
 
 def before_commit() -> None:
@@ -119,12 +59,27 @@ class Ledger:
 
     @staticmethod
     def open(workspace: Path) -> "Ledger":
-        """Open the ledger of a workspace; it is made on first use, for its owner alone."""
+        """Open the ledger of a workspace; it is made on first use, for its owner alone.
+
+        One of an earlier format is brought forward, step by step.
+        """
         path = workspace / LEDGER
         _create(path)
         with _explained(path), closing(_connected(path)) as connection:
-            _prepare(connection, path)
-        return Ledger(path)
+            # Looked at first: whoever is frozen in the middle of a change lets nobody write.
+            if format_of(connection) == 0:
+                make_tables(connection)
+            found = format_of(connection)
+        if found > FORMAT:
+            raise WorkspaceError(f"{path} {_newer(found)}")
+        ledger = Ledger(path)
+        try:
+            for number in range(found, FORMAT):
+                ledger._take_step(number)
+        except BaseException:
+            ledger.close()
+            raise
+        return ledger
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -194,6 +149,21 @@ class Ledger:
             self._reader.close()
             self._writer.close()
 
+    def _take_step(self, number: int) -> None:
+        """Bring the ledger from a format to the next, unless another process has done so meanwhile.
+
+        The number is written last, when nothing of what the step took away is left in the file or in the log: whoever
+        is stopped before that begins again.
+        """
+        with self.writing() as connection:
+            behind = format_of(connection) == number
+            if behind:
+                STEPS[number](connection)
+        if behind:
+            self.wipe()
+            with self.writing() as connection:
+                set_format(connection, max(number + 1, format_of(connection)))
+
     def _is_log_in_use(self) -> bool:
         """Try to cut the log off, without waiting: whoever waits keeps others from writing."""
         with self._writing, _explained(self.path):
@@ -205,16 +175,84 @@ class Ledger:
 
 
 def people_in_ledger(workspace: Path) -> frozenset[str]:
-    """Return who has asked to be erased by the ledger of a workspace, if it has one that may be read."""
+    """Return who has asked to be erased by the ledger of a workspace, of this format or an earlier one.
+
+    Where that can't be read an error is raised: whoever does not know who asked must serve nobody.
+    """
     path = workspace / LEDGER
-    if not os.access(path, os.R_OK | os.W_OK):
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
         return frozenset()
-    with _explained(path), closing(_connected(path)) as connection:
-        if _format_of(connection) != FORMAT:
-            return frozenset()
-        return frozenset(
-            row[0] for row in connection.execute("SELECT user_id FROM open_requests WHERE user_id IS NOT NULL")
-        )
+    except OSError as error:
+        raise SuppressionUnknown(f"{path} can't be looked at ({error.strerror}), {_NOBODY_SERVED}") from error
+    if not os.access(path, os.R_OK):
+        remedy = "let this user read it and the files beside it, or ask as the user who runs the service"
+        raise SuppressionUnknown(f"{path} may not be read, {_NOBODY_SERVED}: {remedy}")
+    with _explained(path):
+        try:
+            return _people_in(path, "rw" if os.access(path, os.W_OK) else "ro")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+                raise
+            return _people_without_log(path, error)
+
+
+def _people_without_log(path: Path, error: sqlite3.OperationalError) -> frozenset[str]:
+    """Read who asked where the files of a log can't be made: as it is, if there is no log.
+
+    All changes go to the log first, so that without one nothing is missing in the file.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if _is_empty(log):
+        found = _people_in(path, "ro&immutable=1")
+        if _is_empty(log):
+            return found
+    raise SuppressionUnknown(
+        f"{path} can't be read with the log beside it ({error}), {_NOBODY_SERVED}: "
+        "let this user read all three files, or ask as the user who runs the service"
+    ) from error
+
+
+def _is_empty(log: Path) -> bool:
+    return not log.exists() or log.stat().st_size == 0
+
+
+def _people_in(path: Path, mode: str) -> frozenset[str]:
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    with closing(sqlite3.connect(address, timeout=_WAIT_SECONDS, isolation_level=None, uri=True)) as connection:
+        connection.execute("BEGIN")  # all that follows is read as of one moment
+        found = format_of(connection)
+        if found > FORMAT:
+            raise SuppressionUnknown(f"{path} {_newer(found)}; {_NOBODY_SERVED}")
+        if found == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+            return frozenset()  # nothing was ever written to it
+        if found == 0:
+            raise SuppressionUnknown(f"{path} is no ledger of ours, {_NOBODY_SERVED}: put the right one in its place")
+        return people_asking(connection)
+
+
+def _newer(found: int) -> str:
+    return (
+        f"has the format {found} and this version of erasable reads up to {FORMAT}: "
+        "a later version wrote it, so install that one or a later one"
+    )
+
+
+def people_asking(connection: sqlite3.Connection) -> frozenset[str]:
+    """Return everyone whose request is open and whose data may still be there."""
+    rows = connection.execute("SELECT user_id FROM open_requests WHERE user_id IS NOT NULL")
+    return frozenset(row[0] for row in rows)
+
+
+def ledger_mark(workspace: Path) -> tuple[object, int]:
+    """Return what is another once the ledger has changed, and when its files last did, in nanoseconds."""
+    found = []
+    for name in (LEDGER, f"{LEDGER}-wal"):
+        with suppress(FileNotFoundError):
+            status = (workspace / name).stat()
+            found.append((name, status.st_ino, status.st_mtime_ns, status.st_size))
+    return tuple(found), max((changed for _, _, changed, _ in found), default=0)
 
 
 @contextmanager
@@ -256,37 +294,6 @@ def _create(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except OSError as error:
         raise WorkspaceError(f"{path} can't be opened ({error.strerror}): check that you may write there") from error
-
-
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
-    if _format_of(connection) == 0:  # looked at first: whoever is frozen in the middle of a change lets nobody write
-        _make_tables(connection)
-    found = _format_of(connection)
-    if found != FORMAT:
-        raise WorkspaceError(f"{path} has the format {found} and this version of erasable reads {FORMAT}: update it")
-
-
-def _format_of(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _make_tables(connection: sqlite3.Connection) -> None:
-    """Make all tables, unless another process has made them meanwhile."""
-    connection.execute("BEGIN IMMEDIATE")
-    if _format_of(connection) == 0:
-        for statement in _statements(_SCHEMA):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-    connection.execute("COMMIT")
-
-
-def _statements(script: str) -> Iterator[str]:
-    part = ""
-    for line in script.splitlines():
-        part += line + "\n"
-        if sqlite3.complete_statement(part):
-            yield part
-            part = ""
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Files that no manifest names, such as a killed command leaves; only the holder of the writer lock removes them."""
 
-from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,12 +11,12 @@ from erasable.store.opening import read_manifest
 from erasable.store.sealing import NamedFiles
 
 
-def unnamed_files(root: Path, named: Collection[str]) -> tuple[str, ...]:
+def unnamed_files(root: Path, named: NamedFiles) -> tuple[str, ...]:
     """Return every file of a workspace that is not named."""
-    return tuple(name for name in own_files(root) if name not in named)
+    return tuple(name for name in own_files(root, named.sealed) if name not in named.in_manifest)
 
 
-def sweep(root: Path, named: Collection[str]) -> None:
+def sweep(root: Path, named: NamedFiles) -> None:
     """Remove for good every file of a workspace that is not named; the caller holds the writer lock."""
     leftovers = [root / name for name in unnamed_files(root, named)]
     if leftovers:
@@ -30,20 +29,20 @@ def sweep(root: Path, named: Collection[str]) -> None:
         files.flush_folder(parent)
 
 
-def sweep_at_opening(root: Path, named: Collection[str]) -> None:
+def sweep_at_opening(root: Path, named: NamedFiles) -> None:
     """Sweep, unless a named file is missing: an old manifest may have been put back, and the right one may follow."""
-    if all((root / name).exists() for name in named):
+    if all((root / name).exists() for name in named.in_manifest):
         sweep(root, named)
 
 
-def sweep_as_reader(root: Path, named: Collection[str]) -> tuple[str, ...]:
+def sweep_as_reader(root: Path, named: NamedFiles) -> tuple[str, ...]:
     """Remove what a killed command left, if no other command is writing, and return what can't be removed."""
     if not unnamed_files(root, named):
         return ()
     try:
         with suppress(WorkspaceBusy), writer_lock(root):
             # Read again: where no reader lock can be had, a commit may have come between.
-            current = NamedFiles(root, read_manifest(root))
+            current = NamedFiles.of(root, read_manifest(root))
             sweep_at_opening(root, current)
             return unnamed_files(root, current)
         # Busy: those are the files of a writer at work, who sweeps.

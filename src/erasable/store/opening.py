@@ -1,6 +1,7 @@
 """Opening what is there: is the folder a workspace, and what does its manifest say."""
 
 import os
+import shlex
 from pathlib import Path
 
 from erasable.errors import WorkspaceDamaged, WorkspaceError
@@ -13,7 +14,9 @@ def existing_workspace(path: str | Path) -> Path:
     """Return the path of a workspace, or say why it is none."""
     root = Path(path)
     if not os.path.exists(root):
-        raise WorkspaceError(f"there is no folder {root}: make one with erasable learn DATA --into {root}")
+        raise WorkspaceError(
+            f"there is no folder {root}: make one with erasable learn DATA --into {shlex.quote(str(root))}"
+        )
     if not root.is_dir():
         raise WorkspaceError(f"{root} is no folder: give the folder that erasable learn made")
     try:

@@ -1,8 +1,8 @@
 """What a workspace remembers of how it is used; none of it reaches a checkpoint."""
 
-from typing import Literal
-
 from pydantic import BaseModel, ConfigDict
+
+from erasable.data import TimeForm
 
 
 class Preferences(BaseModel):
@@ -12,7 +12,7 @@ class Preferences(BaseModel):
 
     columns: dict[str, str] = {}
     """Which column of the input each meaning (user, item, rating, time) was read from."""
-    time_kind: Literal["number", "iso"] | None = None
+    time_kind: TimeForm | None = None
     """How times were written in the input."""
     do_not_learn: tuple[str, str] | None = None
     """Where the do-not-learn list and its key lie, relative to the workspace if they lie beside it."""

@@ -5,16 +5,18 @@ their own. So what every command reads and writes does not grow with the erasure
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+import os
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from itertools import chain
 from pathlib import Path
 
 from erasable import fingerprint
 from erasable.errors import WorkspaceDamaged, WorkspaceError
 from erasable.fingerprint import canonical_json
 from erasable.store import layout
-from erasable.store.folder import CheckedFolder
+from erasable.store.folder import CheckedFolder, read_whole
 from erasable.store.manifest import RESTORE, Manifest, SegmentRecord
 
 OPEN_CERTIFICATES = 64
@@ -32,7 +34,8 @@ class SealedPapers:
     @cached_property
     def certificates(self) -> Mapping[str, str]:
         """The hash of every sealed certificate by file name, oldest first."""
-        return {name: digest for record in self.records for name, digest in self._listed(record).items()}
+        segments = (_listed(self.folder.root / one.certificates, self._digest(one)) for one in self.records)
+        return dict(chain.from_iterable(segment.items() for segment in segments))
 
     def log(self) -> bytes:
         """Return the sealed records of the log, oldest first."""
@@ -54,11 +57,20 @@ class SealedPapers:
             return False
         return True
 
-    def _listed(self, record: SegmentRecord) -> dict[str, str]:
-        fields = json.loads(self.folder.read(record.certificates))
-        if fields["format"] != _FORMAT:
-            raise WorkspaceDamaged(f"{self.folder.root / record.certificates} has another format: {RESTORE}")
-        return dict(fields["files"])
+    def _digest(self, record: SegmentRecord) -> str:
+        return self.folder.hashes([record.certificates])[record.certificates]
+
+
+@lru_cache(maxsize=4096)
+def _listed(path: Path, digest: str) -> Mapping[str, str]:
+    """Return what a segment lists; a command looks at it several times, and its name tells what is in it."""
+    content = read_whole(path)
+    if fingerprint.of_bytes(content) != digest:
+        raise WorkspaceDamaged(f"{path} is damaged: {RESTORE}")
+    fields = json.loads(content)
+    if fields["format"] != _FORMAT:
+        raise WorkspaceDamaged(f"{path} has another format: {RESTORE}")
+    return dict(fields["files"])
 
 
 def write_segment(folder: CheckedFolder, number: int, certificates: Mapping[str, str], log: bytes) -> SegmentRecord:
@@ -73,30 +85,19 @@ def write_segment(folder: CheckedFolder, number: int, certificates: Mapping[str,
     return SegmentRecord(certificates=files[0], log=files[1], erasures=erasures)
 
 
-class NamedFiles(Collection[str]):
-    """The files of a version: those that the manifest names, and as members also those that are sealed."""
+@dataclass(frozen=True)
+class NamedFiles:
+    """The files of a version: those that the manifest names, and certificates that are sealed."""
 
-    def __init__(self, root: Path, manifest: Manifest) -> None:
-        self._named = manifest.files
-        self._sealed = SealedPapers(CheckedFolder(root, manifest.files), manifest.segments)
+    in_manifest: Collection[str] = ()
+    sealed: Collection[str] = ()
+    """Names in the folder of the certificates."""
 
-    def __contains__(self, name: object) -> bool:
-        if name in self._named:
-            return True
-        if self._sealed_files is None:
-            return isinstance(name, str) and name.startswith(layout.CERTIFICATES)
-        return name in self._sealed_files
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._named)
-
-    def __len__(self) -> int:
-        return len(self._named)
-
-    @cached_property
-    def _sealed_files(self) -> frozenset[str] | None:
-        """The sealed files; None if a segment is damaged: then every certificate is taken for one of them."""
+    @staticmethod
+    def of(root: Path, manifest: Manifest) -> "NamedFiles":
+        """Return the files of the version that a manifest describes."""
+        papers = SealedPapers(CheckedFolder(root, manifest.files), manifest.segments)
         try:
-            return frozenset(map(layout.certificate_name, self._sealed.certificates))
-        except WorkspaceError:
-            return None
+            return NamedFiles(manifest.files, papers.certificates)
+        except WorkspaceError:  # what a damaged segment lists is not known: then every certificate may be in it
+            return NamedFiles(manifest.files, os.listdir(root / layout.CERTIFICATES))

@@ -51,7 +51,7 @@ class Workspace:
                 # Again, now that nobody else can write there.
                 refuse_occupied(root)
                 try:
-                    sweep(root, named=())
+                    sweep(root, NamedFiles())
                     workspace = cls(root, None, writable=True, mode=mode)
                     yield workspace
                     done = workspace._manifest is not None
@@ -72,7 +72,7 @@ class Workspace:
         root = existing_workspace(path)
         with writer_lock(root):
             manifest = read_manifest(root)
-            sweep_at_opening(root, NamedFiles(root, manifest))
+            sweep_at_opening(root, NamedFiles.of(root, manifest))
             try:
                 workspace = cls(root, manifest, writable=True)
                 workspace._fence = fence
@@ -80,7 +80,7 @@ class Workspace:
             finally:
                 # What can't be swept now is swept by the next writer; the first error is the one to tell.
                 with suppress(ErasableError, OSError):
-                    sweep_at_opening(root, NamedFiles(root, read_manifest(root)))
+                    sweep_at_opening(root, NamedFiles.of(root, read_manifest(root)))
 
     @classmethod
     @contextmanager
@@ -93,7 +93,7 @@ class Workspace:
         with shared_reader_lock(root):
             workspace = cls(root, read_manifest(root), writable=False)
             if sweeping:
-                workspace.leftovers = sweep_as_reader(root, NamedFiles(root, workspace.manifest))
+                workspace.leftovers = sweep_as_reader(root, NamedFiles.of(root, workspace.manifest))
             yield workspace
 
     @staticmethod
@@ -200,7 +200,7 @@ class Workspace:
         state = self._state
         # First, since what was not committed may be what fills the disk.
         self._adopt(self.manifest)
-        sweep(self.path, NamedFiles(self.path, self.manifest))
+        sweep(self.path, NamedFiles.of(self.path, self.manifest))
         self._make_current(write_papers(papers, self.manifest, self._folder))
         self._state = state
 
@@ -225,7 +225,7 @@ class Workspace:
                 # Whoever is stopped once it is in its place, and goes on, must not take the version before for current.
                 if not new.exists():
                     self._adopt(manifest)
-            sweep(self.path, NamedFiles(self.path, manifest))
+            sweep(self.path, NamedFiles.of(self.path, manifest))
 
     def _version(self) -> Version:
         groups = self._state.knowledge.groups if self._state else None

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from erasable import fingerprint
 from erasable.errors import Refused
-from erasable.models import Effort
+from erasable.models import CLOSED_FORMS, Effort
 from erasable.training.checkpoint import Checkpoint, CheckpointStore
 from erasable.training.side_by_side import side_by_side
 from erasable.training.state import Knowledge, Link, State
@@ -70,7 +70,8 @@ class Task:
         parameters = self.step.run(shared, made, effort)
         seconds = time.perf_counter() - began
         if not parameters.all_finite():
-            remedy = "give a smaller --learning-rate, or a larger --regularisation"
+            closed = self.step.knowledge.config.model in CLOSED_FORMS
+            remedy = "give a larger --regularisation" if closed else "give a smaller --learning-rate"
             raise Refused(f"training diverged at {self.step.label}: {remedy}")
         store.put(Checkpoint(self.name, self.parent, parameters))
         return Link(self.name, self.parent, self.step.samples, self._from_scratch(seconds))

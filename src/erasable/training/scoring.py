@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from erasable.models import Arrays, Change, Scorer, make_model
 from erasable.models.blas import one_blas_thread
-from erasable.models.ranking import ItemNumbers, top_items
 from erasable.training.checkpoint import CheckpointStore
 from erasable.training.state import State
 
@@ -49,13 +48,6 @@ class Scoring:
     def owned(self, position: int, row: int) -> NDArray[np.int32]:
         """Return the numbers of the items that the user has in training."""
         return self._state.knowledge.groups[position].items_at(row)
-
-    def top(self, position: int, row: int, k: int) -> tuple[ItemNumbers, NDArray[np.float32]]:
-        """Return the numbers and scores of the k best items that the user does not have in training."""
-        scores = self.scores(position, row)
-        items = top_items(scores, k, excluded=self.owned(position, row))
-        items = items[np.isfinite(scores[items])]
-        return items, scores[items]
 
     def rid_of(self, change: Change) -> "Scoring":
         """Return what scores without some data of the learners, as far as that can be told at once."""

@@ -110,9 +110,12 @@ class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
         if self.rows == "stage" and needed:
             raise ValueError("users who are no anchors, and those of als, have solved rows: leave out --rows stage")
         if self.rows == "solved" and self.strategy == "sisa":
-            raise ValueError("sisa has several models and rows are solved for one: leave out --rows or --strategy")
+            raise ValueError(
+                "sisa has several models and rows are solved for one: leave out --rows and --anchors, or --strategy"
+            )
         if self.risk_threshold is not None and self.rows == "stage" and self.strategy == "retrain":
-            raise ValueError("all are trained at once, so nobody can go last: give --anchors, or --strategy laser")
+            laser = "" if self.model in CLOSED_FORMS else ", or --strategy laser"
+            raise ValueError(f"all are trained at once, so nobody can go last: give --anchors below 1{laser}")
         if self.risk_threshold is not None and self.policy == "regroup":
             raise ValueError("risk is not kept, so groups by it can't be decided anew: leave out --policy regroup")
 
@@ -120,11 +123,13 @@ class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
         if self.grouping == "independent" and self.policy == "fixed":
             self._set("policy", "independent")
         if self.grouping == "given" and self.policy == "regroup":
-            raise ValueError("groups that are given can't be decided anew: leave out the policy regroup")
+            raise ValueError("groups that are given can't be decided anew: leave out --policy regroup")
         if self.policy == "independent" and self.grouping != "independent":
-            raise ValueError("the policy independent needs the grouping independent")
+            raise ValueError(
+                "the policy independent needs the grouping independent: give --grouping independent, or leave it out"
+            )
         if self.grouping == "independent" and self.order != "number":
-            raise ValueError("groups that are independent have the order number")
+            raise ValueError("groups that are independent have the order number: leave out --order")
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)

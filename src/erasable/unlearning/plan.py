@@ -32,6 +32,9 @@ class Plan:
     seconds_estimated: float
     apart: Apart | None = None
     """What several people cost one by one."""
+    people: int = 0
+    """How many people it is about, of `people_total`."""
+    people_total: int = 0
 
     @property
     def chain_ratio(self) -> float:

@@ -65,5 +65,7 @@ def _known(request: Request, knowledge: Knowledge, ignore_unknown: bool) -> Requ
     held = tuple(item for item in request.items if item in owned)
     missing = [item for item in request.items if item not in owned]
     if missing and not (held and ignore_unknown):
-        raise UnknownInteraction(f"user {request.user!r} has no interaction with item {missing[0]!r}: nothing was done")
+        raise UnknownInteraction(
+            f"user {request.user!r} has no interaction with item {missing[0]!r}: check its id; nothing was done"
+        )
     return Request(request.user, held)

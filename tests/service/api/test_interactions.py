@@ -26,11 +26,13 @@ def test_what_comes_in_is_learned_and_recommended_from(client, shop, worker):
     assert application.get("/v1/recommendations/zoe").json()["version"] == 2
 
 
-def test_who_is_leaving_is_left_out(client):
-    application = client("application")
-    application.post("/v1/erasure-requests", json={"user_id": "ann"})
-    answer = application.post("/v1/interactions", json=rows(("ann", "f", 5), ("bob", "f", 5)))
-    assert answer.json() == {"accepted": 1, "left_out": 1}
+@pytest.mark.parametrize(("role", "told"), [("operator", (1, 1)), ("application", (2, 0))])
+def test_who_is_leaving_is_left_out_and_applications_are_not_told(client, shop, role, told):
+    caller = client(role)
+    caller.post("/v1/erasure-requests", json={"user_id": "ann"})
+    answer = caller.post("/v1/interactions", json=rows(("ann", "f", 5), ("bob", "f", 5)))
+    assert answer.json() == dict(zip(("accepted", "left_out"), told, strict=True))
+    assert shop.intake.count() == 1
 
 
 @pytest.mark.parametrize(

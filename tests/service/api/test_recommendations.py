@@ -2,11 +2,13 @@
 
 from urllib.parse import quote
 
+import pyarrow as pa
 import pytest
 
-from erasable.operations import recommend
+from erasable.operations import learn, recommend
 from erasable.service.intake import Coming
 from erasable.service.settings import ServiceSettings
+from erasable.training import Config
 
 
 @pytest.fixture
@@ -22,7 +24,9 @@ def application(client):
 def test_they_are_those_of_the_command(application, shop):
     found = application.get("/v1/recommendations/ann", params={"k": 2}).json()
     expected = recommend(shop.home, ["ann"], k=2)[0]
-    assert found["items"] == [{"item_id": r.item_id, "score": r.score, "rank": r.rank} for r in expected]
+    assert found["items"] == [
+        {"item_id": r.item_id, "score": r.score, "rank": r.rank, "popular": False} for r in expected
+    ]
     assert (found["user_id"], found["version"]) == ("ann", 1)
 
 
@@ -69,3 +73,27 @@ def test_a_body_that_does_not_fit_is_refused(application, body):
 def test_an_answer_has_a_size_that_fits(application):
     answer = application.post("/v1/recommendations", json={"user_ids": ["ann"] * 100, "k": 201})
     assert (answer.status_code, "fewer" in answer.json()["detail"]) == (422, True)
+
+
+class TestWhereTheModelSaysNothing:
+    @pytest.fixture
+    def folder(self, swift_path):
+        """A shop in which someone shares no item with anyone."""
+        rows = [("ann", "a"), ("ann", "b"), ("bob", "b"), ("bob", "c"), ("cat", "c"), ("cat", "b"), ("zoe", "own")]
+        users, items = zip(*rows, strict=True)
+        learn(pa.table({"user_id": users, "item_id": items}), swift_path / "shop", Config(model="ease"))
+        return swift_path / "shop"
+
+    def test_popular_items_fill_up_and_are_marked(self, application):
+        one = application.get("/v1/recommendations/zoe", params={"k": 2}).json()
+        assert one["items"] == [
+            {"item_id": "b", "score": 3.0, "rank": 1, "popular": True},
+            {"item_id": "c", "score": 2.0, "rank": 2, "popular": True},
+        ]
+        many = application.post("/v1/recommendations", json={"user_ids": ["zoe"], "k": 2}).json()
+        assert many["recommendations"] == [one]
+
+    def test_who_asks_to_be_erased_does_not_count_from_then_on(self, application):
+        application.post("/v1/erasure-requests", json={"user_id": "cat"})
+        found = application.get("/v1/recommendations/zoe").json()["items"]
+        assert [(item["item_id"], item["score"]) for item in found] == [("b", 2.0), ("a", 1.0), ("c", 1.0)]

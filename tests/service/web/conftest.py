@@ -1,7 +1,6 @@
 """A small shop that is served with a clock of its own, and browsers that are signed in."""
 
 import re
-import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from erasable.service.application import make_application
 from erasable.service.settings import ServiceSettings
 from erasable.service.shop import Shop
 from erasable.service.worker import Post, Worker
+from kit.copies import copy_of
 from kit.small_shop import learn_shop, table
 
 START = datetime(2026, 11, 2, 9, 30, tzinfo=UTC)
@@ -77,7 +77,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def shop(learned, swift_path, clock):
-    folder = Path(shutil.copytree(learned, swift_path / "shop"))
+    folder = copy_of(learned, swift_path / "shop")
     shop = Shop.open(folder, ServiceSettings(learn_seconds=0, retry_seconds=0, attempts=1), clock)
     yield shop
     shop.ledger.close()

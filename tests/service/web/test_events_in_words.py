@@ -40,7 +40,7 @@ def test_every_event_that_is_written_has_a_sentence():
         ("erasing", {"requests": 3}, "Erasing began, in a batch of 3 requests"),
         ("erased", {"files_searched": 1}, "Certified: 1 file searched, nothing found"),
         ("failed", {"reason": "why", "retry_at": None}, "Failed: why (waits for someone to look at it)"),
-        ("on hold", {}, "Put on hold: not given"),
+        ("on hold", {}, "Put on hold"),
         ("something new", {}, "something new"),
         ("extended", {"reason": "{x.__class__}"}, "Extended by two months: {x.__class__}"),
     ],

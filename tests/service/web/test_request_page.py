@@ -52,3 +52,30 @@ def test_signed_certificate_is_a_file_to_save(office, erased):
 
 def test_certificate_is_missing_before(office, page):
     assert "there is no certificate" in office.get(f"{page}/certificate.html", 404)
+
+
+def test_case_number_is_shown_while_who_asked_is_kept(office, shop, users):
+    text = office.send("/requests", 201, user_id=users[0], reference=" <b>case 17</b> ").text
+    (filed,) = shop.requests.open_requests()
+    assert filed.reference == "<b>case 17</b>"
+    assert "&lt;b&gt;case 17&lt;/b&gt;" in office.get(f"/requests/{filed.request_id}")
+    assert "<b>case" not in text
+
+
+def test_what_is_late_is_called_late_on_every_page(office, stranger, shop, clock, worker, users):
+    request_id, code = office.submit(users[0])
+    office.send(f"/requests/{request_id}/actions/hold", reason="a court asks")
+    clock.advance(days=40)
+    assert "late: past the legal time" in office.get("/")
+    assert "Open after" in office.get(f"/requests/{request_id}")
+    office.send(f"/requests/{request_id}/actions/release")
+    while worker.step():
+        pass
+    assert "Erased after" in office.get(f"/requests/{request_id}")
+    assert '<strong class="bad">late</strong>' in office.get("/requests?only=late")
+    assert "later than the law allows" in stranger.client.post("/receipt", data={"code": code}).text
+
+
+def test_request_in_time_is_not_called_late(office, erased):
+    assert "after the legal time" not in office.get(erased)
+    assert "No request fits" in office.get("/requests?only=late")

@@ -102,12 +102,12 @@ def _entries(root: Path, skip: Collection[str]) -> Iterator[_Entry]:
     def refuse(error: OSError) -> None:
         raise _unreadable(Path(error.filename or root), error)
 
+    # Put together as text: what is skipped may be a hundred thousand certificates.
     for place, folders, names in os.walk(root, onerror=refuse):
-        for name in (*folders, *names):
-            path = Path(place) / name
-            relative = path.relative_to(root).as_posix()
-            if relative not in skip:
-                yield _entry(root, relative, is_folder=name in folders)
+        below = "" if place == os.fspath(root) else f"{os.path.relpath(place, root)}/"
+        for name, is_folder in (*((name, True) for name in folders), *((name, False) for name in names)):
+            if f"{below}{name}" not in skip:
+                yield _entry(root, f"{below}{name}", is_folder)
 
 
 def _entry(root: Path, name: str, is_folder: bool) -> _Entry:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from erasable.operations import certificate_file
-from erasable.service.access import OFFICE, SUBMITTING
+from erasable.service.access import OFFICE, SUBMITTING, may_know
 from erasable.service.api.schemas import (
     ErasureRequest,
     ErasureRequestDetail,
@@ -18,7 +18,7 @@ from erasable.service.api.schemas import (
     Submitted,
 )
 from erasable.service.api.strict_json import StrictRoute
-from erasable.service.filed import Filing
+from erasable.service.filed import Filing, Manner
 from erasable.service.lifecycle import STATES, RequestState
 from erasable.service.problems import RESPONSES
 from erasable.service.shop import Shop, shop_of
@@ -45,6 +45,7 @@ async def submit(
     """Ask for a person, or some of their interactions, to be erased.
 
     When this answers, the person is not served any more. A second request for the same person joins the first.
+    An application gets the same answer whether or not anything is held, and whether or not the person has asked before.
     """
     body, shop = await request.body(), shop_of(request)
     answer = await run_in_threadpool(_answered_once, shop, caller, f"{caller.token} {key}" if key else None, wish, body)
@@ -65,7 +66,7 @@ def list_requests(
     found = shop.requests.ids(state or STATES, limit + 1, before)
     shown = shop.requests.some([request_id for _, request_id in found[:limit]])[::-1]
     return RequestList(
-        requests=[ErasureRequest.of(filed, shop.settings) for filed in shown],
+        requests=[ErasureRequest.of(filed, shop.settings, shop.clock()) for filed in shown],
         next=found[limit - 1][0] if len(found) > limit else None,
     )
 
@@ -82,7 +83,7 @@ def show_request(
 def withdraw(
     request: Request, request_id: RequestId, caller: Annotated[Caller, Depends(OFFICE)], why: Remark = NOTHING_SAID
 ) -> ErasureRequestDetail:
-    """Take a request back, until erasing begins; the person is served again."""
+    """Take a request back, until erasing begins; the person is served again. Who asked and why is not kept."""
     shop_of(request).reception.withdraw(request_id, caller.actor, why.reason)
     return _detail(shop_of(request), request_id)
 
@@ -134,24 +135,27 @@ def certificate(request: Request, request_id: RequestId, caller: Annotated[Calle
 def _answered_once(shop: Shop, caller: Caller, key: str | None, wish: Submission, body: bytes) -> bytes:
     """Answer a submission; under a key that came before, as before."""
     items = None if wish.item_ids is None else tuple(wish.item_ids)
-    request = Wish(wish.user_id, items)
+    request, manner = Wish(wish.user_id, items), Manner(wish.reference, unaware=not may_know(caller))
     if key is None:
-        with shop.reception.filing(request, caller.actor) as filing:
-            return _submitted(shop, filing)
+        with shop.reception.filing(request, caller.actor, manner) as filing:
+            return _submitted(shop, caller, wish, filing)
     with shop.answers.under(key):
         earlier = shop.answers.earlier(key, body)
         if earlier is not None:
             return earlier
-        with shop.reception.filing(request, caller.actor) as filing:
-            answer = _submitted(shop, filing)
+        with shop.reception.filing(request, caller.actor, manner) as filing:
+            answer = _submitted(shop, caller, wish, filing)
             shop.answers.keep(key, body, answer)
         return answer
 
 
-def _submitted(shop: Shop, filing: Filing) -> bytes:
-    fields = ErasureRequest.fields_of(shop.requests.get(filing.request_id), shop.settings)
+def _submitted(shop: Shop, caller: Caller, wish: Submission, filing: Filing) -> bytes:
+    now = shop.clock()
+    if not may_know(caller):
+        return Submitted.unaware(filing, wish, shop.settings, now).model_dump_json().encode()
+    fields = ErasureRequest.fields_of(shop.requests.get(filing.request_id), shop.settings, now)
     return Submitted(**fields, joined=filing.joined, receipt_code=filing.receipt_code).model_dump_json().encode()
 
 
 def _detail(shop: Shop, request_id: str) -> ErasureRequestDetail:
-    return ErasureRequestDetail.of(shop.requests.get(request_id), shop.settings)
+    return ErasureRequestDetail.of(shop.requests.get(request_id), shop.settings, shop.clock())

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request
 
 from erasable.data import ColumnNames, read_interactions
 from erasable.errors import DataRefused, Refused
-from erasable.service.access import RECOMMENDING
+from erasable.service.access import RECOMMENDING, may_know
 from erasable.service.api.schemas import Interactions, TakenIn
 from erasable.service.api.strict_json import StrictRoute
 from erasable.service.intake import Coming, as_table
@@ -19,14 +19,18 @@ router = APIRouter(prefix="/v1/interactions", tags=["learning"], responses=RESPO
 
 @router.post("", status_code=202)
 def take_in(request: Request, coming: Interactions, caller: Annotated[Caller, Depends(RECOMMENDING)]) -> TakenIn:
-    """Take interactions in, to be learned soon; those of people whose erasure is under way are left out."""
+    """Take interactions in, to be learned soon; those of people whose erasure is under way are left out.
+
+    An application is not told which or how many.
+    """
     shop = shop_of(request)
     scale = shop.live.knowledge.scale
     happened = scale.high if scale.low == scale.high else None  # where a row says only that it happened
     rows = [Coming(one.user_id, one.item_id, one.rating or happened, one.time) for one in coming.interactions]
     _refuse_what_can_not_be_learned(shop, rows)
     kept = shop.intake.add(rows, leaving=shop.live.served.withheld)
-    return TakenIn(accepted=kept, left_out=len(rows) - kept)
+    shown = kept if may_know(caller) else len(rows)
+    return TakenIn(accepted=shown, left_out=len(rows) - shown)
 
 
 def _refuse_what_can_not_be_learned(shop: Shop, rows: list[Coming]) -> None:

@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 
 from erasable.errors import WrongUse
 from erasable.operations import Recommended as Found
-from erasable.service.access import RECOMMENDING
+from erasable.service.access import RECOMMENDING, may_know
 from erasable.service.api.schemas import ManyUsers, Recommended, RecommendedToMany
 from erasable.service.api.strict_json import StrictRoute
 from erasable.service.problems import RESPONSES
@@ -31,9 +31,9 @@ class _Direct(APIRoute):
 
 
 async def _recommended(request: Request) -> Response:
-    await RECOMMENDING(request)
+    caller = await RECOMMENDING(request)
     user, k = request.path_params["user_id"], _number_of_items(request.query_params.get("k", "10"))
-    found = shop_of(request).live.recommend(user, k)
+    found = shop_of(request).live.recommend(user, k, tell=may_know(caller))
     return Response(json.dumps(_as_json(user, found)), media_type=_JSON)
 
 
@@ -49,7 +49,7 @@ def recommend(
     caller: Annotated[Caller, Depends(RECOMMENDING)],
     k: Annotated[int, Query(ge=1, le=_MOST_ITEMS, description="How many items.")] = 10,
 ) -> Recommended:
-    """Recommend the best items to a user; whoever has asked to be erased is unknown."""
+    """Recommend the best items to a user; whoever has asked to be erased is unknown, and to operators suppressed."""
     raise NotImplementedError("it stands for the parameters; _recommended answers")
 
 
@@ -70,9 +70,11 @@ def recommend_to_many(
         "recommendations": [_as_json(user, one) for user, one in zip(wanted.user_ids, found, strict=True) if one],
         "unknown": [place for place, one in enumerate(found) if one is None],
     }
+    if may_know(caller):
+        answer["suppressed"] = [place for place, user in enumerate(wanted.user_ids) if live.withholds(user)]
     return Response(json.dumps(answer), media_type=_JSON)
 
 
 def _as_json(user: str, found: Found) -> dict[str, Any]:
-    ranked = [{"item_id": item, "score": score, "rank": rank} for rank, (item, score) in enumerate(found.ranked, 1)]
+    ranked = [{**offer._asdict(), "rank": rank} for rank, offer in enumerate(found.ranked, 1)]
     return {"user_id": user, "version": found.version, "items": ranked}

@@ -7,7 +7,7 @@ from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from erasable.operations import status
-from erasable.service.access import ANYONE, EVERY_ROLE, OFFICE
+from erasable.service.access import ANYONE, OFFICE
 from erasable.service.api.schemas import Health, Readiness, ServiceStatus
 from erasable.service.lease import holder_of
 from erasable.service.overview import overview
@@ -25,11 +25,15 @@ def show_status(request: Request, caller: Annotated[Caller, Depends(OFFICE)]) ->
     shop = shop_of(request)
     found, progress = overview(shop), read_progress(shop.ledger)
     return ServiceStatus(
-        workspace=status(shop.home),
+        # Where the do-not-learn list and its key lie is for whoever has the machine.
+        workspace={name: value for name, value in status(shop.home).items() if name != "do_not_learn"},
         requests=dict(found.counts),
         open=len(found.open),
+        suppressed_people=len(shop.requests.suppressed_people()),
         due_soon=len(found.due_soon),
         overdue=len(found.overdue),
+        late=len(found.late),
+        over_limit=len(found.over_limit),
         failed=len(found.failed),
         served_version=shop.live.version,
         interactions_waiting=shop.intake.count(),
@@ -52,8 +56,8 @@ def readiness(request: Request, caller: Annotated[Caller | None, Depends(ANYONE)
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-def metrics(request: Request, caller: Annotated[Caller, Depends(EVERY_ROLE)]) -> Response:
-    """Return figures for Prometheus."""
+def metrics(request: Request, caller: Annotated[Caller, Depends(OFFICE)]) -> Response:
+    """Return figures for Prometheus; they count who asked, so that they are not for applications."""
     return Response(request.app.state.metrics.text(shop_of(request)), media_type=CONTENT_TYPE_LATEST)
 
 

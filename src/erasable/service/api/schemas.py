@@ -5,11 +5,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from erasable.service.filed import Event, Filed, Scope
+from erasable.data import LONGEST_ID
+from erasable.service.deadlines import Deadlines
+from erasable.service.filed import EVERYTHING, SOME, Event, Filed, Filing, Scope
 from erasable.service.lifecycle import RequestState
 from erasable.service.settings import ServiceSettings
-
-_LONGEST_ID = 1_000
 
 
 def _as_text(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
@@ -24,10 +24,11 @@ def _encodable(value: str) -> str:
 Id = Annotated[
     str,
     BeforeValidator(_as_text, json_schema_input_type=str | int),
-    Field(min_length=1, max_length=_LONGEST_ID),
+    Field(min_length=1, max_length=LONGEST_ID),
     AfterValidator(_encodable),
 ]
 """An id exactly as in the data; integers are written in decimal."""
+Reference = Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S"), AfterValidator(_encodable)]
 Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S"), AfterValidator(_encodable)]
 
 
@@ -47,16 +48,18 @@ class Submission(_Incoming):
     user_id: Id
     item_ids: list[Id] | None = Field(default=None, min_length=1, max_length=10_000)
     """Only the interactions with these items; everything if none are named."""
+    reference: Reference | None = None
+    """The case number of whoever submits it; kept as long as who asked is."""
 
 
 class Explanation(_Incoming):
-    """Why something is done; kept, so it must name nobody."""
+    """Why something is done; kept as long as who asked is, and it must name nobody."""
 
     reason: Reason
 
 
 class Remark(_Incoming):
-    """Why something is done, if that is said; kept, so it must name nobody."""
+    """Why something is done, if that is said; kept as long as who asked is, and it must name nobody."""
 
     reason: Reason | None = None
 
@@ -103,6 +106,10 @@ class ErasureRequest(_Schema):
     """Why it is in its state, if that has to be explained."""
     extended: str | None
     """Why it was extended, if it was."""
+    reference: str | None
+    """The case number of whoever submitted it, while it is kept."""
+    late: bool
+    """Whether it was erased after the legal time, or is open after it."""
     attempts: int
     retry_at: datetime | None
     clocks: Clocks
@@ -112,7 +119,7 @@ class ErasureRequest(_Schema):
     """What the erasure took."""
 
     @staticmethod
-    def fields_of(filed: Filed, settings: ServiceSettings) -> dict[str, Any]:
+    def fields_of(filed: Filed, settings: ServiceSettings, now: datetime) -> dict[str, Any]:
         """Return what is shown of a request."""
         deadlines = filed.deadlines(settings)
         return {
@@ -123,6 +130,8 @@ class ErasureRequest(_Schema):
             "changed": filed.changed,
             "reason": filed.reason,
             "extended": filed.extended,
+            "reference": filed.reference,
+            "late": filed.late(settings, now),
             "attempts": filed.attempts,
             "retry_at": filed.retry_at,
             "clocks": Clocks(suppressed=filed.when("suppressed"), erased=filed.when("erased"), **vars(deadlines)),
@@ -131,9 +140,9 @@ class ErasureRequest(_Schema):
         }
 
     @staticmethod
-    def of(filed: Filed, settings: ServiceSettings) -> "ErasureRequest":
+    def of(filed: Filed, settings: ServiceSettings, now: datetime) -> "ErasureRequest":
         """Return a request as JSON has it."""
-        return ErasureRequest(**ErasureRequest.fields_of(filed, settings))
+        return ErasureRequest(**ErasureRequest.fields_of(filed, settings, now))
 
 
 class ErasureRequestDetail(ErasureRequest):
@@ -142,19 +151,41 @@ class ErasureRequestDetail(ErasureRequest):
     events: list[Happening]
 
     @staticmethod
-    def of(filed: Filed, settings: ServiceSettings) -> "ErasureRequestDetail":
+    def of(filed: Filed, settings: ServiceSettings, now: datetime) -> "ErasureRequestDetail":
         """Return a request with its events as JSON has it."""
         events = [Happening.of(event) for event in filed.events]
-        return ErasureRequestDetail(**ErasureRequest.fields_of(filed, settings), events=events)
+        return ErasureRequestDetail(**ErasureRequest.fields_of(filed, settings, now), events=events)
 
 
 class Submitted(ErasureRequest):
-    """A request that was taken in."""
+    """A request that was taken in. An application is told that it was, and nothing about what is held or open."""
 
     joined: bool
-    """Whether it joined an earlier request of the same person."""
+    """Whether it joined an earlier request of the same person; always false for applications."""
     receipt_code: str | None
     """For the person alone: follows the request at /receipt, and shows that the certificate is about them."""
+
+    @staticmethod
+    def unaware(filing: Filing, wish: Submission, settings: ServiceSettings, now: datetime) -> "Submitted":
+        """Return the answer for whoever may not know who asked: the same, whether anything is held or was asked for."""
+        return Submitted(
+            id=filing.submission_id,
+            state="received",
+            scope=EVERYTHING if wish.item_ids is None else SOME,
+            received=now,
+            changed=now,
+            reason=None,
+            extended=None,
+            reference=wish.reference,
+            late=False,
+            attempts=0,
+            retry_at=None,
+            clocks=Clocks(suppressed=None, erased=None, **vars(Deadlines.of(now, settings))),
+            certificate=None,
+            outcome=None,
+            joined=False,
+            receipt_code=filing.receipt_code,
+        )
 
 
 class RequestList(_Schema):
@@ -192,6 +223,8 @@ class RecommendedItem(_Schema):
     item_id: str
     score: float
     rank: int
+    popular: bool
+    """Whether it fills up where the model says nothing; then the score is how many people have the item."""
 
 
 class Recommended(_Schema):
@@ -216,7 +249,9 @@ class RecommendedToMany(_Schema):
     version: int
     recommendations: list[Recommended]
     unknown: list[int]
-    """The places in the list of those of whom nothing is held."""
+    """The places in the list of those of whom nothing is held, or nothing may be used."""
+    suppressed: list[int] | None = None
+    """Which of them have asked to be erased; given to operators only."""
 
 
 class Interaction(_Incoming):
@@ -242,7 +277,7 @@ class TakenIn(_Schema):
 
     accepted: int
     left_out: int
-    """Rows of people whose erasure is under way."""
+    """Rows of people whose erasure is under way; applications are not told, and always get 0."""
 
 
 class ServiceStatus(_Schema):
@@ -253,10 +288,16 @@ class ServiceStatus(_Schema):
     requests: dict[str, int]
     """How many requests are in each state."""
     open: int
+    suppressed_people: int
+    """How many people are not served because they have asked to be erased and their data may still be there."""
     due_soon: int
     """To be erased within seven days."""
     overdue: int
     """Open past the limit."""
+    late: int
+    """Open past the legal time."""
+    over_limit: int
+    """On hold because a token asked for more people in a day than it may: an officer has to release them."""
     failed: int
     served_version: int
     interactions_waiting: int

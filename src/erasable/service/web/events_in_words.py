@@ -38,20 +38,21 @@ _SENTENCES = {
     "verifying": "Data erased; who asked is forgotten here; searching what is left",
     "erased": "Certified: {files} searched, nothing found",
     "rejected": "Rejected: {reason}",
-    "withdrawn": "Taken back: {reason}",
-    "on hold": "Put on hold: {reason}",
+    "withdrawn": "Taken back",
+    "on hold": "Put on hold{because}",
     "failed": "Failed: {reason} ({retry})",
-    "extended": "Extended by two months: {reason}",
+    "extended": "Extended by two months{because}",
     "resumed": "Gone on with, since the worker had ended before it was done",
     "retry asked": "Asked to be tried again",
     "revealed": "Was shown who asked",
     "named": "Named the person in a reason, which was refused",
     "token created": "Made the token {token} for the role {role}",
     "token revoked": "Revoked the token {token}",
+    "token renamed": "Gave the token {token} another label",
     "verification asked": "Asked for a verification",
     "verification begun": "Verification began",
     "verification ended": "Verification ended: {reason}",
-    "learned more": "Learned {interactions} more interactions, {users} new users",
+    "learned more": "Learned {interactions} more interactions, {users} new users{left_out}",
     "learning failed": "Learning what came in failed: {reason}",
 }
 
@@ -70,6 +71,8 @@ def _worded(facts: Mapping[str, Any]) -> dict[str, str]:
         "again": f"; {facts['stages_rerun']} of {counted(total, 'stage')} to run again" if total else "",
         "files": counted(facts.get("files_searched", 0), "file"),
         "retry": _retry(facts.get("retry_at")),
+        "because": f": {facts['reason']}" if facts.get("reason") else "",
+        "left_out": "; left out what is on the do-not-learn list" if facts.get("left_out") else "",
     }
 
 

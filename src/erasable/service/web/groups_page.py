@@ -36,5 +36,5 @@ def _group_facts(knowledge: Knowledge) -> list[GroupFacts]:
     known = knowledge.cohesion or (None,) * len(knowledge.groups)
     return [
         GroupFacts(position, len(group.users), len(group), *(cohesion[:2] if cohesion else (None, None)))
-        for position, (group, cohesion) in enumerate(zip(knowledge.groups, known, strict=True))
+        for position, (group, cohesion) in enumerate(zip(knowledge.groups, known, strict=True), start=1)
     ]

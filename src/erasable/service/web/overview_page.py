@@ -35,6 +35,8 @@ class Clocks:
 
     served_still: int
     """How many people may still be used for recommendations."""
+    suppressed: int
+    """How many people are not used, and their data may still be there."""
     next_begin: datetime | None
     """When the next batch begins."""
     next_limit: datetime | None
@@ -62,10 +64,18 @@ def show_overview(request: Request, caller: Annotated[Caller, Depends(PAGES)]) -
 
 
 def _task(filed: Filed, shop: Shop) -> Task:
-    late = is_overdue(filed, shop.settings, shop.clock())
-    stuck = filed.state == "failed" and filed.retry_at is None
-    why = "past its limit" if late else "failed for good" if stuck else "the alarm has gone off"
-    return Task(filed, why, _advice(filed), filed.deadlines(shop.settings).limit)
+    return Task(filed, _why(filed, shop), _advice(filed), filed.deadlines(shop.settings).limit)
+
+
+def _why(filed: Filed, shop: Shop) -> str:
+    now = shop.clock()
+    if filed.late(shop.settings, now):
+        return "late: past the legal time"
+    if is_overdue(filed, shop.settings, now):
+        return "past its limit"
+    if filed.state == "failed" and filed.retry_at is None:
+        return "failed for good"
+    return "beyond the limit of its token" if filed.over_limit else "the alarm has gone off"
 
 
 def _advice(filed: Filed) -> str:
@@ -73,6 +83,8 @@ def _advice(filed: Filed) -> str:
         return f"{filed.reason or 'The reason is not known'}. Then have it tried again."
     if filed.state == "failed":
         return f"{filed.reason or 'The reason is not known'}. It is tried again by itself."
+    if filed.over_limit:
+        return "See whether whoever has the token meant it; then release it, or take it back."
     if filed.state == "on hold":
         return "Release it if nothing speaks against erasing; else extend it, with a reason for the person."
     return "It should have been carried out by now: see whether the worker is at work."
@@ -83,6 +95,7 @@ def _clocks(found: Overview, shop: Shop) -> Clocks:
     waiting = [one.deadlines(shop.settings).begin for one in found.open if one.state == "suppressed"]
     return Clocks(
         served_still=sum(one.state in ("received", "accepted") for one in found.open),
+        suppressed=len(shop.requests.suppressed_people()),
         next_begin=min(waiting, default=None),
         next_limit=min((one.limit for one in deadlines), default=None),
         next_legal=min((one.legal for one in deadlines), default=None),

@@ -4,6 +4,7 @@ A code that does not exist gets the answer of one about which nothing can be tol
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Form, Request, Response
@@ -12,7 +13,7 @@ from erasable.operations import certificate_file
 from erasable.proof import Receipt, read_certificate, salt_of_code
 from erasable.service.access import OPEN_PAGES
 from erasable.service.api.schemas import Id
-from erasable.service.filed import Filed
+from erasable.service.filed import Submitted
 from erasable.service.shop import Shop, shop_of
 from erasable.service.tokens import Caller
 from erasable.service.web.own_site import refuse_other_sites
@@ -51,10 +52,10 @@ def show_receipt(request: Request, caller: Visitor, code: Code) -> Response:
 def certificate(request: Request, caller: Visitor, code: Code, kind: Kind) -> Response:
     """Return the certificate as a file to keep, or where the request is if there is none."""
     shop = shop_of(request)
-    filed = _erased(shop, code)
-    if filed is None:
+    found = _erased(shop, code)
+    if found is None:
         return _receipt_page(request, code)
-    name = f"{filed.request_id}.{kind}"
+    name = f"{found.filed.request_id}.{kind}"
     return _attachment(certificate_file(shop.home, name), f"certificate-{name}", _TYPES[kind])
 
 
@@ -80,30 +81,49 @@ def receipt_file(
 
 def _receipt_page(request: Request, code: str | None, claim: Claim | None = None) -> Response:
     shop = shop_of(request)
-    filed = None if code is None else shop.requests.by_code(code)
+    found = None if code is None else shop.requests.submission(code)
+    filed = None if found is None else found.filed
+    until = None if found is None else _looked_into_until(found, shop)
     facts = {
         "code": code,
         "filed": filed,
+        "received": None if found is None else found.at,
+        "looked_into_until": until,
         "deadlines": None if filed is None else filed.deadlines(shop.settings),
+        "late": filed is not None and until is None and filed.late(shop.settings, shop.clock()),
         "left_out": None if filed is None else filed.when("suppressed"),
         "claim": claim if filed is not None and filed.state == "erased" else None,
     }
     return page(request, "receipt.html", facts)
 
 
+def _looked_into_until(found: Submitted, shop: Shop) -> datetime | None:
+    """Return until when nothing is told of a submission but that it came, None if more may be told.
+
+    An application that keeps the code must not learn from it who had asked before: so whether nothing was held or an
+    earlier request was joined is told when the batch window is over.
+    """
+    until = found.at + shop.settings.window
+    unaware = found.joined or (found.filed.from_application and found.filed.state == "rejected")
+    return until if unaware and shop.clock() < until else None
+
+
 def _receipt(shop: Shop, code: str, user_id: str, items: str) -> Receipt | None:
     """Return the receipt of who asks, if the certificate that belongs to the code is about them."""
-    filed = _erased(shop, code)
-    if filed is None:
+    found = _erased(shop, code)
+    if found is None:
         return None
-    receipt = Receipt(request_id=filed.request_id, user_id=user_id, items=item_lines(items), salt=salt_of_code(code))
+    filed, salt = found.filed, salt_of_code(found.code)
+    receipt = Receipt(request_id=filed.request_id, user_id=user_id, items=item_lines(items), salt=salt)
     issued = read_certificate(certificate_file(shop.home, f"{filed.request_id}.json"))
     return receipt if receipt.opens(issued) else None
 
 
-def _erased(shop: Shop, code: str) -> Filed | None:
-    filed = shop.requests.by_code(code)
-    return filed if filed is not None and filed.state == "erased" else None
+def _erased(shop: Shop, code: str) -> Submitted | None:
+    """Return the submission of a code, if what was asked for is erased and that may be told."""
+    found = shop.requests.submission(code)
+    told = found is not None and found.filed.state == "erased" and _looked_into_until(found, shop) is None
+    return found if told else None
 
 
 def _attachment(content: bytes, name: str, kind: str) -> Response:

@@ -118,8 +118,9 @@ _ACTIONS = (
     Action(
         name="withdraw",
         title="Take back",
-        about="For a person who has changed their mind. Nothing is erased, and they get recommendations again.",
-        needs_reason=True,
+        about="For a person who has changed their mind. Nothing is erased, and they get recommendations again. "
+        "Neither who asked nor what was typed in is kept any more.",
+        needs_reason=False,
         offered=_may_become("withdrawn"),
         carry_out=_withdraw,
     ),

@@ -10,27 +10,28 @@ from erasable.service.settings import ServiceSettings
 
 COLUMNS = (
     *("id", "state", "scope", "received", "suppressed", "erased"),
-    *("begin", "erase_by", "alarm", "limit", "legal", "extended", "reason"),
+    *("begin", "erase_by", "alarm", "limit", "legal", "late", "extended", "reason", "reference"),
 )
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def requests_csv(requests: Iterable[Filed], settings: ServiceSettings) -> str:
+def requests_csv(requests: Iterable[Filed], settings: ServiceSettings, now: datetime) -> str:
     """Return requests as CSV, one a line."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    writer.writerows([_cell(value) for value in _row(filed, settings)] for filed in requests)
+    writer.writerows([_cell(value) for value in _row(filed, settings, now)] for filed in requests)
     return text.getvalue()
 
 
-def _row(filed: Filed, settings: ServiceSettings) -> tuple[str | datetime | None, ...]:
+def _row(filed: Filed, settings: ServiceSettings, now: datetime) -> tuple[str | datetime | None, ...]:
     deadlines = filed.deadlines(settings)
     return (
         *(filed.request_id, filed.state, filed.scope),
         *(filed.received, filed.when("suppressed"), filed.when("erased")),
         *(deadlines.begin, deadlines.erase_by, deadlines.alarm, deadlines.limit, deadlines.legal),
-        *(filed.extended, filed.reason),
+        "late" if filed.late(settings, now) else None,
+        *(filed.extended, filed.reason, filed.reference),
     )
 
 

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
 from erasable.service.access import PAGES
 from erasable.service.api.schemas import Id
+from erasable.service.filed import Manner
 from erasable.service.lifecycle import STATES, RequestState
 from erasable.service.shop import shop_of
 from erasable.service.tokens import Caller
@@ -49,7 +50,7 @@ def list_requests(
 def list_as_csv(request: Request, caller: Annotated[Caller, Depends(PAGES)], wanted: Wanted) -> Response:
     """Return the same list as a file for spreadsheets."""
     shop = shop_of(request)
-    content = requests_csv(in_order(shop, wanted.ids(shop)), shop.settings)
+    content = requests_csv(in_order(shop, wanted.ids(shop)), shop.settings, shop.clock())
     headers = {"Content-Disposition": 'attachment; filename="requests.csv"'}
     return Response(content, headers=headers, media_type="text/csv; charset=utf-8")
 
@@ -60,10 +61,12 @@ def submit(
     caller: Annotated[Caller, Depends(PAGES)],
     user_id: Annotated[Id, Form()],
     item_ids: Annotated[str, Form()] = "",
+    reference: Annotated[str, Form(max_length=100)] = "",
 ) -> Response:
     """Take a request in, and show its receipt code."""
     shop = shop_of(request)
-    filing = shop.reception.file(Wish(user_id, item_lines(item_ids)), caller.actor)
+    manner = Manner(reference.strip() or None)
+    filing = shop.reception.file(Wish(user_id, item_lines(item_ids)), caller.actor, manner)
     facts = {"filing": filing, "filed": shop.requests.get(filing.request_id), "settings": shop.settings}
     return page(request, "submitted.html", facts, 201)
 

@@ -79,6 +79,8 @@ def _request_page(request: Request, request_id: str, person: str | None = None) 
         "actions": offered(filed, shop.clock()),
         "deadlines": filed.deadlines(shop.settings),
         "left_out": filed.when("suppressed"),
+        "late": filed.late(shop.settings, shop.clock()),
+        "code_is_shown_again": filed.state in ("suppressed", "on hold") and not filed.from_application,
         "person": person,
         "person_kept": filed.open and filed.when("verifying") is None,
     }

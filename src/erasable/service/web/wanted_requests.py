@@ -10,7 +10,7 @@ from erasable.service.lifecycle import STATES, RequestState
 from erasable.service.overview import overview
 from erasable.service.shop import Shop
 
-Only = Literal["all", "open", "soon", "overdue"]
+Only = Literal["all", "open", "soon", "overdue", "late"]
 PAGE_SIZE = 25
 _EVERY = 2**53
 
@@ -33,16 +33,23 @@ class WantedRequests:
     def ids(self, shop: Shop) -> list[str]:
         """Return the ids of all that fit: newest first, or most urgent first if only open ones are wanted."""
         part = self.text.strip().lower()
-        return [request_id for request_id in self._ids_in_states(shop) if part in request_id]
+        ids = [request_id for request_id in self._ids_in_states(shop) if part in request_id]
+        return _late(shop, ids) if self.only == "late" else ids
 
     def _ids_in_states(self, shop: Shop) -> list[str]:
-        if self.only == "all":
+        if self.only in ("all", "late"):
             return [request_id for _, request_id in shop.requests.ids(self.states or STATES, _EVERY)]
         return [one.request_id for one in self._urgent(shop) if one.state in (self.states or STATES)]
 
     def _urgent(self, shop: Shop) -> Sequence[Filed]:
         found = overview(shop)
         return {"open": found.open, "soon": found.due_soon, "overdue": found.overdue}.get(self.only, ())
+
+
+def _late(shop: Shop, ids: Sequence[str]) -> list[str]:
+    """Return those that are open after the legal time, or were erased after it."""
+    now = shop.clock()
+    return [filed.request_id for filed in in_order(shop, ids) if filed.late(shop.settings, now)]
 
 
 @dataclass(frozen=True)

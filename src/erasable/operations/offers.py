@@ -1,0 +1,154 @@
+"""What one person is offered: the model's best, popular items where the model says nothing, never what they have."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erasable.errors import UnknownUser
+from erasable.models.ranking import ItemNumbers, top_items
+from erasable.training import Knowledge, Scoring
+
+Place = tuple[int, int]
+"""A user, by the position of the group and the row in it."""
+_SILENT = 1e-6  # scores are fitted to 0 and 1; als lets the rows of those who share no item with anyone shrink to this
+
+
+class Offer(NamedTuple):
+    """One item. If it is a popular one, the model says nothing about it and the score is how many people have it."""
+
+    item_id: str
+    score: float
+    popular: bool = False
+
+
+class Stock:
+    """What the people of a dataset have, and what of it a model has learned from; counted when it is first needed."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._knowledge = knowledge
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """How many people have each item in training."""
+        items = len(self._knowledge.catalogue.items)
+        return sum(
+            (np.bincount(group.item_index, minlength=items) for group in self._knowledge.groups),
+            start=np.zeros(items, dtype=np.int64),
+        )
+
+    def counts_without(self, users: Collection[str]) -> NDArray[np.int64]:
+        """Return the same without some users; unknown ones are ignored."""
+        counts, wanted = self.counts.copy(), list(users)
+        for group in self._knowledge.groups:
+            rows = group.users.positions(wanted)
+            for row in rows[rows >= 0].tolist():
+                counts[group.items_at(row)] -= 1  # a user has an item once
+        return counts
+
+    @cached_property
+    def learned(self) -> NDArray[np.bool_] | None:
+        """Which items shared parameters have learned from someone; None if from everyone."""
+        knowledge = self._knowledge
+        of_everyone = knowledge.config.anchors >= 1 and knowledge.stages == len(knowledge.groups)
+        if not knowledge.solves_rows or (of_everyone and len(knowledge.catalogue.versions) == 1):
+            return None
+        found = np.zeros(len(knowledge.catalogue.items), dtype=bool)
+        for position in range(knowledge.stages):
+            found[knowledge.learners(position).item_index] = True
+        return found
+
+    def owned(self, place: Place) -> NDArray[np.int32]:
+        """Return the numbers of the items that a user has, held out or not."""
+        position, row = place
+        group, held_out = self._knowledge.groups[position], self._knowledge.held_out
+        trained = group.items_at(row)
+        other = int(held_out.users.positions([group.users[row]])[0]) if len(held_out) else -1
+        return trained if other < 0 else np.concatenate([trained, held_out.items_at(other)])
+
+    def is_told_of(self, place: Place) -> bool:
+        """Whether the model has learned from anyone who has an item of this user's."""
+        position, row = place
+        trained = self._knowledge.groups[position].items_at(row)
+        return self.learned is None or bool(self.learned[trained].any())
+
+
+@dataclass(frozen=True)
+class Served:
+    """What recommendations come from, and who gets none because the own erasure is being carried out."""
+
+    knowledge: Knowledge
+    scoring: Scoring
+    withheld: frozenset[str]
+    stock: Stock
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """How many people who are served have each item."""
+        return self.stock.counts_without(self.withheld) if self.withheld else self.stock.counts
+
+    def find(self, user: str) -> Place | None:
+        """Return the position and row of a user, None if nothing is held that may be used.
+
+        Whoever is withheld is looked for under an id that nobody has: so it takes as long to find nothing of them as of
+        someone who was never known, and nobody learns from that who has asked to be erased.
+        """
+        nobody = f"\0{user[1:]}"  # as long, and refused as an id
+        try:
+            return self.knowledge.find(nobody if user in self.withheld else user)
+        except UnknownUser:
+            return None
+
+    def best(self, place: Place, k: int) -> list[Offer]:
+        """Return the k best items for whoever is at a place, of those that the person does not have."""
+        scores, owned = self.scoring.scores(*place), self.stock.owned(place)
+        is_told_of = self.stock.is_told_of(place)
+        if is_told_of:
+            found = top_items(scores, k, excluded=owned)
+            if not len(found) or scores[found[-1]] > _SILENT:
+                return self._offers(found, scores, popular=False)
+        return self._filled_up(scores if is_told_of else np.zeros_like(scores), owned, k)
+
+    def popular(self, k: int) -> list[Offer]:
+        """Return the k items that most people have."""
+        return self._of_a_block(np.ones(len(self.counts), dtype=bool), self.counts, k, popular=True)
+
+    def warm_up(self) -> None:
+        """Work out what is worked out once, and score someone of each group."""
+        _ = self.counts
+        for position, group in enumerate(self.knowledge.groups):
+            if len(group):
+                self.best((position, 0), 1)
+
+    def _filled_up(self, scores: NDArray[np.float32], owned: NDArray[np.int32], k: int) -> list[Offer]:
+        """Return what the model speaks for; then, most popular first, what it says nothing about; then the others."""
+        found: list[Offer] = []
+        for block, popular in _blocks(scores):
+            block[owned] = False
+            values: NDArray[Any] = self.counts if popular else scores
+            found += self._of_a_block(block, values, k - len(found), popular)
+        return found
+
+    def _of_a_block(self, block: NDArray[np.bool_], values: NDArray[Any], k: int, popular: bool) -> list[Offer]:
+        if popular:
+            block &= values > 0
+        return self._offers(top_items(values, k, excluded=np.flatnonzero(~block)), values, popular)
+
+    def _offers(self, numbers: ItemNumbers, values: NDArray[Any], popular: bool) -> list[Offer]:
+        items = self.knowledge.catalogue.items
+        pairs = zip(numbers.tolist(), values[numbers].tolist(), strict=True)
+        return [Offer(items[number], float(value), popular) for number, value in pairs]
+
+
+def _blocks(scores: NDArray[np.float32]) -> Iterator[tuple[NDArray[np.bool_], bool]]:
+    """Yield items that belong together, best first, and whether popularity decides among them.
+
+    Zero says neither for nor against; an item that no stage knows, −∞, comes after everything with a score.
+    """
+    yield scores > _SILENT, False
+    yield np.abs(scores) <= _SILENT, True
+    yield (scores < -_SILENT) & np.isfinite(scores), False
+    yield np.isneginf(scores), True

@@ -1,0 +1,60 @@
+"""All that must be known of version 0.1 to make its golden digests: how it is called, and where its arrays lie."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from safetensors.numpy import load_file
+
+from erasable.cli.main import main
+from erasable.store import Workspace
+from erasable.training import Knowledge
+from golden.reading import Kind, Reading, Trained
+
+KINDS: Mapping[str, Kind] = {"shared": "shared", "rows": "user rows"}
+"""What a tensor is, by the first word of its name; the rest is its name in the chain."""
+
+
+def call(words: Sequence[str]) -> None:
+    """Run the command in this process, and raise if it does not end well."""
+    before, sys.argv = sys.argv, ["erasable", *words]
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise RuntimeError(f"erasable {' '.join(words)} ended with {end.code}") from end
+    finally:
+        sys.argv = before
+
+
+def read(workspace: Path) -> Reading:
+    """Read the chain of a workspace: its stages first, then the rows of each group if they were solved."""
+    with Workspace.reading(workspace) as opened:
+        state = opened.state()
+        knowledge, files = state.knowledge, [opened.checkpoints.file_of(link.fingerprint) for link in state.chain]
+        users = [list(group.users) for group in knowledge.groups]
+        full = all(_has_every_item(knowledge, position) for position in range(knowledge.stages))
+        chain = [array for place, file in enumerate(files) for array in _arrays(workspace / file, place)]
+    first_rows = knowledge.stages if knowledge.solves_rows else 0
+    rows: dict[str, dict[str, Any]] = {}
+    for made in chain:
+        if made.kind == "user rows":
+            of_group = zip(users[made.position - first_rows], made.array, strict=True)
+            rows.setdefault(made.name, {}).update(of_group)
+    stages = tuple(made for made in chain if made.position < knowledge.stages)
+    return Reading(stages, tuple(chain[len(stages) :]), rows, full)
+
+
+def must_equal(facts: Mapping[str, Any]) -> bool:
+    """Say whether the bytes of a way are promised to be those of an earlier version: here all are."""
+    return bool(facts)
+
+
+def _arrays(file: Path, position: int) -> list[Trained]:
+    named = sorted((*name.split(".", 1), array) for name, array in load_file(file).items())
+    return [Trained(position, KINDS[kind], name, array) for kind, name, array in named]
+
+
+def _has_every_item(knowledge: Knowledge, position: int) -> bool:
+    return len(set(knowledge.learners(position).item_index.tolist())) == len(knowledge.catalogue.items)

@@ -1,0 +1,171 @@
+"""What one person is offered: never what they have, and popular items where the model says nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from erasable import Recommender
+from erasable.data import Ids
+from erasable.grouping import anchors_among
+from erasable.operations import MemoryHome, Work, evaluate, forget, learn_more, recommend
+from erasable.operations.learn import learn_into
+from erasable.operations.live import Live
+from erasable.operations.offers import Served, Stock
+from erasable.operations.prepare import NO_INPUTS
+from erasable.training import Config, Scoring
+from erasable.unlearning import Request
+from kit.handmade import handmade
+
+WAYS = {
+    "als": {"model": "als", "factors": 4},
+    "als with anchors": {"model": "als", "factors": 4, "anchors": 0.5},
+    "ease": {"model": "ease", "regularisation": 2.0},
+    "ease with anchors": {"model": "ease", "regularisation": 2.0, "anchors": 0.5},
+    "nmf": {"model": "nmf", "groups": 2, "epochs": 2},
+    "nmf with anchors": {"model": "nmf", "groups": 2, "epochs": 2, "anchors": 0.5},
+    "dmf": {"model": "dmf", "groups": 2, "epochs": 2},
+    "dmf with anchors": {"model": "dmf", "groups": 2, "epochs": 2, "anchors": 0.5},
+    "sisa, mean": {"strategy": "sisa", "groups": 2, "epochs": 2},
+    "sisa, own": {"strategy": "sisa", "groups": 2, "epochs": 2, "aggregate": "own"},
+    "retrain": {"model": "nmf", "strategy": "retrain", "epochs": 2},
+}
+each_way = pytest.mark.parametrize("settings", WAYS.values(), ids=WAYS)
+
+
+def shop_of(users=40, items=12):
+    """Return {user: {item: rating}} in which early items are had by more people than late ones."""
+    rng = np.random.default_rng(7)
+    weights = 1 / np.arange(1, items + 1)
+    chosen = [rng.choice(items, size=5, replace=False, p=weights / weights.sum()) for _ in range(users)]
+    return {f"u{user:02}": {f"i{item:02}": 1 for item in sorted(has.tolist())} for user, has in enumerate(chosen)}
+
+
+def learned(as_table, ratings, settings):
+    home = MemoryHome()
+    with home.writing() as session:
+        learn_into(session, as_table(ratings), Config(**settings), NO_INPUTS, Work(1))
+    return home
+
+
+def hermit():
+    """Return an id that is no anchor at a share of one half."""
+    names = [f"hermit{number}" for number in range(20)]
+    is_anchor = anchors_among(Ids.of(names), 0.5, 0)
+    return names[int(np.argmin(is_anchor))]
+
+
+def counted(ratings):
+    """Return the items with how many have each, most first, among equals by id."""
+    items = sorted({item for has in ratings.values() for item in has})
+    counts = {item: sum(item in has for has in ratings.values()) for item in items}
+    return sorted(counts.items(), key=lambda pair: -pair[1])
+
+
+class TestWhatSomeoneHas:
+    @each_way
+    def test_it_is_never_offered_held_out_or_not(self, as_table, settings):
+        ratings = shop_of()
+        home = learned(as_table, ratings, {**settings, "holdout": 0.4})
+        live, whole = Live(home), set().union(*ratings.values())
+        for one in recommend(home, None, k=100):
+            offered = {item.item_id for item in one}
+            assert offered
+            assert offered <= whole - set(ratings[one.user_id])
+            assert {offer.item_id for offer in live.recommend(one.user_id, 100).ranked} == offered
+
+    def test_the_library_does_not_offer_it_either(self, as_table):
+        ratings = shop_of()
+        found = Recommender(model="ease", holdout=0.4).fit(as_table(ratings)).recommend(list(ratings), k=100)
+        assert not [row for row in found.to_pylist() if row["item_id"] in ratings[row["user_id"]]]
+
+    def test_evaluation_still_finds_it_among_all_that_is_not_in_training(self, as_table):
+        home = learned(as_table, shop_of(), {"model": "ease", "holdout": 0.4})
+        assert evaluate(home).values["hr@10"] > 0.9  # 12 items, of which 3 or so are in training
+
+
+class TestWhereTheModelSaysNothing:
+    @pytest.mark.parametrize("way", [name for name in WAYS if "anchors" in name or name == "ease"])
+    def test_someone_whose_items_nobody_taught_gets_popular_ones(self, as_table, way):
+        ratings = {**shop_of(), hermit(): {"own": 1}}
+        home = learned(as_table, ratings, WAYS[way])
+        (found,) = recommend(home, [hermit()], k=5)
+        best = [pair for pair in counted(ratings) if pair[0] != "own"][:5]
+        assert [(one.item_id, one.score, one.popular, one.rank) for one in found] == [
+            (item, count, True, rank) for rank, (item, count) in enumerate(best, start=1)
+        ]
+        assert [tuple(offer) for offer in Live(home).recommend(hermit(), 5).ranked] == [
+            (one.item_id, one.score, True) for one in found
+        ]
+
+    def test_rows_that_shrink_to_nothing_are_filled_up(self, as_table):
+        alone = {f"alone{number}": {f"own{number}": 1} for number in range(30)}
+        home = learned(as_table, {**shop_of(), **alone}, {"model": "als", "factors": 4, "regularisation": 100.0})
+        found = recommend(home, list(alone), k=3)
+        assert all(one.popular for user in found for one in user)
+        assert {one.item_id for user in found for one in user} <= {"i00", "i01", "i02", "i03"}
+
+    def test_who_joins_with_new_items_alone_gets_popular_ones(self, as_table):
+        home = learned(as_table, shop_of(), {"model": "nmf", "groups": 2, "epochs": 2, "rows": "solved"})
+        learn_more(home, as_table({"late": {"new": 1}}))
+        (found,) = recommend(home, ["late"], k=2)
+        assert [(one.item_id, one.popular) for one in found] == [(item, True) for item, _ in counted(shop_of())[:2]]
+
+    def test_what_the_own_model_does_not_know_comes_after_what_it_does(self, as_table):
+        home = learned(as_table, shop_of(), WAYS["sisa, own"])
+        learn_more(home, as_table({"late": {"i00": 1, "new": 1}, "later": {"i01": 1, "new": 1, "newer": 1}}))
+        for one in recommend(home, None, k=100):
+            marks = [item.popular for item in one]
+            assert marks == sorted(marks)
+            scored = [item.score for item in one if not item.popular]
+            assert scored == sorted(scored, reverse=True)
+        assert any(item.popular for one in recommend(home, None, k=100) for item in one)
+
+    def test_what_speaks_for_leads_then_what_is_popular_then_what_speaks_against(self):
+        made = handmade()
+        knowledge = made.state.knowledge
+        served = Served(knowledge, Scoring(made.state, made.checkpoints), frozenset(), Stock(knowledge))
+        items = knowledge.catalogue.items
+        assert served.best((0, 1), 10) == [
+            (items[3], 3.0, False),
+            (items[4], 3.0, False),
+            (items[0], 1.0, True),
+            (items[2], -1.0, False),
+        ]
+        # Nobody has the last item, so it is not popular.
+        assert served.best((1, 0), 10) == [(items[3], 2.0, False), (items[0], 1.0, False), (items[1], 1.0, True)]
+        assert served.best((0, 1), 3) == served.best((0, 1), 10)[:3]
+
+    @each_way
+    def test_a_shorter_list_is_the_beginning_of_a_longer_one(self, as_table, settings):
+        ratings = {**shop_of(), hermit(): {"own": 1}}
+        home = learned(as_table, ratings, {**settings, "holdout": 0.2})
+        for short, long in zip(recommend(home, None, k=3), recommend(home, None, k=100), strict=True):
+            assert short == long[:3]
+
+
+class TestCounts:
+    def test_who_was_forgotten_does_not_count(self, as_table):
+        ratings = {**shop_of(), hermit(): {"own": 1}}
+        home = learned(as_table, ratings, WAYS["als with anchors"])
+        forget(home, [Request("u00"), Request("u01")])
+        del ratings["u00"], ratings["u01"]
+        best = [pair for pair in counted(ratings) if pair[0] != "own"]
+        (found,) = recommend(home, [hermit()], k=100)
+        assert [(one.item_id, one.score) for one in found] == best
+
+    def test_neither_do_those_who_are_suppressed_and_what_they_alone_had_is_gone(self, as_table):
+        ratings = {**shop_of(), "u00": {"i00": 1, "rare": 1}, hermit(): {"own": 1}}
+        live = Live(learned(as_table, ratings, WAYS["als with anchors"]))
+        live.withhold(["u00", "u01", "nobody"])
+        left = {user: has for user, has in ratings.items() if user not in ("u00", "u01", hermit())}
+        for _ in range(2):
+            assert [tuple(offer)[:2] for offer in live.recommend(hermit(), 100).ranked] == counted(left)
+            live.follow()
+
+    def test_they_are_counted_once(self, as_table, monkeypatch):
+        live = Live(learned(as_table, {**shop_of(), hermit(): {"own": 1}}, WAYS["als with anchors"]))
+        monkeypatch.setattr(Stock, "counts_without", lambda *_: pytest.fail("counted again"))
+        monkeypatch.setattr(np, "bincount", lambda *_: pytest.fail("counted again"))
+        assert live.recommend(hermit(), 3).ranked
+        assert replace(live.served).best(live.knowledge.find(hermit()), 3)

@@ -1,0 +1,254 @@
+"""A ledger of an earlier version is brought forward by numbered steps, once, and nothing of what went is left."""
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from erasable.errors import SuppressionUnknown, WorkspaceBusy, WorkspaceDamaged, WorkspaceError
+from erasable.store import ledger as ledger_module
+from erasable.store.layout import LEDGER
+from erasable.store.ledger import Ledger, people_in_ledger
+from erasable.store.ledger_format import FORMAT
+
+FIRST = (Path(__file__).parent / "ledger_of_0_1.sql").read_text()
+OPEN, ENDED, VERIFYING = "a" * 32, "b" * 32, "c" * 32
+FAY = "fay-the-unmistakable"
+
+
+@pytest.fixture
+def old(swift_path):
+    """A ledger as 0.1 wrote it: a held request, one that was taken back, and one whose data is gone."""
+    connection = sqlite3.connect(swift_path / LEDGER)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.executescript(FIRST)
+    connection.execute("PRAGMA user_version = 1")
+    for request_id, name, status, actor, facts in (
+        (OPEN, "received", "received", "application 1", {"scope": "all data of one person"}),
+        (OPEN, "accepted", "accepted", "application 1", {}),
+        (OPEN, "suppressed", "suppressed", "service", {}),
+        (OPEN, "extended", None, "officer 2", {"reason": "many systems hold newcomer-4711"}),
+        (OPEN, "on hold", "on hold", "officer 2", {"reason": "waits for newcomer-4712"}),
+        (ENDED, "received", "received", "officer 2", {"scope": "all data of one person"}),
+        (ENDED, "accepted", "accepted", "officer 2", {}),
+        (ENDED, "withdrawn", "withdrawn", "officer 2", {"reason": "a mistake of newcomer-4713"}),
+        (VERIFYING, "received", "received", "officer 2", {"scope": "all data of one person"}),
+        (VERIFYING, "on hold", "on hold", "officer 2", {"reason": "because of newcomer-4714"}),
+        (VERIFYING, "failed", "failed", "worker", {"reason": "the disk is full", "retry_at": None}),
+        ("d" * 32, "received", "received", "officer 2", {"scope": "all data of one person"}),
+        ("d" * 32, "rejected", "rejected", "officer 2", {"reason": "nothing is held of what was asked for"}),
+        (None, "token created", None, "command", {"token": "1", "role": "officer"}),
+    ):
+        connection.execute(
+            "INSERT INTO events (request_id, event_time, event_name, status, actor_name, facts) VALUES (?,?,?,?,?,?)",
+            (request_id, "2026-03-09T12:00:00+00:00", name, status, actor, json.dumps(facts)),
+        )
+    connection.execute("INSERT INTO open_requests VALUES (?, ?, NULL, 'code')", (OPEN, FAY))
+    connection.execute("INSERT INTO open_requests VALUES (?, NULL, NULL, NULL)", (VERIFYING,))
+    connection.commit()
+    connection.close()
+    return swift_path
+
+
+def rows(folder, query):
+    with sqlite3.connect(folder / LEDGER) as connection:
+        return connection.execute(query).fetchall()
+
+
+def content(folder):
+    return b"".join(path.read_bytes() for path in folder.glob(f"{LEDGER}*"))
+
+
+def test_reasons_go_beside_who_asked_or_are_destroyed_with_them(old):
+    before = rows(old, "SELECT event_number, request_id, event_time, event_name, status, actor_name FROM events")
+    states = rows(old, "SELECT * FROM current_states ORDER BY request_id")
+    Ledger.open(old).close()
+    query = "SELECT event_number, request_id, event_time, event_name, status, actor_name FROM events"
+    assert rows(old, query) == before
+    assert rows(old, "SELECT * FROM current_states ORDER BY request_id") == states
+    remarks = {row[0]: json.loads(row[2]) for row in rows(old, "SELECT * FROM remarks")}
+    assert remarks == {
+        4: {"reason": "many systems hold newcomer-4711"},
+        5: {"reason": "waits for newcomer-4712"},
+    }
+    assert not [facts for (facts,) in rows(old, "SELECT facts FROM events") if "newcomer" in facts]
+    ours = [json.loads(facts).get("reason") for (facts,) in rows(old, "SELECT facts FROM events")]
+    assert [reason for reason in ours if reason] == ["the disk is full", "nothing is held of what was asked for"]
+
+
+def test_nothing_of_what_is_destroyed_is_left_in_any_file(old):
+    assert b"newcomer-4713" in content(old)
+    Ledger.open(old).close()
+    left = content(old)
+    assert b"newcomer-4711" in left
+    assert b"newcomer-4713" not in left
+    assert b"newcomer-4714" not in left
+    assert left.count(b"newcomer-4712") == 1
+
+
+def test_events_can_not_be_changed_afterwards(old):
+    opened = Ledger.open(old)
+    for statement in ("UPDATE events SET event_name = 'x'", "DELETE FROM events"):
+        with pytest.raises(sqlite3.IntegrityError, match="never"), opened.writing() as connection:
+            connection.execute(statement)
+    opened.close()
+
+
+def test_a_ledger_that_was_brought_forward_has_the_tables_of_a_new_one(old, tmp_path):
+    Ledger.open(old).close()
+    Ledger.open(tmp_path).close()
+    query = "SELECT type, name, tbl_name, replace(sql, 'IF NOT EXISTS ', '') FROM sqlite_master ORDER BY name"
+    assert rows(old, query) == rows(tmp_path, query)
+    assert rows(old, "PRAGMA user_version") == [(FORMAT,)]
+
+
+class Stopped(Exception):
+    """Stands for a kill."""
+
+
+@pytest.mark.parametrize("change", [1, 2])
+def test_whoever_is_stopped_in_between_begins_again(old, monkeypatch, change):
+    seen = []
+
+    def stop():
+        seen.append(1)
+        if len(seen) == change:
+            raise Stopped
+
+    monkeypatch.setattr(ledger_module, "before_commit", stop)
+    with pytest.raises(Stopped):
+        Ledger.open(old)
+    assert rows(old, "PRAGMA user_version") == [(1,)]
+    assert people_in_ledger(old) == {FAY}
+    monkeypatch.setattr(ledger_module, "before_commit", lambda: None)
+    Ledger.open(old).close()
+    assert rows(old, "PRAGMA user_version") == [(FORMAT,)]
+    assert len(rows(old, "SELECT * FROM remarks")) == 2
+    assert b"newcomer-4713" not in content(old)
+
+
+def test_what_could_not_be_wiped_is_wiped_by_the_next(old, monkeypatch):
+    with monkeypatch.context() as context:
+        context.setattr(Ledger, "wipe", lambda ledger: (_ for _ in ()).throw(WorkspaceBusy("in use")))
+        with pytest.raises(WorkspaceBusy):
+            Ledger.open(old)
+    Ledger.open(old).close()
+    assert b"newcomer-4713" not in content(old)
+
+
+def test_several_that_open_it_at_once_bring_it_forward_once(old):
+    opened, faults = [], []
+
+    def open_it():
+        try:
+            opened.append(Ledger.open(old))
+        except Exception as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=open_it) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert faults == []
+    for one in opened:
+        one.close()
+    assert len(rows(old, "SELECT * FROM remarks")) == 2
+    assert b"newcomer-4713" not in content(old)
+
+
+class TestWhoAsked:
+    def test_is_read_from_a_ledger_of_0_1_without_changing_it(self, old):
+        before = rows(old, "SELECT * FROM sqlite_master")
+        assert people_in_ledger(old) == {FAY}
+        assert rows(old, "SELECT * FROM sqlite_master") == before
+        assert rows(old, "PRAGMA user_version") == [(1,)]
+
+    def test_is_not_guessed_where_the_ledger_has_a_newer_format(self, old):
+        with sqlite3.connect(old / LEDGER) as connection:
+            connection.execute("PRAGMA user_version = 99")
+        with pytest.raises(SuppressionUnknown, match=r"format 99.*nobody is served"):
+            people_in_ledger(old)
+        with pytest.raises(WorkspaceError, match=r"format 99.*later"):
+            Ledger.open(old)
+
+    def test_is_not_guessed_where_the_file_is_no_ledger(self, swift_path):
+        (swift_path / LEDGER).write_bytes(b"not a database, and longer than a header of a hundred bytes" * 5)
+        with pytest.raises(WorkspaceDamaged):
+            people_in_ledger(swift_path)
+
+    def test_is_not_guessed_where_the_file_is_another_database(self, swift_path):
+        with sqlite3.connect(swift_path / LEDGER) as connection:
+            connection.execute("CREATE TABLE something (other TEXT)")
+        with pytest.raises(SuppressionUnknown, match="no ledger of ours"):
+            people_in_ledger(swift_path)
+
+    def test_is_nobody_where_there_is_no_ledger_or_nothing_was_written_to_it(self, swift_path):
+        assert people_in_ledger(swift_path) == frozenset()
+        (swift_path / LEDGER).touch()
+        assert people_in_ledger(swift_path) == frozenset()
+
+
+ASK = """
+import os, sys
+from pathlib import Path
+from erasable.errors import SuppressionUnknown
+from erasable.store.ledger import people_in_ledger
+os.setgid(65534), os.setuid(65534)
+try:
+    print(sorted(people_in_ledger(Path(sys.argv[1]))))
+except SuppressionUnknown as error:
+    print("unknown", error)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+class TestAnotherUser:
+    """Someone else than the owner of the workspace asks who is suppressed."""
+
+    @pytest.fixture
+    def shop(self, old):
+        """The folder where another user can reach it."""
+        folder = Path("/tmp") / f"ledger-of-another-{os.getpid()}"
+        shutil.copytree(old, folder)
+        folder.chmod(0o755)
+        yield folder
+        shutil.rmtree(folder)
+
+    def asked(self, folder):
+        done = subprocess.run([sys.executable, "-P", "-c", ASK, str(folder)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def test_who_may_not_read_it_is_told_so(self, shop):
+        (shop / LEDGER).chmod(0o600)
+        assert self.asked(shop).startswith("unknown")
+        assert "may not be read" in self.asked(shop)
+
+    def test_who_may_read_and_not_write_is_told_who_asked(self, shop):
+        (shop / LEDGER).chmod(0o644)
+        assert self.asked(shop) == str([FAY])
+
+    def test_so_it_is_while_the_ledger_is_in_use_and_its_log_is_not_put_in_yet(self, shop):
+        (shop / LEDGER).chmod(0o644)
+        opened = Ledger.open(shop)
+        with opened.writing() as connection:
+            connection.execute("INSERT INTO open_requests VALUES ('1', 'ann', NULL, 'code')")
+        assert self.asked(shop) == str(["ann", FAY])
+        opened.close()
+
+    def test_a_log_that_can_not_be_read_leaves_it_unknown(self, shop):
+        (shop / LEDGER).chmod(0o644)
+        opened = Ledger.open(shop)
+        with opened.writing() as connection:
+            connection.execute("INSERT INTO open_requests VALUES ('1', 'ann', NULL, 'code')")
+        for end in ("-wal", "-shm"):
+            (shop / f"{LEDGER}{end}").chmod(0o600)
+        assert self.asked(shop).startswith("unknown")
+        opened.close()
