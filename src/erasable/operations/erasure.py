@@ -37,7 +37,15 @@ from erasable.proof import (
     issue_certificates,
     now,
 )
-from erasable.proof.residue import PERSONAL, Residue, Scan, Target, scan_contents, scan_folder
+from erasable.proof.residue import (
+    PERSONAL,
+    PERSONAL_OR_SHARED,
+    Residue,
+    Scan,
+    Target,
+    scan_contents,
+    scan_folder,
+)
 from erasable.proof.suppression import Suppression
 from erasable.store import files
 from erasable.store.layout import AUDIT, LEDGER_FILES, certificate_name
@@ -200,7 +208,7 @@ def _certified_scan(scan: Scan, has_rows: bool) -> CertifiedScan:
         files=coarse.count(scan.files),
         size=coarse.size(scan.bytes),
         kinds=tuple(kind for kind, files_of_it in scan.kinds.items() if files_of_it),
-        searched=(*said, PERSONAL) if has_rows else tuple(said),
+        searched=(*said, PERSONAL_OR_SHARED) if has_rows else tuple(said),
     )
 
 

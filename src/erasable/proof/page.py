@@ -80,9 +80,9 @@ def _work(said: Statement) -> str:
     return section(
         "What was done",
         paragraph(
-            "The erased data was removed, and with it every checkpoint that had learned from it; what of these is still "
-            "needed was made again without it. How much that was would tell of the person, so it is not said here: the "
-            "figures are the most that it takes for anyone in this recommender."
+            "The erased data was removed, and with it every checkpoint that had learned from it; what of these is "
+            "still needed was made again without it. How much that was would tell of the person, so it is not said "
+            "here: the figures are the most that it takes for anyone in this recommender."
         ),
         facts(figures, "figures"),
     )

@@ -8,6 +8,6 @@ What to look for (`target` → `wanted`: needles in all `encodings`, runs of `va
 
 from erasable.proof.residue.folder import scan_contents, scan_folder
 from erasable.proof.residue.target import Residue, Scan, Target
-from erasable.proof.residue.wording import PERSONAL
+from erasable.proof.residue.wording import PERSONAL, PERSONAL_OR_SHARED
 
-__all__ = ["PERSONAL", "Residue", "Scan", "Target", "scan_contents", "scan_folder"]
+__all__ = ["PERSONAL", "PERSONAL_OR_SHARED", "Residue", "Scan", "Target", "scan_contents", "scan_folder"]
