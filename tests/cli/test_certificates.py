@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from erasable.proof import Certificate, new_key, read_certificate, records_of
+from erasable.proof import Statement, new_key, records_of
 from erasable.proof.canonical import canonical
 from erasable.store import Workspace
 from erasable.store.manifest import decode_manifest, encode_manifest
@@ -141,7 +141,7 @@ class TestReplay:
     def test_a_checkpoint_that_was_kept_and_is_another_now_is_found_without_replaying_it(
         self, run, issued, monkeypatch
     ):
-        """The store's own hashes are right; the certificate of the current version names what each stage gave."""
+        """The store's own hashes are right; the record of the current version names what each stage gave."""
         with Workspace.writing(issued.shop) as workspace:
             state, stamp, papers = workspace.state(), workspace.stamp, workspace.papers()
             first = workspace.checkpoints.get(state.chain[0].fingerprint)
@@ -151,7 +151,7 @@ class TestReplay:
             workspace.checkpoints.put(type(first).from_arrays(first.fingerprint, first.parent, arrays))
             workspace.commit(state, papers, stamp)
         said = refused(run, issued, "--certificate", issued.certificate)
-        assert said == "stage 1 is not the one that the certificate names"
+        assert said == "stage 1 is not the one that its record names"
 
 
 class TestAnotherCertificate:
@@ -159,7 +159,7 @@ class TestAnotherCertificate:
         document = json.loads(issued.certificate.read_bytes())
         assert canonical(document) == issued.certificate.read_bytes()
         places = list(leaves(document))
-        assert {place[0] for place in places} == set(Certificate.model_fields)
+        assert {place[0] for place in places} == set(Statement.model_fields)
         changed = tmp_path / "changed.json"
         for place in places:
             changed.write_bytes(canonical(changed_at(document, place)))
@@ -172,9 +172,7 @@ class TestAnotherCertificate:
             changed.write_bytes(canonical({other: value for other, value in document.items() if other != name}))
             assert str(changed) in refused(run, issued, "--certificate", changed), name
         changed.write_bytes(canonical({**document, "note": "added"}))
-        assert f"{changed}: its field note is not as certificates have it" in refused(
-            run, issued, "--certificate", changed
-        )
+        assert f"{changed}: its signature does not fit" in refused(run, issued, "--certificate", changed)
 
     def test_the_same_words_written_otherwise_are_found(self, run, issued, tmp_path):
         changed = tmp_path / "changed.json"
@@ -183,18 +181,18 @@ class TestAnotherCertificate:
             json.dumps(json.loads(issued.certificate.read_text())),
         ):
             changed.write_bytes(content if isinstance(content, bytes) else content.encode())
-            assert "canonical JSON" in refused(run, issued, "--certificate", changed)
+            assert "its signature does not fit" in refused(run, issued, "--certificate", changed)
 
     def test_one_that_someone_else_signed_is_of_another_workspace(self, run, issued, tmp_path):
         forged = tmp_path / "forged.json"
-        forged.write_bytes(read_certificate(issued.certificate.read_bytes()).signed(new_key()).encoded())
+        forged.write_bytes(Statement.model_validate_json(issued.certificate.read_bytes()).signed(new_key()))
         assert "signed with another key" in wrong_use(run, issued, "--certificate", forged)
 
     def test_one_that_was_never_issued_is_not_had_even_if_the_right_key_signed_it(self, run, issued, tmp_path):
         forged = tmp_path / "forged.json"
         other_scope = {"scope": "some interactions of one person"}
-        certificate = read_certificate(issued.certificate.read_bytes()).model_copy(update=other_scope)
-        forged.write_bytes(certificate.signed((issued.shop / "signing-key.txt").read_bytes()).encoded())
+        said = Statement.model_validate_json(issued.certificate.read_bytes()).model_copy(update=other_scope)
+        forged.write_bytes(said.signed((issued.shop / "signing-key.txt").read_bytes()))
         assert "does not have this certificate" in refused(run, issued, "--certificate", forged)
 
     def test_one_of_another_workspace_that_learned_the_same_is_not_of_this(
@@ -303,3 +301,39 @@ class TestReceipt:
         result = run("verify", issued.shop, "--receipt", issued.receipt)
         assert (result.code, result.out) == (2, "")
         assert "--receipt needs --certificate: a receipt shows whom a certificate is about" in result.err
+
+
+class TestIssuerAndReference:
+    def test_the_issuer_is_named_by_learn_changed_by_forget_and_stands_in_the_certificate(
+        self, run, ratings_file, facts, tmp_path
+    ):
+        shop = tmp_path / "shop"
+        assert run("learn", ratings_file, "--into", shop, *facts.settings, "--issuer", "Example Ltd").code == 0
+        first = forget_one(run, shop, "ann", tmp_path / "receipts")
+        assert run("forget", shop, "--issuer", "Example & Sons").code == 0
+        second = forget_one(run, shop, "bob", tmp_path / "receipts")
+        named = [json.loads(one.certificate.read_bytes())["issuer"] for one in (first, second)]
+        assert named == ["Example Ltd", "Example & Sons"]
+        assert "Issued by</dt><dd>Example &amp; Sons" in second.certificate.with_suffix(".html").read_text()
+
+    def test_an_issuer_that_is_called_like_someone_is_refused_with_the_remedy(self, run, shop):
+        result = run("forget", shop, "--issuer", "Shop of ann")
+        assert result.code == 1
+        assert "give it in other words with erasable forget DIR --issuer NAME" in result.err
+
+    def test_a_reference_stands_in_the_receipt_and_nowhere_in_the_workspace(self, run, shop, tmp_path):
+        receipts = tmp_path / "receipts"
+        words = ("forget", shop, "--user", "ann", "--reference", "case-4711-of-ours", "--receipts", receipts)
+        assert run(*words).code == 0
+        (receipt,) = receipts.iterdir()
+        assert json.loads(receipt.read_bytes())["reference"] == "case-4711-of-ours"
+        files = [path for path in shop.rglob("*") if path.is_file()]
+        assert not [path for path in files if b"4711" in path.read_bytes()]
+        certificate = shop / "certificates" / receipt.name
+        assert run("verify", shop, "--certificate", certificate, "--receipt", receipt).code == 0
+        receipt.write_text(receipt.read_text().replace("4711", "4712"))
+        assert run("verify", shop, "--certificate", certificate, "--receipt", receipt).code == 1
+
+    def test_a_reference_is_that_of_one_person(self, run, shop):
+        result = run("forget", shop, "--user", "ann", "--user", "bob", "--reference", "case 1")
+        assert (result.code, "give exactly one user" in result.err) == (2, True)

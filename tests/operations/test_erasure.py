@@ -2,8 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,8 +22,10 @@ from erasable.errors import (
 from erasable.evaluation import measure
 from erasable.operations import Claim, DiskHome, Outside, Work, erasure, forget, learn, status, verify, withdraw_pending
 from erasable.operations.inspect import evaluate
-from erasable.proof import NOTHING_PENDING, read_certificate, read_pending, records_of, rounded
+from erasable.proof import NOTHING_PENDING, coarse, read_certificate, read_pending, records_of
+from erasable.proof.residue.wording import SEALED
 from erasable.proof.suppression import Suppression, SuppressionList
+from erasable.store import saving
 from erasable.store.manifest import decode_manifest, encode_manifest
 from erasable.training import Config, MemoryStore
 from erasable.unlearning import Request
@@ -175,7 +178,7 @@ class TestTheOrderOfTheSteps:
         seen = []
         done = forget_acting(disk, [Request("ann")], BEFORE_TRAINING, lambda: seen.extend(pending_of(disk).accepted))
         (facts,), (accepted,) = certificates_of(disk), seen
-        assert (accepted.request_id, accepted.received) == (facts["request_id"], facts["times"]["received"])
+        assert (accepted.request_id, accepted.received[:10]) == (facts["request_id"], facts["days"]["asked"])
         assert accepted.salt == done.receipts[0].salt
 
     @pytest.mark.parametrize("home", ["memory"], indirect=True)
@@ -314,10 +317,13 @@ class TestKilledBeforeTheCertificates:
         assert (len(done.certificates), done.finished, done.stages_rerun) == (2, 2, 0)
         assert lasting_files(home.path) == files
         for facts, one in zip(certificates_of(home), accepted, strict=True):
-            assert (facts["request_id"], facts["times"]["received"]) == (one.request_id, one.received)
-            assert (facts["times"]["erased"], facts["stages_rerun"]) == (erased.at, len(erased.rerun))
+            assert (facts["request_id"], facts["days"]["asked"]) == (one.request_id, one.received[:10])
+            assert facts["days"]["erased"] == erased.at[:10]
             assert facts["data"]["before"] == erased.data_before
-            assert facts["utility"]["before"] == erased.utility_before
+            assert facts["utility"]["before"] == to_grain(erased.utility_before, facts["utility"]["grain"])
+        with home.reading() as session:
+            steps = records_of(session.papers().audit)[-1]["steps"]
+        assert tuple(place for place, step in enumerate(steps) if not step["kept"]) == erased.rerun
         for path, receipt in zip(done.certificates, done.receipts, strict=True):
             assert receipt.opens(read_certificate(Path(path).read_bytes()))
             assert verify(home, Claim(Path(path))).identical is True
@@ -424,7 +430,49 @@ class TestResidues:
         assert len(forget(home, []).certificates) == 1
         (facts,) = certificates_of(home)
         assert facts["scan"]["residues"] == 0
-        assert facts["scan"]["files"] > 10
+        assert facts["scan"]["files"] == "< 100"
+
+
+class TestPapersBeforeTheyAreWritten:
+    @pytest.fixture
+    def named(self, table, config, swift_path) -> DiskHome:
+        """A home whose issuer, by whatever way it came there, is the id of someone."""
+        person = "someone-with-a-long-unmistakable-id"
+        renamed = table.set_column(0, "user_id", [[person if u == "ann" else u for u in table["user_id"].to_pylist()]])
+        learn(renamed, swift_path / "shop", config)
+        home = DiskHome(swift_path / "shop")
+        self.name(home, f"shop of {person} and sons")
+        return home
+
+    def name(self, home: DiskHome, issuer: str | None) -> None:
+        with home.writing() as session:
+            papers = session.papers()
+            named = papers.preferences.model_copy(update={"issuer": issuer})
+            session.amend(replace(papers, preferences=named))
+
+    def test_are_searched_and_not_written_if_they_hold_the_person(self, named, swift_path):
+        outside = Outside(swift_path / "receipts")
+        with pytest.raises(ResidueFound, match="not certified"):
+            forget(named, [Request("someone-with-a-long-unmistakable-id")], outside=outside)
+        assert certificates_of(named) == []
+        assert list((swift_path / "receipts").iterdir()) == []
+        self.name(named, None)
+        assert len(forget(named, []).certificates) == 1
+
+    def test_are_searched_themselves_and_not_only_the_folder(self, named, monkeypatch):
+        clean = SimpleNamespace(files=1, bytes=1, kinds={}, searched=(), residues=(), clean=True)
+        monkeypatch.setattr(erasure, "scan_folder", lambda *_, **__: clean)
+        with pytest.raises(ResidueFound, match=r"certificates/\w+\.json"):
+            forget(named, [Request("someone-with-a-long-unmistakable-id")])
+
+
+class TestWhatWasLeftOut:
+    def test_is_said_once_papers_are_sealed_and_only_then(self, disk, monkeypatch):
+        monkeypatch.setattr(saving, "OPEN_CERTIFICATES", 2)
+        for user in ("ann", "bob", "cat", "dan"):
+            forget(disk, [Request(user)])
+        said = [SEALED in facts["scan"]["searched"] for facts in certificates_of(disk)]
+        assert said == [False, False, True, True]
 
 
 class TestUtility:
@@ -443,11 +491,10 @@ class TestUtility:
             left = session.state().knowledge.held_out
             before, after = measure(old, checkpoints, left, 1), measure(session.state(), session.checkpoints, left, 1)
         found = self.utility(home)
-        assert found["users"] == len(left.users) < len(old.knowledge.held_out.users) < 100
-        assert found["protocol"] == "whole-catalogue"
-        assert found["before"] == rounded(before)
-        assert found["after"] == rounded(after)
-        assert found["after"] == rounded(evaluate(home))
+        assert len(left.users) < len(old.knowledge.held_out.users) < 10
+        assert (found["users"], found["grain"], found["protocol"]) == ("< 10", 1, "whole-catalogue")
+        assert found["before"] == to_grain(before.values, 1)
+        assert found["after"] == to_grain(after.values, 1) == to_grain(evaluate(home).values, 1)
 
     def test_the_person_does_not_count_before_either(self, home):
         user = user_with_holdout(home)
@@ -465,6 +512,10 @@ class TestUtility:
             users = session.state().knowledge.held_out.users.texts()
         forget(disk, [Request(user) for user in users])
         assert [facts["utility"] for facts in certificates_of(disk)] == [None] * len(users)
+
+
+def to_grain(values: Mapping[str, float], grain: float) -> dict[str, float]:
+    return {name: coarse.rounded(value, grain) for name, value in values.items()}
 
 
 def user_with_holdout(home) -> str:
@@ -504,15 +555,15 @@ class TestOutside:
         assert self.listed(suppression) == ["ann"]
 
     def test_receipts_are_written_before_the_certificates_are_current(self, disk, swift_path, monkeypatch):
-        folder, seen, add_record = swift_path / "receipts", [], erasure.add_record
+        folder, seen, write = swift_path / "receipts", [], erasure._write_receipts
 
-        def looking(chain, what, facts):
-            seen.append((what, len(list(folder.iterdir())), len(certificates_of(disk))))
-            return add_record(chain, what, facts)
+        def looking(pending, place):
+            write(pending, place)
+            seen.append((len(list(folder.iterdir())), len(certificates_of(disk))))
 
-        monkeypatch.setattr(erasure, "add_record", looking)
+        monkeypatch.setattr(erasure, "_write_receipts", looking)
         forget(disk, [Request("ann"), Request("bob")], outside=Outside(receipts=folder))
-        assert seen == [("forget", 2, 0)]
+        assert seen == [(2, 0)]
 
 
 class TestReceipts:

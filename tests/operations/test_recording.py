@@ -1,7 +1,6 @@
 """Recording: each learn, forget, verify and save adds one record, which says nothing about a person."""
 
 import errno
-import json
 import sys
 from dataclasses import replace
 
@@ -15,7 +14,7 @@ from erasable.operations.recording import first_papers, record_verification, ver
 from erasable.operations.work import QUIET_WORK
 from erasable.proof import NOTHING_PENDING, data_digest, first_fault, public_key_of, records_of, state_digest
 from erasable.store import files
-from erasable.training import Checkpoint, numeric_environment
+from erasable.training import ORIGIN, Checkpoint, numeric_environment
 from erasable.unlearning import Request
 
 ALWAYS = {"number", "previous", "at", "what", "hash", "version", "state", "data", "erasable"}
@@ -46,7 +45,7 @@ class TestOneRecordForEach:
         forget(home, [Request("ann"), Request("bob", ("a",)), Request("cat")])
         record = records(home)[-1]
         assert kinds(home) == ["learn", "forget"]
-        assert {*record} == ALWAYS | {"certificates", "pages"}
+        assert {*record} == ALWAYS | {"certificates", "pages", "stages", "steps", "cost", "duration", "files"}
         assert record["version"] == 2
         with home.reading() as session:
             names = {name.removesuffix(".json") for name in session.issued() if name.endswith(".json")}
@@ -141,11 +140,17 @@ class TestWhatARecordSays:
         verify(home)
         for record in records(home)[1:]:
             counted = {name: value for name, value in record.items() if isinstance(value, int | float)}
-            expected = {"number": record["number"], "version": 2}
+            expected = {"number": record["number"], "version": 2, "stages": 3}
             if record["what"] == "verify":
-                expected |= {"identical": True, "compared": 30, "stages": 3}
+                expected |= {"identical": True, "compared": 30}
+            counted.pop("files", None)  # so many were searched, whoever it was
             assert counted == expected
-        assert [len(line) for line in audit_of(home).splitlines()][1] == lengths_of_one_erasure()
+        told = records(home)[1]
+        assert told["cost"] in ("none", "< 1 %", "< 5 %", "< 20 %", "< 50 %", "more")
+        assert told["duration"] == "< 10 minutes"
+        for step in told["steps"]:
+            assert {*step} == {"kept", "parent", "digest", "result"}
+            assert all(len(step[name]) == 64 or step[name] == ORIGIN for name in ("parent", "digest", "result"))
 
     def test_the_first_papers_are_a_new_key_and_the_first_record(self, home):
         with home.reading() as session:
@@ -155,24 +160,6 @@ class TestWhatARecordSays:
         assert (one.pending, one.certificates) == (b"", {})
         assert [record["what"] for record in records_of(one.audit)] == ["learn"]
         assert one.key.decode() not in one.audit.decode()
-
-
-def lengths_of_one_erasure() -> int:
-    """Return how long the record of one person's erasure is, whoever it is."""
-    record = {
-        "at": "2026-01-01T00:00:00+00:00",
-        "certificates": {"0" * 32: "0" * 64},
-        "data": "0" * 64,
-        "pages": {"0" * 32: "0" * 64},
-        "erasable": numeric_environment()["erasable"],
-        "hash": "0" * 64,
-        "number": 2,
-        "previous": "0" * 64,
-        "state": "0" * 64,
-        "version": 2,
-        "what": "forget",
-    }
-    return len(json.dumps(record, separators=(",", ":")))
 
 
 class TestWhereNothingCanBeWritten:

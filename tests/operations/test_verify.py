@@ -14,7 +14,10 @@ from erasable import fingerprint
 from erasable.errors import WrongUse
 from erasable.models import make_model
 from erasable.operations import Claim, DiskHome, Work, forget, learn, verify
-from erasable.proof import read_certificate
+from erasable.proof import add_record, records_of
+from erasable.proof.audit_chain import RECORD_FIELDS
+from erasable.proof.canonical import canonical
+from erasable.proof.signing import sign
 from erasable.store.checkpoints import encode_checkpoint
 from erasable.store.manifest import Manifest, decode_manifest, encode_manifest
 from erasable.training import Checkpoint, Config
@@ -179,7 +182,7 @@ class TestDifferent:
         assert "by at most" in found.reason
         certified = verify(disk, Claim(path))
         assert (certified.identical, certified.compared) == (False, 0)
-        assert certified.reason == "stage 3 is not the one that the certificate names"
+        assert certified.reason == "stage 3 is not the one that its record names"
 
     def test_a_checkpoint_before_the_tail_counts_even_if_only_the_tail_is_replayed(self, home, tmp_path):
         first = forgotten(home, tmp_path, user_at(home, 2))
@@ -242,7 +245,7 @@ class TestCertificates:
         assert verify(home, Claim(right)).identical is True
         wrong = verify(home, Claim(tmp_path / "wrong.json"))
         assert (wrong.identical, wrong.compared) == (False, 0)
-        assert wrong.reason.startswith(f"{tmp_path / 'wrong.json'}: it is not written as certificates are")
+        assert wrong.reason.startswith(f"{tmp_path / 'wrong.json'}: its signature does not fit")
         with pytest.raises(WrongUse, match=r"nowhere.json: can't be read: give a file that erasable forget made"):
             verify(home, Claim(tmp_path / "nowhere.json"))
 
@@ -312,12 +315,50 @@ class TestCertificates:
     def test_that_were_changed_are_refused(self, home, tmp_path):
         path = forgotten(home, tmp_path, "ann")
         facts = json.loads(path.read_bytes())
-        facts["times"]["received"] = "2020-01-01T00:00:00+00:00"
+        facts["days"]["asked"] = "2020-01-01"
         changed = tmp_path / "changed.json"
-        changed.write_bytes(read_certificate(path.read_bytes()).model_validate(facts).encoded())
+        changed.write_bytes(canonical(facts))
         found = verify(home, Claim(changed))
         assert (found.identical, found.compared) == (False, 0)
         assert "its signature does not fit" in found.reason
+
+
+class TestCertificatesOfANewerVersion:
+    def newer(self, home, path: Path, **more) -> Path:
+        """Write a certificate that says more, as a newer version would, into a workspace that knows it."""
+        said = json.loads(path.read_bytes()) | more | {"signature": ""}
+        with home.writing() as session:
+            papers = session.papers()
+            unsigned = canonical(said)
+            content = unsigned.replace(b'"signature":""', f'"signature":"{sign(papers.key, unsigned)}"'.encode())
+            *before, last = records_of(papers.audit)
+            facts = {name: value for name, value in last.items() if name not in RECORD_FIELDS}
+            facts["certificates"] = {said["request_id"]: fingerprint.of_bytes(content)}
+            audit = b"".join(canonical(record) + b"\n" for record in before)
+            named = {f"{said['request_id']}.json": content}
+            session.amend(replace(papers, audit=add_record(audit, "forget", facts), certificates=named))
+        return written(home, path.parent, f"{said['request_id']}.json")
+
+    @pytest.mark.parametrize("more", [{"more": [1]}, {"format": 4}], ids=str)
+    @pytest.mark.parametrize("home", ["memory"], indirect=True)
+    def test_are_verified_and_it_is_said_that_they_are_newer(self, home, tmp_path, more):
+        path = self.newer(home, forgotten(home, tmp_path, user_at(home, 1)), **more)
+        found = verify(home, Claim(path))
+        assert (found.identical, found.stages_replayed) == (True, 2)
+        assert "the certificate is of a newer version and says something that this one does not know" in found.reason
+
+    @pytest.mark.parametrize("home", ["memory"], indirect=True)
+    def test_of_which_the_log_names_no_steps_have_everything_replayed(self, home, tmp_path):
+        path = forgotten(home, tmp_path, user_at(home, 2))
+        assert verify(home, Claim(path)).stages_replayed == 1
+        with home.writing() as session:
+            papers = session.papers()
+            *before, forget_record, _ = records_of(papers.audit)
+            facts = {name: value for name, value in forget_record.items() if name not in (*RECORD_FIELDS, "steps")}
+            audit = b"".join(canonical(record) + b"\n" for record in before)
+            session.amend(replace(papers, audit=add_record(audit, "forget", facts)))
+        found = verify(home, Claim(path))
+        assert (found.identical, found.stages_replayed) == (True, 3)
 
 
 class TestReceipts:

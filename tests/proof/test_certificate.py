@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,11 @@ from erasable.errors import Refused
 from erasable.operations import DiskHome, Inputs, forget, learn
 from erasable.proof import data_digest, salted_digest
 from erasable.proof.certificate import Certificate, read_certificate
-from erasable.proof.checking import certificate_fault, chain_fault, held_fault
+from erasable.proof.checking import certificate_fault, chain_fault, held_fault, records_about
+from erasable.proof.issuing import numeric_part
 from erasable.proof.receipt import Receipt
 from erasable.proof.signing import new_key, public_key_of, sign
+from erasable.proof.statement import Statement
 from erasable.training import Config, State, numeric_environment
 from erasable.unlearning import Request
 
@@ -115,9 +117,8 @@ def changed_at(facts: dict[str, Any], place: Place) -> dict[str, Any]:
 
 def signed_by(key: bytes, facts: dict[str, Any]) -> bytes:
     """Return the facts as a certificate that is signed, made without the library's own certificate."""
-    unsigned = {name: value for name, value in facts.items() if name != "signature"}
-    unsigned["public_key"] = public_key_of(key)
-    return rfc8785.dumps(unsigned | {"signature": sign(key, rfc8785.dumps(unsigned))})
+    unsigned = rfc8785.dumps(facts | {"public_key": public_key_of(key), "signature": ""})
+    return unsigned.replace(b'"signature":""', f'"signature":"{sign(key, unsigned)}"'.encode())
 
 
 def is_refused(content: bytes) -> bool:
@@ -129,22 +130,23 @@ def is_refused(content: bytes) -> bool:
 
 
 class TestAnyoneCanCheckIt:
-    def test_with_the_signature_and_the_canonical_json_of_the_rfc_alone(self, issued):
+    def test_with_the_signature_and_the_bytes_of_the_file_alone(self, issued):
         facts = json.loads(issued.content)
         assert rfc8785.dumps(facts) == issued.content
-        signature = bytes.fromhex(facts.pop("signature"))
+        signature = facts["signature"]
+        signed = issued.content.replace(signature.encode(), b"")
         public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(facts["public_key"]))
-        public.verify(signature, rfc8785.dumps(facts))
+        public.verify(bytes.fromhex(signature), signed)
         with pytest.raises(InvalidSignature):
-            public.verify(signature, rfc8785.dumps(facts | {"version": 9}))
+            public.verify(bytes.fromhex(signature), signed.replace(b'"version":2', b'"version":9'))
 
     def test_the_key_is_that_of_the_workspace_which_its_first_record_names(self, issued):
         (audit,) = issued.folder.glob("audit-*.jsonl")
         assert issued.facts["public_key"] == public_key_of(issued.key())
         assert json.loads(audit.read_bytes().splitlines()[0])["public_key"] == issued.facts["public_key"]
 
-    def test_what_is_read_is_written_the_same(self, issued):
-        assert issued.certificate.encoded() == issued.content
+    def test_it_is_known_by_the_bytes_that_were_read(self, issued):
+        assert issued.certificate.content == issued.content
         assert issued.certificate.digest() == fingerprint.of_bytes(issued.content)
 
     def test_one_signed_by_an_outsider_without_the_library_reads_as_well(self, issued):
@@ -167,7 +169,7 @@ class TestNobodyCanChangeIt:
 
     def test_every_field_that_is_changed_and_not_signed_again_is_noticed(self, issued):
         places = list(leaves(issued.facts))
-        assert {place[0] for place in places} == {*Certificate.model_fields}
+        assert {place[0] for place in places} == {*Statement.model_fields}
         for place in places:
             assert is_refused(rfc8785.dumps(changed_at(issued.facts, place))), place
 
@@ -195,46 +197,44 @@ class TestNobodyCanChangeIt:
                 found = certificate_fault(read_certificate(content), *held)
                 assert found is not None, place
                 assert ("put back" if place == ("version",) else "removed there") in found, place
-        assert changeable > 60
+        assert changeable > 50
 
-    def test_what_it_says_about_data_and_chain_is_compared_with_what_is_held(self, issued):
+    def test_what_it_says_about_data_and_settings_is_compared_with_what_is_held(self, issued):
         covered = set()
         with DiskHome(issued.folder).reading() as session:
-            state, checkpoints, stamp, environment = (
-                *(session.state(), session.checkpoints),
-                *(session.stamp, session.environment),
-            )
-
-            def fault(certificate):
-                found = held_fault(certificate, state, stamp, environment)
-                return found or chain_fault(certificate, state, checkpoints, stamp)
-
-            assert fault(issued.certificate) is None
+            state, stamp, environment = session.state(), session.stamp, session.environment
+            assert held_fault(issued.certificate, state, stamp, environment) is None
             for place in leaves(issued.facts):
                 content = signed_by(issued.key(), changed_at(issued.facts, place))
-                if not is_refused(content) and fault(read_certificate(content)):
+                if not is_refused(content) and held_fault(read_certificate(content), state, stamp, environment):
                     covered.add(place)
-        stages = range(issued.facts["stages_total"])
-        expected = {("chain", stage, name) for stage in stages for name in ("position", "parent", "digest", "result")}
-        compared = {"settings", "seed", "environment", "catalogue", "rating_scale"}
+        compared = {"settings", "environment", "rating_scale"}
         named = {place for place in leaves(issued.facts) if place[0] in compared}
-        assert covered == {("data", "after"), *expected, *(named & covered)}
-        assert {place[0] for place in named & covered} == compared
+        assert covered == {("data", "after"), ("catalogue", "declared"), ("catalogue", "digest"), *named}
 
-    def test_a_field_left_out_or_added_is_refused_even_if_it_is_signed(self, issued):
+    def test_what_the_log_says_about_the_chain_is_compared_with_what_is_held(self, issued):
+        with DiskHome(issued.folder).reading() as session:
+            record = records_about([issued.facts["request_id"]], session.papers())[issued.facts["request_id"]]
+
+            def fault(changed):
+                held = session.state(), session.checkpoints, session.stamp
+                return chain_fault(issued.certificate, changed, *held)
+
+            assert fault(record) is None
+            for place in leaves(record["steps"]):
+                if place[-1] != "kept":
+                    changed = copy.deepcopy(record)
+                    step = changed["steps"][place[0]]
+                    step[place[1]] = other_than(step[place[1]])
+                    assert fault(changed) == f"stage {place[0] + 1} is not the one that its record names"
+            assert fault(record | {"steps": record["steps"][:1]}) == "the chain has another length than certified"
+
+    def test_a_field_left_out_is_refused_even_if_it_is_signed(self, issued):
         for name in issued.facts:
             if name not in ("signature", "public_key", "kind", "format"):
                 facts = {other: value for other, value in issued.facts.items() if other != name}
                 with pytest.raises(Refused, match=rf"its field {name} is not as certificates have it"):
                     read_certificate(signed_by(issued.key(), facts))
-        for place in ((), ("data",), ("times",), ("chain", 0)):
-            facts = copy.deepcopy(issued.facts)
-            inner = facts
-            for step in place:
-                inner = inner[step]
-            inner["more"] = 1
-            with pytest.raises(Refused, match=r"more is not as certificates have it"):
-                read_certificate(signed_by(issued.key(), facts))
 
     def test_the_same_content_written_in_another_way_is_refused(self, issued):
         facts = issued.facts
@@ -245,18 +245,18 @@ class TestNobodyCanChangeIt:
             issued.content.decode() + "\n",
             issued.content.decode().replace('"version":2}', '"version":2.0}'),
             issued.content.decode().replace('"version":2}', '"version":"2"}'),
-            issued.content.decode().replace('"format":2', '"format":2,"format":2'),
+            issued.content.decode().replace('"format":3', '"format":3,"format":3'),
         ]
         for written in ways:
             assert written.encode() != issued.content
-            with pytest.raises(Refused, match=r"canonical JSON|not as certificates have it"):
+            with pytest.raises(Refused, match=r"its signature does not fit|it is no JSON"):
                 read_certificate(written.encode())
         with pytest.raises(Refused):
             read_certificate(b"\xef\xbb\xbf" + issued.content)
 
     @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "-Infinity"])
     def test_what_is_no_number_is_refused_too(self, issued, number):
-        written = re.sub(r'"seconds":[^,]+', f'"seconds":{number}', issued.content.decode())
+        written = re.sub(r'"threads":[^,]+', f'"threads":{number}', issued.content.decode())
         in_settings = re.sub(r'"learning_rate":[^,]+', f'"learning_rate":{number}', issued.content.decode())
         for content in (written, in_settings):
             assert number in content
@@ -283,9 +283,10 @@ class TestWhatIsNoCertificate:
         with pytest.raises(Refused, match="it is no certificate of erasure"):
             read_certificate(issued.receipt.encoded())
 
-    def test_one_of_another_format(self, issued):
-        with pytest.raises(Refused, match=r"its field format is not as certificates have it.*another version wrote it"):
-            read_certificate(rfc8785.dumps(issued.facts | {"format": 1}))
+    @pytest.mark.parametrize("number", [1, 0, -3, True, "3", None, 3.5])
+    def test_one_of_a_format_that_never_was(self, issued, number):
+        with pytest.raises(Refused, match=r"it has the format .*, which was never released"):
+            read_certificate(signed_by(issued.key(), issued.facts | {"format": number}))
 
     def test_one_without_a_signature(self, issued):
         for signature in ("", "00" * 64, issued.facts["signature"].upper(), issued.facts["signature"] + " "):
@@ -302,22 +303,16 @@ class TestWhatItSays:
             "all data of one person",
         )
         assert (facts["policy"], facts["filter"], facts["rating_scale"]) == ("fixed", "frozen", [1, 5])
-        assert facts["settings"] | {"seed": int(facts["seed"])} == state.knowledge.config.model_dump(mode="json")
-        assert facts["environment"] == numeric_environment()
+        assert facts["settings"].items() <= state.knowledge.config.model_dump(mode="json").items()
+        assert facts["environment"] == numeric_part(numeric_environment())
         assert facts["catalogue"] == {
             "declared": False,
-            "items": 4,
+            "items": "< 10",
+            "origin": "found in the data",
             "digest": salted_digest(salt, state.knowledge.catalogue.digest()),
         }
-        assert facts["stages_total"] == 2
-        assert facts["utility"]["users"] == len(state.knowledge.held_out.users) > 0
+        assert facts["utility"]["users"] == "< 10"
         assert facts["audit"]["number"] == 1
-
-    def test_which_stages_were_kept(self, issued):
-        position, _ = issued.before[0].knowledge.find(PERSON)
-        found = [(stage["position"], stage["kept"]) for stage in issued.facts["chain"]]
-        assert found == [(0, position == 1), (1, False)]
-        assert issued.facts["stages_rerun"] == sum(not kept for _, kept in found)
 
     def test_data_before_and_after_under_the_salt_of_their_version(self, issued):
         (before, old_salt, _), (after, salt, _) = issued.before, issued.after
@@ -326,10 +321,9 @@ class TestWhatItSays:
             "after": data_digest(salt, after.knowledge),
         }
 
-    def test_the_steps_in_their_order(self, issued):
-        times = [datetime.fromisoformat(issued.facts["times"][step]) for step in ("received", "erased", "scanned")]
-        assert times == sorted(times)
-        assert times[-1] <= datetime.fromisoformat(issued.facts["times"]["issued"])
+    def test_the_days_in_their_order(self, issued):
+        days = [date.fromisoformat(issued.facts["days"][step]) for step in ("asked", "erased", "searched", "issued")]
+        assert days == sorted(days)
 
     def test_a_declared_catalogue_and_independent_groups_are_named(self, tmp_path):
         (tmp_path / "items").write_text(f"a\nb\nc\n{ITEM}\n")
@@ -378,7 +372,8 @@ class TestNothingPersonal:
             gone.add(loaded(home)[1])
             (path,) = forget(home, [Request(user)]).certificates
             state, salt, arrays = loaded(home)
-            chain = json.loads(Path(path).read_bytes())["chain"]
+            with home.reading() as session:
+                chain = records_about([Path(path).stem], session.papers())[Path(path).stem]["steps"]
             assert salt not in gone
             assert [stage["digest"] for stage in chain] == [
                 salted_digest(salt, link.fingerprint) for link in state.chain
@@ -389,6 +384,85 @@ class TestNothingPersonal:
             for old in gone:
                 assert old.encode() not in everything
                 assert bytes.fromhex(old) not in everything
+
+
+class TestOfANewerVersion:
+    def more(self, issued, place: Place) -> dict[str, Any]:
+        """Return what the certificate says with one field more at a place."""
+        facts = copy.deepcopy(issued.facts)
+        inner = facts
+        for step in place:
+            inner = inner[step]
+        inner["more"] = {"nested": [1, "é", 2**60], "signature": "another"}
+        return facts
+
+    def written_by(self, key: bytes, facts: dict[str, Any]) -> bytes:
+        """Return a certificate that is written in another way than ours: nothing but its bytes is signed."""
+        text = json.dumps(facts | {"public_key": public_key_of(key), "signature": ""}, separators=(", ", ":"))
+        unsigned = text.encode()
+        return unsigned.replace(b'"signature":""', f'"signature":"{sign(key, unsigned)}"'.encode())
+
+    @pytest.mark.parametrize("place", [(), ("data",), ("days",), ("scan",), ("audit",)], ids=str)
+    def test_a_field_that_is_not_known_here_is_covered_and_it_is_said_that_there_is_one(self, issued, place):
+        content = self.written_by(issued.key(), self.more(issued, place))
+        found = read_certificate(content)
+        assert found.newer
+        assert not issued.certificate.newer
+        assert found.digest() == fingerprint.of_bytes(content)
+        assert found.model_copy(update={"content": b"", "newer": False}) == issued.certificate.model_copy(
+            update={"content": b""}
+        )
+        for place in range(len(content)):
+            changed = bytearray(content)
+            changed[place] ^= 1
+            assert is_refused(bytes(changed)), content[max(0, place - 20) : place + 1]
+
+    def test_a_newer_format_is_read_as_long_as_it_has_what_is_needed(self, issued):
+        facts = {name: value for name, value in issued.facts.items() if name in Certificate.model_fields}
+        found = read_certificate(self.written_by(issued.key(), facts | {"kind": issued.facts["kind"], "format": 9}))
+        assert (found.format, found.newer, found.subject) == (9, True, issued.certificate.subject)
+
+    @pytest.mark.parametrize("name", ["data", "audit", "subject", "settings"])
+    def test_without_that_it_says_to_use_a_newer_version(self, issued, name):
+        facts = {other: value for other, value in issued.facts.items() if other != name} | {"format": 4}
+        with pytest.raises(Refused, match=rf"format 4, in which {name} is not as this version .*use a newer version"):
+            read_certificate(signed_by(issued.key(), facts))
+
+
+class TestOfFormatTwo:
+    @pytest.fixture
+    def old(self) -> bytes:
+        """A certificate that 0.1 wrote."""
+        folder = Path(__file__).parents[1] / "fixtures" / "workspaces" / "0.1" / "nmf-chain" / "workspace"
+        return next(folder.glob("certificates/*.json")).read_bytes()
+
+    def resigned(self, facts: dict[str, Any], key: bytes) -> bytes:
+        unsigned = {name: value for name, value in facts.items() if name != "signature"}
+        unsigned["public_key"] = public_key_of(key)
+        return rfc8785.dumps(unsigned | {"signature": sign(key, rfc8785.dumps(unsigned))})
+
+    def test_it_is_read_and_keeps_its_chain(self, old):
+        found = read_certificate(old)
+        facts = json.loads(old)
+        assert (found.format, found.newer, found.reference) == (2, False, None)
+        assert [step.kept for step in found.chain] == [stage["kept"] for stage in facts["chain"]]
+        assert found.digest() == fingerprint.of_bytes(old)
+
+    @pytest.mark.parametrize("mask", [0x01, 0x20])
+    def test_one_bit_of_any_byte_is_noticed(self, old, mask):
+        for place in range(len(old)):
+            changed = bytearray(old)
+            changed[place] ^= mask
+            assert is_refused(bytes(changed)), old[max(0, place - 20) : place + 1]
+
+    def test_a_field_more_that_is_signed_changes_nothing(self, old):
+        key = new_key()
+        for facts in (json.loads(old), json.loads(old) | {"more": [1]}):
+            assert read_certificate(self.resigned(facts, key)).chain == read_certificate(old).chain
+
+    def test_it_must_be_canonical(self, old):
+        with pytest.raises(Refused, match="canonical JSON"):
+            read_certificate(json.dumps(json.loads(old)).encode())
 
 
 class TestTheReceipt:

@@ -6,19 +6,36 @@ import numpy as np
 import pytest
 
 from erasable.proof.audit_chain import add_record, head_of
-from erasable.proof.certificate import Certificate
-from erasable.proof.checking import certificate_fault, chain_fault, held_fault, papers_fault, version_fault
+from erasable.proof.certificate import Certificate, read_certificate
+from erasable.proof.checking import (
+    certificate_fault,
+    chain_fault,
+    held_fault,
+    papers_fault,
+    records_about,
+    version_fault,
+)
 from erasable.proof.issuing import Outcome, issue_certificates
 from erasable.proof.pending import NOTHING_PENDING, Erased
 from erasable.proof.salting import state_digest
 from erasable.proof.signing import new_key
+from erasable.proof.statement import Statement
+from erasable.proof.steps import certified_steps, recorded_steps
 from erasable.store import Papers, Stamp
 from erasable.training import Checkpoint
 from erasable.unlearning import Request
 from kit.handmade import handmade
 
 STAMP = Stamp(2, "ab" * 32)
-ERASED = Erased(at="", seconds=1.0, threads=1, rerun=(1,), cost_ratio=1.0, data_before="", utility_before=None)
+ERASED = Erased(
+    at="2026-01-01T00:00:02+00:00",
+    seconds=1.0,
+    threads=1,
+    rerun=(1,),
+    cost_ratio=1.0,
+    data_before="",
+    utility_before=None,
+)
 
 
 @dataclass(frozen=True)
@@ -40,13 +57,21 @@ class Shop:
 def issue(audit: bytes, key: bytes, *users: str) -> list[Certificate]:
     asked = NOTHING_PENDING.joined_with([Request(user) for user in users]).model_copy(update={"erased": ERASED})
     held = handmade()
-    outcome = Outcome(held.state, held.checkpoints, {}, STAMP, head_of(audit), None, "", None)
+    outcome = Outcome(held.state, {"numpy": "1.0"}, STAMP, head_of(audit), None, "", None)
     return issue_certificates(asked, outcome, key)
 
 
 def forget_record(audit: bytes, certificates: list[Certificate]) -> bytes:
-    facts = {"version": 2, "state": state_digest(STAMP.salt, handmade().state)}
+    held = handmade()
+    steps = [step.model_dump() for step in certified_steps(held.state, held.checkpoints, STAMP.salt, (1,))]
+    facts = {"version": 2, "state": state_digest(STAMP.salt, held.state), "steps": steps}
     return add_record(audit, "forget", facts | {"certificates": {one.request_id: one.digest() for one in certificates}})
+
+
+def resigned(certificate: Certificate, key: bytes, **changes) -> Certificate:
+    """Return a certificate that says something else, signed again."""
+    said = Statement.model_validate_json(certificate.content).model_copy(update=changes)
+    return read_certificate(said.signed(key))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +79,7 @@ def shop() -> Shop:
     key = new_key()
     audit = add_record(add_record(b"", "learn", {"version": 1}), "verify", {"version": 1})
     certificates = issue(audit, key, "dan", "eve")
-    issued = {f"{one.request_id}.json": one.encoded() for one in certificates}
+    issued = {f"{one.request_id}.json": one.content for one in certificates}
     pages = {name.replace(".json", ".html"): b"a page" for name in issued}
     return Shop(Papers(forget_record(audit, certificates), key), issued | pages, certificates)
 
@@ -84,17 +109,17 @@ class TestPapers:
         assert found.startswith(f"certificates/{name}: its signature does not fit")
 
     def test_a_certificate_that_was_changed_and_signed_again_by_whoever_holds_the_key(self, shop, name):
-        changed = shop.certificates[0].model_copy(update={"seconds": 0.5}).signed(shop.papers.key)
-        found = papers_fault(shop.papers, shop.issued | {name: changed.encoded()})
+        changed = resigned(shop.certificates[0], shop.papers.key, threads=99)
+        found = papers_fault(shop.papers, shop.issued | {name: changed.content})
         assert found == f"certificates/{name} is not the one that the audit chain names"
 
     def test_a_certificate_that_no_record_names(self, shop):
         (added,) = issue(shop.papers.audit, shop.papers.key, "fay")
-        found = papers_fault(shop.papers, shop.issued | {f"{added.request_id}.json": added.encoded()})
+        found = papers_fault(shop.papers, shop.issued | {f"{added.request_id}.json": added.content})
         assert found == f"certificates/{added.request_id}.json is not the one that the audit chain names"
 
     def test_a_certificate_put_in_the_place_of_another(self, shop, name):
-        other = shop.certificates[1].encoded()
+        other = shop.certificates[1].content
         assert papers_fault(shop.papers, shop.issued | {name: other}).startswith("certificates/")
 
     def test_another_key(self, shop):
@@ -184,41 +209,74 @@ class TestCertificate:
         assert found == "the workspace does not have this certificate: it was removed there"
 
     def test_that_was_changed_and_signed_again_by_whoever_holds_the_key(self, shop):
-        changed = shop.certificates[0].model_copy(update={"seconds": 0.5}).signed(shop.papers.key)
+        changed = resigned(shop.certificates[0], shop.papers.key, threads=99)
         assert self.fault(shop, changed) == "the workspace does not have this certificate: it was removed there"
 
 
+class TestRecords:
+    def test_an_erasure_is_found_by_its_request_wherever_its_record_is(self, shop):
+        ids = [one.request_id for one in shop.certificates]
+        sealed = replace(shop.papers, audit=b"", sealed_records=lambda: shop.papers.audit)
+        for papers in (shop.papers, sealed):
+            found = records_about([*ids, "0" * 32], papers)
+            assert {*found} == {*ids}
+            assert {record["what"] for record in found.values()} == {"forget"}
+
+    def test_all_records_are_read_only_if_the_last_ones_do_not_have_it(self, shop):
+        def refuse() -> bytes:
+            raise AssertionError
+
+        assert records_about([shop.certificates[0].request_id], replace(shop.papers, sealed_records=refuse))
+
+
 class TestOutcome:
-    def fault(self, certificate, held=None, stamp=STAMP) -> str | None:
+    def fault(self, certificate, held=None, stamp=STAMP, record=None) -> str | None:
         held = held or handmade()
         environment = certificate.environment
         fault = held_fault(certificate, held.state, stamp, environment)
-        return fault or chain_fault(certificate, held.state, held.checkpoints, stamp)
+        return fault or chain_fault(certificate, record, held.state, held.checkpoints, stamp)
+
+    @pytest.fixture
+    def record(self, shop) -> dict:
+        one = shop.certificates[0].request_id
+        return records_about([one], shop.papers)[one]
 
     def test_another_environment(self, shop):
         certificate, held = shop.certificates[0], handmade()
         found = held_fault(certificate, held.state, STAMP, certificate.environment | {"numpy": "0.0"})
         assert found == "the numeric environment held is not what the certificate names"
 
-    @pytest.mark.parametrize("field", ["settings", "seed", "catalogue", "rating_scale"])
+    @pytest.mark.parametrize("name", ["erasable", "kernels"])
+    def test_another_version_of_ours_is_no_other_environment(self, shop, name):
+        old = shop.certificates[0].model_copy(update={"environment": {"numpy": "1.0", name: "as in 0.1"}})
+        for environment in ({"numpy": "1.0"}, {"numpy": "1.0", name: "as it is now"}):
+            assert held_fault(old, handmade().state, STAMP, environment) is None
+
+    @pytest.mark.parametrize("field", ["settings", "catalogue", "rating_scale"])
     def test_another_setting(self, shop, field):
-        other = {"settings": {}, "seed": "77", "rating_scale": (0.0, 99.0)}
+        other = {"settings": {"epochs": 77}, "rating_scale": (0.0, 99.0)}
         other["catalogue"] = shop.certificates[0].catalogue.model_copy(update={"declared": True})
         found = self.fault(shop.certificates[0].model_copy(update={field: other[field]}))
         assert found == f"the {field.replace('_', ' ')} held is not what the certificate names"
 
-    def with_stage(self, certificate, place: int, **changes) -> Certificate:
-        chain = list(certificate.chain)
-        chain[place] = chain[place].model_copy(update=changes)
-        return certificate.model_copy(update={"chain": tuple(chain)})
+    def test_settings_are_compared_as_far_as_both_have_them(self, shop):
+        named = shop.certificates[0].settings
+        for settings in ({}, {"model": named["model"]}, named | {"one_that_was_dropped": 1}):
+            assert self.fault(shop.certificates[0].model_copy(update={"settings": settings})) is None
 
-    def test_of_the_current_version(self, shop):
-        assert [self.fault(one) for one in shop.certificates] == [None, None]
+    def with_step(self, record, place: int, **changes) -> dict:
+        steps = [dict(step) for step in record["steps"]]
+        steps[place] |= changes
+        return {**record, "steps": steps}
 
-    def test_of_another_version_can_not_be_compared_any_more(self, shop):
-        wrong = self.with_stage(shop.certificates[0], 0, digest="00" * 32)
+    def test_of_the_current_version(self, shop, record):
+        assert [self.fault(one, record=record) for one in shop.certificates] == [None, None]
+
+    def test_of_another_version_can_not_be_compared_any_more(self, shop, record):
+        wrong = self.with_step(record, 0, digest="00" * 32)
+        assert self.fault(shop.certificates[0], record=wrong) is not None
         for stamp in (Stamp(1, STAMP.salt), Stamp(3, STAMP.salt)):
-            assert self.fault(wrong, stamp=stamp) is None
+            assert self.fault(shop.certificates[0], stamp=stamp, record=wrong) is None
 
     def test_other_data(self, shop):
         held = handmade()
@@ -231,24 +289,25 @@ class TestOutcome:
 
     @pytest.mark.parametrize("place", [0, 1])
     @pytest.mark.parametrize("field", ["parent", "digest", "result"])
-    def test_another_stage(self, shop, place, field):
-        found = self.fault(self.with_stage(shop.certificates[0], place, **{field: "00" * 32}))
-        assert found == f"stage {place + 1} is not the one that the certificate names"
-
-    def test_another_place(self, shop):
-        assert self.fault(self.with_stage(shop.certificates[0], 0, position=1)) is not None
+    def test_another_stage(self, shop, record, place, field):
+        wrong = self.with_step(record, place, **{field: "00" * 32})
+        said = f"stage {place + 1} is not the one that"
+        assert self.fault(shop.certificates[0], record=wrong) == f"{said} its record names"
+        of_format_2 = shop.certificates[0].model_copy(update={"chain": recorded_steps(wrong)})
+        assert self.fault(of_format_2, record=record) == f"{said} the certificate names"
 
     @pytest.mark.parametrize("name", ["one", "two"])
-    def test_one_other_number_in_a_checkpoint(self, shop, name):
+    def test_one_other_number_in_a_checkpoint(self, shop, record, name):
         held = handmade()
         old = held.checkpoints.get(name)
         arrays = {array: values.copy() for array, values in old.arrays().items()}
         arrays["rows.user"][0, 0] = np.nextafter(arrays["rows.user"][0, 0], np.float32(9))
         held.checkpoints.put(Checkpoint.from_arrays(name, old.parent, arrays))
         stage = {"one": 1, "two": 2}[name]
-        assert self.fault(shop.certificates[0], held) == f"stage {stage} is not the one that the certificate names"
+        found = self.fault(shop.certificates[0], held, record=record)
+        assert found == f"stage {stage} is not the one that its record names"
 
-    @pytest.mark.parametrize("stages", [0, 1, 3])
-    def test_a_chain_of_another_length(self, shop, stages):
-        chain = (*shop.certificates[0].chain, shop.certificates[0].chain[1])[:stages]
-        assert self.fault(shop.certificates[0].model_copy(update={"chain": chain})) is not None
+    @pytest.mark.parametrize("steps", [0, 1, 3])
+    def test_a_chain_of_another_length(self, shop, record, steps):
+        wrong = {**record, "steps": [*record["steps"], record["steps"][1]][:steps]}
+        assert self.fault(shop.certificates[0], record=wrong) == "the chain has another length than certified"

@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
@@ -15,10 +15,14 @@ from erasable.data import RatingScale
 from erasable.evaluation import Utility
 from erasable.proof import data_digest, salted_digest
 from erasable.proof.audit_chain import Head
-from erasable.proof.certificate import CertifiedScan, read_certificate
-from erasable.proof.issuing import Outcome, certified_chain, issue_certificates, rounded
-from erasable.proof.pending import NOTHING_PENDING, Erased
+from erasable.proof.certificate import read_certificate
+from erasable.proof.coarse import grain_for, rounded
+from erasable.proof.issuing import Outcome, issue_certificates
+from erasable.proof.pending import NOTHING_PENDING, Accepted, Erased
+from erasable.proof.salting import reference_commitment
 from erasable.proof.signing import new_key, public_key_of
+from erasable.proof.statement import CertifiedScan
+from erasable.proof.steps import certified_steps
 from erasable.store import Stamp
 from erasable.training import ORIGIN, Checkpoint, Config
 from erasable.unlearning import Request
@@ -27,13 +31,15 @@ from kit.rated_shop import rated_shop
 
 SALT, OTHER_SALT = "ab" * 32, "cd" * 32
 KEY = new_key()
-SCAN = CertifiedScan(files=7, megabytes=48.3, kinds={"parquet": 4, "json": 3}, searched=("ids", "rows"))
+SCAN = CertifiedScan(files="< 10", size="< 100 MB", kinds=("parquet", "json"), searched=("ids", "rows"))
 ERASED = Erased(
     at="2026-01-01T00:00:02+00:00",
     seconds=1.23456,
     threads=2,
     rerun=(1,),
     cost_ratio=0.75,
+    cost_at_most=0.75,
+    seconds_at_most=3.5,
     data_before="0b" * 32,
     utility_before={"hr@10": 0.125},
 )
@@ -44,7 +50,6 @@ def outcome(**changes) -> Outcome:
     shop = handmade()
     facts = {
         "state": shop.state,
-        "checkpoints": shop.checkpoints,
         "environment": {"machine": "abacus"},
         "stamp": Stamp(7, SALT),
         "audit": Head(3, "0a" * 32),
@@ -63,7 +68,7 @@ def pending(*requests: Request, erased: Erased | None = ERASED):
 def issue(*requests: Request, erased: Erased = ERASED, **changes) -> list[dict]:
     """Return what certificates say, as anyone reads them."""
     issued = issue_certificates(pending(*requests, erased=erased), outcome(**changes), KEY)
-    return [json.loads(certificate.encoded()) for certificate in issued]
+    return [json.loads(certificate.content) for certificate in issued]
 
 
 def with_config(**settings) -> dict:
@@ -92,12 +97,12 @@ class TestOneForEachPerson:
     def test_they_differ_in_what_is_about_the_person_alone(self):
         ann, bob = issue(Request("ann"), Request("bob", ("a",)))
         differing = {name for name in ann if ann[name] != bob[name]}
-        assert differing - {"times"} == {"request_id", "scope", "subject", "signature"}
+        assert differing == {"request_id", "scope", "subject", "reference", "signature"}
 
     def test_each_is_signed_with_the_key_and_reads_as_whole(self):
         for certificate in issue_certificates(pending(Request("ann"), Request("bob")), outcome(), KEY):
             assert certificate.public_key == public_key_of(KEY)
-            assert read_certificate(certificate.encoded()) == certificate
+            assert read_certificate(certificate.content) == certificate
 
     def test_nobody_asked_nothing_is_issued(self):
         assert issue() == []
@@ -114,30 +119,58 @@ class TestWhatItSays:
         assert facts["kind"] == "certificate of erasure"
         assert (facts["version"], facts["policy"], facts["filter"]) == (7, "fixed", "none")
         assert facts["rating_scale"] == [1, 1]
-        assert facts["settings"] == knowledge.config.model_dump(mode="json", exclude={"seed"})
-        assert (facts["seed"], facts["threads"]) == ("0", 2)
+        assert facts["settings"].items() <= knowledge.config.model_dump(mode="json").items()
+        assert facts["threads"] == 2
         assert facts["environment"] == {"machine": "abacus"}
         assert facts["catalogue"] == {
             "declared": False,
-            "items": 5,
+            "items": "< 10",
+            "origin": "found in the data",
             "digest": salted_digest(SALT, knowledge.catalogue.digest()),
         }
         assert facts["data"] == {"before": "0b" * 32, "after": data_digest(SALT, knowledge)}
-        assert (facts["stages_rerun"], facts["stages_total"], facts["cost_ratio"]) == (1, 2, 0.75)
-        assert facts["seconds"] == 1.235
+        assert (facts["cost"], facts["duration"]) == ("more", "< 10 minutes")
         assert facts["scan"] == SCAN.model_dump(mode="json")
         assert facts["scan"]["residues"] == 0
         assert facts["audit"] == {"number": 3, "hash": "0a" * 32}
+        assert (facts["issuer"], facts["do_not_learn"]) == (None, None)
 
-    def test_when_it_was_asked_for_done_searched_and_issued_in_universal_time(self):
-        times = issue(Request("dan"))[0]["times"]
-        assert times["received"] == RECEIVED
-        assert times["erased"] == ERASED.at
-        assert times["scanned"] == "2026-01-01T00:00:03+00:00"
-        assert abs(datetime.now(UTC) - datetime.fromisoformat(times["issued"])) < timedelta(minutes=5)
+    def test_on_which_day_it_was_asked_for_done_searched_and_issued_in_universal_time(self):
+        assert issue(Request("dan"))[0]["days"] == {
+            "asked": "2026-01-01",
+            "erased": "2026-01-01",
+            "searched": "2026-01-01",
+            "issued": datetime.now(UTC).date().isoformat(),
+        }
 
-    def test_a_seed_beyond_what_json_can_count_is_told_exactly(self):
-        assert issue(Request("dan"), **with_config(seed=2**62 + 1))[0]["seed"] == "4611686018427387905"
+    def test_the_day_is_that_of_universal_time_wherever_the_person_was(self):
+        (one,) = pending(Request("dan")).accepted
+        late = one.model_copy(update={"received": "2025-12-31T22:30:00-05:00"})
+        asked = pending(Request("dan")).model_copy(update={"accepted": (late,)})
+        (certificate,) = issue_certificates(asked, outcome(), KEY)
+        assert json.loads(certificate.content)["days"]["asked"] == "2026-01-01"
+
+    def test_no_moment_and_no_seed_is_in_it(self):
+        (facts,) = issue(Request("dan"), **with_config(seed=4611686018427387905))
+        text = json.dumps(facts)
+        assert not re.search(r"\d\d:\d\d", text)
+        assert "4611686018427387905" not in text
+
+    def test_who_issues_it_is_named(self):
+        assert issue(Request("dan"), issuer="Example Ltd")[0]["issuer"] == "Example Ltd"
+
+    def test_what_was_typed_in_stands_there_as_a_commitment_only(self):
+        accepted = Accepted.of(Request("dan"), "case 4711")
+        asked = NOTHING_PENDING.joined_with([accepted]).model_copy(update={"erased": ERASED})
+        (certificate,) = issue_certificates(asked, outcome(), KEY)
+        assert b"4711" not in certificate.content
+        assert certificate.reference == reference_commitment(accepted.salt, "case 4711")
+        assert len(certificate.reference) == len(issue(Request("dan"))[0]["reference"])
+
+    def test_what_was_left_of_a_pending_erasure_of_0_1_is_certified_without_bounds(self):
+        unsaid = ERASED.model_copy(update={"cost_at_most": None, "seconds_at_most": None})
+        (facts,) = issue(Request("dan"), erased=unsaid)
+        assert (facts["cost"], facts["duration"]) == ("not said", "not said")
 
     @pytest.mark.parametrize("policy", ["fixed", "regroup"])
     def test_the_policy_is_named_and_says_what_became_of_a_filter(self, policy):
@@ -160,7 +193,7 @@ class TestWhatItSays:
     def test_what_it_does_not_prove_is_said_too(self):
         (facts,) = issue(Request("dan"))
         assert "erasable verify" in facts["proves"]
-        for word in ("input file", "exports", "backups", "groups", "filter", "catalogue", "scale"):
+        for word in ("input file", "exports", "backups", "groups", "catalogue", "scale"):
             assert word in facts["does_not_prove"]
 
     def test_in_memory_there_is_no_scan(self):
@@ -173,31 +206,29 @@ class TestUtility:
     def test_without_a_holdout_there_is_none(self):
         assert issue(Request("dan"))[0]["utility"] is None
 
-    def test_before_and_after_are_told_coarsely(self):
+    def test_before_and_after_are_told_coarsely_and_to_what_grain(self):
         (facts,) = issue(Request("dan"), utility=self.AFTER)
         assert facts["utility"] == {
             "protocol": "whole-catalogue",
-            "users": 3,
-            "before": {"hr@10": 0.125},
+            "users": "< 10",
+            "grain": 1,
+            "before": {"hr@10": 0},
             "after": {"hr@10": 0, "ndcg@10": 1},
         }
 
-    def test_ten_people_more_or_less_may_change_nothing(self):
-        assert rounded(self.AFTER) == {"hr@10": 0.0, "ndcg@10": 1.0}
-        assert rounded(Utility("whole-catalogue", 6040, {"ndcg@10": 0.19134})) == {"ndcg@10": 0.1921}
-
     @given(st.integers(1, 20_000), st.floats(0, 1))
-    def test_what_two_certificates_differ_by_does_not_tell_one_person_s_score(self, users, score):
-        step = 10 / max(users, 10)
-        within = round(score / step) * step
-        found = [rounded(Utility("whole-catalogue", users, {"ndcg@10": value})) for value in (score, within)]
-        assert found[0] == found[1]
-        assert abs(found[0]["ndcg@10"] - score) <= step / 2 + 1e-4
+    def test_ten_people_hide_in_a_step_and_no_measure_leaves_its_range(self, users, score):
+        grain = grain_for(users)
+        found = rounded(score, grain)
+        assert 10 / max(users, 10) <= grain <= 1
+        assert 0 <= found <= 1
+        assert abs(found - score) <= grain / 2 + 1e-4
+        assert rounded(found, grain) == found
 
-    def test_cost_and_people_are_told_to_two_digits(self):
-        exact = ERASED.model_copy(update={"cost_ratio": 274 / 2487})
-        (facts,) = issue(Request("dan"), erased=exact, utility=Utility("whole-catalogue", 5987, {}))
-        assert (facts["cost_ratio"], facts["utility"]["users"]) == (0.11, 6000)
+    def test_one_person_more_or_less_does_not_show_in_grain_and_number(self):
+        told = [(grain_for(users), issue(Request("dan"), utility=Utility("p", users, {}))) for users in (500, 501, 943)]
+        assert {grain for grain, _ in told} == {0.02}
+        assert {facts["utility"]["users"] for _, (facts,) in told} == {"< 1,000"}
 
     def test_where_nothing_was_measured_before_that_is_said(self):
         unmeasured = ERASED.model_copy(update={"utility_before": None})
@@ -206,29 +237,34 @@ class TestUtility:
 
 class TestTheChain:
     @pytest.mark.parametrize("rerun", [(), (0,), (1,), (0, 1)])
-    def test_which_stages_were_kept(self, rerun):
-        (facts,) = issue(Request("dan"), erased=ERASED.model_copy(update={"rerun": rerun}))
-        assert [(stage["position"], stage["kept"]) for stage in facts["chain"]] == [
-            (place, place not in rerun) for place in (0, 1)
-        ]
-        assert facts["stages_rerun"] == len(rerun)
+    def test_which_steps_were_kept_is_in_no_certificate(self, rerun):
+        told = ERASED.model_copy(update={"rerun": rerun, "cost_ratio": len(rerun) / 2, "seconds": 1.0 + len(rerun)})
+        facts = {**issue(Request("dan"), erased=told)[0]}
+        expected = {**issue(Request("dan"))[0]}
+        for name in ("request_id", "subject", "reference", "signature"):
+            facts.pop(name), expected.pop(name)
+        assert facts == expected
 
     def test_names_parents_and_results_are_those_of_the_checkpoints_under_the_salt(self):
         shop = handmade()
-        (facts,) = issue(Request("dan"))
+        steps = certified_steps(shop.state, shop.checkpoints, SALT, (1,))
         arrays = [shop.checkpoints.get(name).arrays() for name in ("one", "two")]
-        assert [stage["digest"] for stage in facts["chain"]] == [salted_digest(SALT, name) for name in ("one", "two")]
-        assert [stage["parent"] for stage in facts["chain"]] == [ORIGIN, salted_digest(SALT, "one")]
-        assert [stage["result"] for stage in facts["chain"]] == [
-            salted_digest(SALT, fingerprint.of_arrays(one)) for one in arrays
-        ]
+        assert [step.kept for step in steps] == [True, False]
+        assert [step.digest for step in steps] == [salted_digest(SALT, name) for name in ("one", "two")]
+        assert [step.parent for step in steps] == [ORIGIN, salted_digest(SALT, "one")]
+        assert [step.result for step in steps] == [salted_digest(SALT, fingerprint.of_arrays(one)) for one in arrays]
 
     def test_another_salt_shares_no_digest(self):
+        shop = handmade()
         (here,), (there,) = issue(Request("dan")), issue(Request("dan"), stamp=Stamp(7, OTHER_SALT))
         digests = [
             {facts["catalogue"]["digest"], facts["data"]["after"]}
-            | {stage[name] for stage in facts["chain"] for name in ("digest", "parent", "result")}
-            for facts in (here, there)
+            | {
+                getattr(step, name)
+                for step in certified_steps(shop.state, shop.checkpoints, salt, ())
+                for name in ("digest", "parent", "result")
+            }
+            for facts, salt in ((here, SALT), (there, OTHER_SALT))
         ]
         assert len(digests[0]) == len(digests[1]) == 7
         assert digests[0] & digests[1] == {ORIGIN}
@@ -236,17 +272,17 @@ class TestTheChain:
     def test_each_stage_of_sisa_begins_at_the_origin(self):
         shop = rated_shop(strategy="sisa")
         chain = tuple(replace(link, parent=ORIGIN) for link in shop.state.chain)
-        found = certified_chain(replace(shop.state, chain=chain), shop.checkpoints, SALT, (1,))
-        assert [stage.parent for stage in found] == [ORIGIN, ORIGIN]
+        found = certified_steps(replace(shop.state, chain=chain), shop.checkpoints, SALT, (1,))
+        assert [step.parent for step in found] == [ORIGIN, ORIGIN]
 
     def test_one_other_number_in_a_checkpoint_changes_its_result_alone(self):
         shop = handmade()
-        before = certified_chain(shop.state, shop.checkpoints, SALT, ())
+        before = certified_steps(shop.state, shop.checkpoints, SALT, ())
         old = shop.checkpoints.get("two")
         arrays = {name: array.copy() for name, array in old.arrays().items()}
         arrays["rows.user"][0, 0] = np.nextafter(arrays["rows.user"][0, 0], np.float32(9))
         shop.checkpoints.put(Checkpoint.from_arrays("two", "one", arrays))
-        after = certified_chain(shop.state, shop.checkpoints, SALT, ())
+        after = certified_steps(shop.state, shop.checkpoints, SALT, ())
         assert after[0] == before[0]
         assert after[1].result != before[1].result
         assert after[1] == before[1].model_copy(update={"result": after[1].result})
@@ -261,7 +297,7 @@ class TestNothingPersonal:
     def test_nothing_in_it_is_a_digest_that_a_guess_could_be_tested_against(self):
         asked, shop = pending(Request("dan")), handmade()
         (certificate,) = issue_certificates(asked, outcome(), KEY)
-        text, knowledge = certificate.encoded().decode(), shop.state.knowledge
+        text, knowledge = certificate.content.decode(), shop.state.knowledge
         for link in shop.state.chain:
             assert f'"{link.fingerprint}"' not in text
             assert fingerprint.of_arrays(shop.checkpoints.get(link.fingerprint).arrays()) not in text
@@ -273,6 +309,6 @@ class TestNothingPersonal:
     def test_no_salt_and_no_private_key_is_in_it(self):
         asked = pending(Request("dan"), Request("bob"))
         for certificate in issue_certificates(asked, outcome(), KEY):
-            text = certificate.encoded().decode()
+            text = certificate.content.decode()
             for secret in (SALT, KEY.decode(), *(one.salt for one in asked.accepted)):
                 assert secret not in text

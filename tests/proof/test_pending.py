@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from erasable.proof.pending import NOTHING_PENDING, Erased, Pending, read_pending
+from erasable.proof.pending import NOTHING_PENDING, Accepted, Erased, Pending, read_pending
 from erasable.unlearning import Erasure, Request
 
 users = st.sampled_from(["ann", "bob", "cat", "é😀"])
@@ -40,9 +40,10 @@ class TestAccepting:
         (accepted,) = pending(Request("ann")).accepted
         assert abs(datetime.now(UTC) - datetime.fromisoformat(accepted.received)) < timedelta(minutes=5)
 
-    def test_neither_salt_shows_in_a_traceback(self):
-        found = pending(Request("ann"))
-        assert found.accepted[0].salt not in repr(found)
+    def test_neither_salt_nor_person_shows_in_a_traceback(self):
+        found = NOTHING_PENDING.joined_with([Accepted.of(Request("ann", ("an-item",)), "case 4711")])
+        for secret in (found.accepted[0].salt, "ann", "an-item", "4711"):
+            assert secret not in repr(found)
 
     def test_an_item_named_twice_counts_once(self):
         assert pending(Request("ann", ("a", "b", "a"))).requests == [Request("ann", ("a", "b"))]
@@ -70,6 +71,11 @@ class TestJoining:
         assert (after.request_id, after.received, after.salt) == (before.request_id, before.received, before.salt)
         assert again.users == {"ann", "bob"}
         assert first.requests == [Request("ann", ("a",))]
+
+    def test_the_reference_is_the_one_that_was_given_first(self):
+        first = NOTHING_PENDING.joined_with([Accepted.of(Request("ann")), Accepted.of(Request("ann"), "one")])
+        again = first.joined_with([Accepted.of(Request("ann"), "two")])
+        assert [found.accepted[0].reference for found in (first, again)] == ["one", "one"]
 
     def test_what_is_known_about_the_erasure_stays(self):
         done = pending(Request("ann")).model_copy(update={"erased": ERASED, "suppression": (("list", "key"),)})

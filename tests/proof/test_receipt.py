@@ -8,17 +8,26 @@ from hypothesis import strategies as st
 
 from erasable.errors import Refused
 from erasable.proof.audit_chain import Head
-from erasable.proof.certificate import CertifiedScan
 from erasable.proof.issuing import Outcome, issue_certificates
-from erasable.proof.pending import NOTHING_PENDING, Erased
+from erasable.proof.pending import NOTHING_PENDING, Accepted, Erased
 from erasable.proof.receipt import Receipt, read_receipt
 from erasable.proof.signing import new_key
+from erasable.proof.statement import CertifiedScan
 from erasable.store import Stamp
 from erasable.unlearning import Request
 from kit.handmade import handmade
 
+OF_0_1 = {"kind", "request_id", "user_id", "items", "salt", "about"}
 ASKED = (Request("ann"), Request("bob", ("b", "a")), Request("cat", ("a",)))
-ERASED = Erased(at="", seconds=1.0, threads=1, rerun=(0,), cost_ratio=1.0, data_before="", utility_before=None)
+ERASED = Erased(
+    at="2026-01-01T00:00:02+00:00",
+    seconds=1.0,
+    threads=1,
+    rerun=(0,),
+    cost_ratio=1.0,
+    data_before="",
+    utility_before=None,
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +37,9 @@ def pending():
 
 @pytest.fixture(scope="module")
 def certificates(pending):
-    scan = CertifiedScan(files=1, megabytes=48.3, kinds={}, searched=())
-    shop = handmade()
-    outcome = Outcome(shop.state, shop.checkpoints, {}, Stamp(2, "ab" * 32), Head(1, "cd" * 32), scan, "", None)
+    scan = CertifiedScan(files="< 10", size="< 1 MB", kinds=(), searched=())
+    scanned = "2026-01-01T00:00:03+00:00"
+    outcome = Outcome(handmade().state, {}, Stamp(2, "ab" * 32), Head(1, "cd" * 32), scan, scanned, None)
     return issue_certificates(pending, outcome, new_key())
 
 
@@ -94,12 +103,55 @@ def test_what_is_written_in_full_or_in_short_is_read_again(user, items):
     assert "\n" not in receipt.in_short()
 
 
+class TestTheReference:
+    @pytest.fixture
+    def accepted(self):
+        return Accepted.of(Request("ann"), "case 4711")
+
+    @pytest.fixture
+    def certificate(self, accepted):
+        asked = NOTHING_PENDING.joined_with([accepted]).model_copy(update={"erased": ERASED})
+        outcome = Outcome(handmade().state, {}, Stamp(2, "ab" * 32), Head(1, "cd" * 32), None, "", None)
+        return issue_certificates(asked, outcome, new_key())[0]
+
+    def test_stands_in_the_receipt_which_opens_the_certificate(self, accepted, certificate):
+        receipt = Receipt.of(accepted)
+        assert json.loads(receipt.encoded())["reference"] == "case 4711"
+        assert receipt.opens(certificate)
+
+    def test_another_one_opens_nothing(self, accepted, certificate):
+        assert not Receipt.of(accepted).model_copy(update={"reference": "case 4712"}).opens(certificate)
+
+    def test_one_that_was_made_up_opens_nothing(self, certificates, receipts):
+        assert not receipts[0].model_copy(update={"reference": "case 4711"}).opens(certificates[0])
+
+    def test_whoever_has_forgotten_it_can_still_show_whom_the_certificate_is_about(self, accepted, certificate):
+        assert Receipt.of(accepted).model_copy(update={"reference": None}).opens(certificate)
+
+
+class TestFormats:
+    def test_a_receipt_says_its_format(self, receipts):
+        assert json.loads(receipts[0].encoded())["format"] == 2
+
+    def test_one_of_0_1_names_none_and_is_read(self, receipts, certificates):
+        old = {name: value for name, value in json.loads(receipts[0].encoded()).items() if name in OF_0_1}
+        found = read_receipt(json.dumps(old).encode())
+        assert found.format == 1
+        assert found.opens(certificates[0])
+
+    def test_one_of_a_newer_version_is_read_with_all_that_it_says(self, receipts, certificates):
+        newer = json.loads(receipts[0].encoded()) | {"format": 3, "more": [1]}
+        found = read_receipt(json.dumps(newer).encode())
+        assert found.opens(certificates[0])
+        assert json.loads(found.encoded()) == newer
+
+
 def test_it_says_what_it_is_for(receipts):
     facts = json.loads(receipts[1].encoded())
     assert facts["kind"] == "receipt of erasure"
     assert "keeps no copy" in facts["about"]
     assert (facts["user_id"], facts["items"]) == ("bob", ["b", "a"])
-    assert {*json.loads(receipts[1].in_short())} == {"request_id", "user_id", "items", "salt"}
+    assert {*json.loads(receipts[1].in_short())} == {"format", "request_id", "user_id", "items", "salt"}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +162,7 @@ def test_it_says_what_it_is_for(receipts):
         {"salt": "ab" * 31},
         {"salt": "ab" * 100},
         {"salt": "AB" * 32},
-        {"more": 1},
+        {"format": 0},
         {"user_id": None},
         {"items": "a"},
     ],
@@ -129,4 +181,4 @@ def test_what_is_not_even_a_paper_is_refused(content):
 
 def test_a_certificate_is_no_receipt(certificates):
     with pytest.raises(Refused):
-        read_receipt(certificates[0].encoded())
+        read_receipt(certificates[0].content)

@@ -1,11 +1,12 @@
 """Carrying out requests: due ones in a batch, exactly, certified, and failures tried again."""
 
+import json
 from datetime import timedelta
 
 import pytest
 
 from erasable.errors import DiskFull, ResidueFound, UnknownUser
-from erasable.operations import DiskHome, Outside, certificates_of, forget, show, verify
+from erasable.operations import DiskHome, Outside, certificates_of, erasure_records, forget, show, verify
 from erasable.operations.erasure import accept
 from erasable.operations.scan import scan
 from erasable.proof import NOTHING_PENDING, Receipt, salt_of_code
@@ -42,9 +43,12 @@ def test_what_is_due_is_erased_and_certified(shop, worker, file, clock, folder):
     done = shop.requests.get(filing.request_id)
     assert [event.name for event in done.events if event.actor == "worker"] == ["erasing", "verifying", "erased"]
     certificate = certificates_of(shop.home, [filing.request_id])[filing.request_id]
-    assert certificate.scan.residues == 0
+    assert json.loads(certificate.content)["scan"]["residues"] == 0
     assert done.outcome["stages_total"] == 3
-    assert done.outcome["kept"] == [stage.kept for stage in certificate.chain]
+    record = erasure_records(shop.home, [filing.request_id])[filing.request_id]
+    assert done.outcome["kept"] == [step["kept"] for step in record["steps"]]
+    assert done.outcome["stages_rerun"] == done.outcome["kept"].count(False)
+    assert (done.outcome["cost"], done.outcome["duration"]) == (record["cost"], "< 10 minutes")
     assert verify(shop.home).identical
     with pytest.raises(UnknownUser):
         show(shop.home, FAY)

@@ -6,12 +6,21 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Json, Quiet, Threads, settings_options, work_with
+from erasable.cli.options import Folder, Issuer, Json, Quiet, Threads, settings_options, work_with
 from erasable.cli.output import can_ask, counted, print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
 from erasable.cli.suppression import FORGETTING, suppression_from
 from erasable.errors import Refused
-from erasable.operations import DiskHome, Extent, Forgotten, Outside, forget, large_extent, withdraw_pending
+from erasable.operations import (
+    DiskHome,
+    Extent,
+    Forgotten,
+    Outside,
+    forget,
+    large_extent,
+    name_issuer,
+    withdraw_pending,
+)
 
 NAME = "forget"
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
@@ -42,6 +51,11 @@ def command(
         Path | None,
         typer.Option(metavar="DIR", help="Write each person's receipt there; it is for that person alone."),
     ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Your case number of one person's request; it stands in the receipt alone."),
+    ] = None,
+    issuer: Issuer = None,
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
@@ -51,10 +65,13 @@ def command(
     if withdraw:
         _tell_withdrawn(withdraw_pending(DiskHome(folder)), json_output)
         return
-    requests = [] if resume and not (users or users_file or items) else requests_from(users, users_file, items)
+    if issuer is not None:
+        name_issuer(DiskHome(folder), issuer)
+    nobody = not (users or users_file or items)
+    requests = [] if nobody and (resume or issuer is not None) else requests_from(users, users_file, items)
     work = work_with(threads, quiet or json_output)
     about = listed or {}
-    outside = Outside(receipts, suppression_from(about), bool(about.get("no_do_not_learn")))
+    outside = Outside(receipts, suppression_from(about), bool(about.get("no_do_not_learn")), reference=reference)
     yes = yes or _agreed(large_extent(DiskHome(folder), requests, ignore_unknown))
     forgotten = forget(DiskHome(folder), requests, ignore_unknown, rerun, work, outside, yes)
     if json_output:
@@ -92,7 +109,7 @@ def _tell(forgotten: Forgotten, asked: int, receipts: Path | None) -> None:
     people = counted(len(forgotten.certificates), "person", "people")
     if forgotten.certificates:
         print_line(_what_was_done(forgotten, people))
-        print_line("every file of the workspace was searched: nothing of what was erased is left")
+        print_line("the files of the workspace were searched: nothing of what was erased was found")
     elif not asked:
         print_line("nothing was left to finish")
     for line in _what_else(forgotten):

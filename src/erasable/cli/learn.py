@@ -12,6 +12,7 @@ from erasable.cli.config_file import read_config
 from erasable.cli.options import (
     COLUMN_OPTIONS,
     CONFIG_OPTIONS,
+    Issuer,
     Json,
     Quiet,
     Threads,
@@ -23,7 +24,7 @@ from erasable.cli.output import counted, print_json, print_line
 from erasable.cli.suppression import LEARNING, suppression_from
 from erasable.data import OnBadRow
 from erasable.errors import WrongUse
-from erasable.operations import DiskHome, Inputs, Learned, LearnedMore, learn, learn_more
+from erasable.operations import DiskHome, Inputs, Learned, LearnedMore, learn, learn_more, name_issuer
 from erasable.training import Config
 from erasable.training.settings import PresetName
 
@@ -62,6 +63,7 @@ def command(
     readable_by_group: Annotated[
         bool, typer.Option("--readable-by-group", help="Let your group read the files of the workspace, not only you.")
     ] = False,
+    issuer: Issuer = None,
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
@@ -76,7 +78,10 @@ def command(
         given = {name: value for name, value in (("preset", preset), ("readable_by_group", readable_by_group)) if value}
         _refuse_settings({**given, **(settings or {})}, config)
         inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
-        _tell_more(learn_more(DiskHome(into), data, inputs, work), into, json_output)
+        learned_more = learn_more(DiskHome(into), data, inputs, work)
+        if issuer is not None:
+            name_issuer(DiskHome(into), issuer)
+        _tell_more(learned_more, into, json_output)
         return
     from_file = read_config(config, {**CONFIG_OPTIONS, **COLUMN_OPTIONS})
     named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
@@ -84,6 +89,8 @@ def command(
     named = {**named, **(columns or {})}
     inputs = Inputs(columns_from(named), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
     learned = learn(data, into, chosen, replace(inputs, readable_by_group=readable_by_group), work)
+    if issuer is not None:
+        name_issuer(DiskHome(into), issuer)
     if json_output:
         print_json(asdict(learned))
     else:

@@ -23,6 +23,10 @@ Threads = Annotated[
     int | None,
     typer.Option(min=1, max=1024, help="How many threads to use; changes no byte.", show_default="all cores"),
 ]
+Issuer = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Who issues the certificates; kept until another name, or none (''), is given."),
+]
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The workspace folder.", show_default=False)]
 
 

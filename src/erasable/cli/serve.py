@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Threads, parameters_of, settings_options
+from erasable.cli.options import Folder, Issuer, Threads, parameters_of, settings_options
 from erasable.cli.output import print_line
 from erasable.cli.suppression import PLACES, suppression_from
 from erasable.errors import Refused, WrongUse
-from erasable.operations import DiskHome, status
+from erasable.operations import DiskHome, name_issuer, status
 from erasable.service.settings import ServiceSettings, settings_from
 from erasable.service.tokens import Tokens
 from erasable.store.ledger import Ledger
@@ -32,6 +32,7 @@ def command(
         str, typer.Option(help="The address to listen on; others than this machine's need a proxy.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8080,
+    issuer: Issuer = None,
     threads: Threads = None,
     settings: dict[str, Any] | None = None,
     listed: dict[str, Any] | None = None,
@@ -44,6 +45,8 @@ def command(
     named = suppression_from(listed or {})
     status(DiskHome(folder))  # refuses what is no workspace, before another process does
     _refuse_taken(host, port)
+    if issuer is not None:
+        name_issuer(DiskHome(folder), issuer)
     _tell(folder, host, port)
     place = {
         "folder": str(folder.absolute()),

@@ -2,11 +2,12 @@
 
 from erasable.operations.audit import Probe, audit, audit_erased
 from erasable.operations.batching import Batch, batch
-from erasable.operations.certificates import certificate_file, certificates_of
+from erasable.operations.certificates import certificate_file, certificates_of, erasure_records
 from erasable.operations.erasure import Outside
 from erasable.operations.forget import Extent, Forgotten, forget, large_extent, learned_elsewhere, withdraw_pending
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
+from erasable.operations.issuer import name_issuer
 from erasable.operations.learn import Learned, learn
 from erasable.operations.live import Live, Recommended
 from erasable.operations.more import LearnedMore, learn_more
@@ -52,6 +53,7 @@ __all__ = [
     "batch",
     "certificate_file",
     "certificates_of",
+    "erasure_records",
     "evaluate",
     "forget",
     "get_public_set",
@@ -60,6 +62,7 @@ __all__ = [
     "learn",
     "learn_more",
     "learned_elsewhere",
+    "name_issuer",
     "near_in",
     "plan",
     "plan_random",

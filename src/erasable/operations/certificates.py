@@ -1,10 +1,11 @@
-"""Certificates that were issued, by the id of their request."""
+"""Certificates that were issued, by the id of their request, and what the log says of their erasures."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from erasable.errors import UnknownRequest
 from erasable.operations.home import Home
-from erasable.proof import Certificate, read_certificate
+from erasable.proof import Certificate, read_certificate, records_about
 
 
 def certificates_of(home: Home, request_ids: Collection[str]) -> dict[str, Certificate]:
@@ -13,6 +14,12 @@ def certificates_of(home: Home, request_ids: Collection[str]) -> dict[str, Certi
         issued = session.issued()
         found = {one: issued[f"{one}.json"] for one in request_ids if f"{one}.json" in issued}
     return {request_id: read_certificate(content) for request_id, content in found.items()}
+
+
+def erasure_records(home: Home, request_ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+    """Return what the log says of the erasures of some requests: what was kept and made again is not for everyone."""
+    with home.reading() as session:
+        return records_about(request_ids, session.papers())
 
 
 def certificate_file(home: Home, name: str) -> bytes:

@@ -7,7 +7,7 @@ none: whoever forgets next finishes them.
 import os
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,20 +31,30 @@ from erasable.proof import (
     Receipt,
     add_record,
     certificate_page,
+    certified_steps,
+    coarse,
     data_digest,
     head_of,
     issue_certificates,
     now,
-    rounded,
 )
-from erasable.proof.residue import Scan, scan_folder
+from erasable.proof.residue import (
+    PERSONAL,
+    PERSONAL_OR_SHARED,
+    Residue,
+    Scan,
+    Target,
+    scan_contents,
+    scan_folder,
+)
 from erasable.proof.suppression import Suppression
 from erasable.store import files
-from erasable.store.layout import LEDGER_FILES
+from erasable.store.layout import AUDIT, LEDGER_FILES, certificate_name
 from erasable.training import Knowledge, State
-from erasable.unlearning import Erasure, Plan, plan_change
+from erasable.unlearning import Erasure, Plan, largest_cost, plan_change
 
 _BYTES_PER_CERTIFICATE = 40_000
+_SLOWER = 2  # a machine that is busy may take so many times as long as training took before
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,9 @@ class Outside:
     """Whether no such list is kept from now on."""
     erased: Callable[[Pending], None] | None = None
     """Who else is told that the data is gone, and forgets the people too before the workspace is searched for them."""
+
+    reference: str | None = None
+    """The own case number of one person's request, which the receipt holds."""
 
     @property
     def listing(self) -> Listing:
@@ -106,14 +119,17 @@ def erase(session: Session, pending: Pending, rerun: bool, work: Work) -> Done:
     with work.training("forgetting", planned.samples) as effort:
         new_state = unlearning.forget(before, after, session.checkpoints, effort)
     put_on_lists(session, pending)
+    seconds = time.perf_counter() - began
     erased = Erased(
         at=now(),
-        seconds=time.perf_counter() - began,
+        seconds=seconds,
         threads=work.threads,
         rerun=planned.rerun,
         cost_ratio=planned.cost_ratio,
+        cost_at_most=largest_cost(planned, after, len(pending.accepted)),
+        seconds_at_most=max(seconds, _SLOWER * sum(link.seconds for link in new_state.chain)),
         data_before=data_before,
-        utility_before=utility and rounded(utility),
+        utility_before=None if utility is None else dict(utility.values),
         traces=that_must_be_gone(traces, session.checkpoints, state, new_state),
     )
     done = pending.model_copy(update={"erased": erased})
@@ -126,20 +142,45 @@ def erase(session: Session, pending: Pending, rerun: bool, work: Work) -> Done:
 def certify(session: Session, pending: Pending, outside: Outside, work: Work) -> list[Certificate]:
     """Search the workspace for the people who were erased; only if nothing is found, issue their certificates."""
     papers = session.papers()
-    certificates = issue_certificates(pending, _outcome(session, pending, work), papers.key)
+    outcome = _outcome(session, pending, work)
+    certificates = issue_certificates(pending, outcome, papers.key)
     pages = {one.request_id: certificate_page(one) for one in certificates}
-    if outside.receipts is not None:
-        _write_receipts(pending, outside.receipts)
     record = {
         **version_facts(session.state(), session.stamp),
+        **_work_facts(session, pending),
+        "files": outcome.files,
         "certificates": {one.request_id: one.digest() for one in certificates},
         "pages": {request_id: fingerprint.of_bytes(page) for request_id, page in pages.items()},
     }
-    named = {f"{one.request_id}.json": one.encoded() for one in certificates}
+    named = {f"{one.request_id}.json": one.content for one in certificates}
     named |= {f"{request_id}.html": page for request_id, page in pages.items()}
     audit = add_record(papers.audit, "forget", record)
+    if session.path is not None:
+        found = scan_contents(_placed(named, audit), _targets(pending), [one.request_id for one in certificates])
+        _refuse_residues(session.path, found)
+    if outside.receipts is not None:
+        _write_receipts(pending, outside.receipts)
     session.amend(replace(papers, audit=audit, pending=b"", certificates=named, seal=True))
     return certificates
+
+
+def _work_facts(session: Session, pending: Pending) -> dict[str, object]:
+    """Return what the log says of the work, for `verify` and for the officer: certificates leave it out."""
+    state, erased = session.state(), pending.erased
+    if erased is None:
+        return {}
+    steps = certified_steps(state, session.checkpoints, session.stamp.salt, erased.rerun)
+    return {
+        "stages": state.knowledge.stages,
+        "steps": [step.model_dump(mode="json") for step in steps],
+        "cost": coarse.share(erased.cost_ratio),
+        "duration": coarse.duration(erased.seconds),
+    }
+
+
+def _placed(certificates: Mapping[str, bytes], audit: bytes) -> dict[str, bytes]:
+    """Return papers that are about to be written, by where they will lie."""
+    return {certificate_name(name): content for name, content in certificates.items()} | {AUDIT: audit}
 
 
 def _outcome(session: Session, pending: Pending, work: Work) -> Outcome:
@@ -149,20 +190,36 @@ def _outcome(session: Session, pending: Pending, work: Work) -> Outcome:
     scanned, state = now(), session.state()
     return Outcome(
         state=state,
-        checkpoints=session.checkpoints,
         environment=session.environment,
         stamp=session.stamp,
         audit=head_of(session.papers().audit),
-        scan=None if scan is None else _certified_scan(scan),
+        scan=None if scan is None else _certified_scan(scan, _has_rows(session)),
         scanned=scanned,
         utility=_utility(session, state, state.knowledge, work),
+        issuer=session.papers().preferences.issuer,
+        files=None if scan is None else scan.files,
     )
 
 
-def _certified_scan(scan: Scan) -> CertifiedScan:
-    """Return a scan that found nothing as certificates have it."""
-    megabytes = -(-scan.bytes // 100_000) / 10
-    return CertifiedScan(files=scan.files, megabytes=megabytes, kinds=scan.kinds, searched=scan.searched)
+def _certified_scan(scan: Scan, has_rows: bool) -> CertifiedScan:
+    """Return a scan that found nothing as certificates have it.
+
+    A row that someone who stays has as well is not searched for. Which rows those are would tell of people with little
+    data, so the sentence about rows is always there, in the same place, and says so.
+    """
+    said = [sentence for sentence in scan.searched if sentence != PERSONAL]
+    return CertifiedScan(
+        files=coarse.count(scan.files),
+        size=coarse.size(scan.bytes),
+        kinds=tuple(kind for kind, files_of_it in scan.kinds.items() if files_of_it),
+        searched=(*said, PERSONAL_OR_SHARED) if has_rows else tuple(said),
+    )
+
+
+def _has_rows(session: Session) -> bool:
+    """Whether the model has personal rows; ease has none."""
+    first = session.state().rows_link(0).fingerprint
+    return bool(session.checkpoints.get(first).parameters.rows)
 
 
 def _room_for(session: Session, planned: Plan, pending: Pending) -> int:
@@ -176,22 +233,28 @@ def _scan(session: Session, pending: Pending) -> Scan | None:
     """Search every file but that of the pending requests, which goes when the certificates are written."""
     if session.path is None:
         return None
-    targets = [target_of(trace) for trace in pending.erased.traces] if pending.erased else []
     try:
         held = held_ids(session.state().knowledge, NOTHING_PENDING)
-        scan = scan_folder(session.path, targets, {*session.pending_files, *session.sealed_files}, held)
+        scan = scan_folder(session.path, _targets(pending), session.pending_files, held, session.sealed_files)
     except WorkspaceError as error:
         raise _not_certified(session.path, f"not every file could be searched ({error})") from error
-    if not scan.clean:
-        places = "; ".join(f"{residue.file} ({residue.place})" for residue in scan.residues[:5])
-        hint = _hint(session.path, scan)
-        raise _not_certified(session.path, f"{len(scan.residues)} places still hold the person: {places}{hint}")
+    _refuse_residues(session.path, scan.residues)
     return scan
 
 
-def _hint(path: Path, scan: Scan) -> str:
+def _targets(pending: Pending) -> list[Target]:
+    return [target_of(trace) for trace in pending.erased.traces] if pending.erased else []
+
+
+def _refuse_residues(path: Path, residues: Sequence[Residue]) -> None:
+    if residues:
+        places = "; ".join(f"{residue.file} ({residue.place})" for residue in residues[:5])
+        raise _not_certified(path, f"{len(residues)} places still hold the person: {places}{_hint(path, residues)}")
+
+
+def _hint(path: Path, residues: Sequence[Residue]) -> str:
     """Return what to do about the service's ledger, which must not be removed."""
-    if not any(residue.file in LEDGER_FILES for residue in scan.residues):
+    if not any(residue.file in LEDGER_FILES for residue in residues):
         return ""
     return (
         " (leave the ledger where it is: an open request or a remark about the person goes when erasable serve runs, "

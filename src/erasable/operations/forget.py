@@ -3,9 +3,9 @@
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from erasable.errors import NotReproducible, Refused, Unfinished
+from erasable.errors import NotReproducible, Refused, Unfinished, WrongUse
 from erasable.operations.do_not_learn import (
     Roll,
     listed_on,
@@ -55,7 +55,7 @@ class Forgotten:
     chain_ratio: float
     cost_ratio: float
     seconds: float
-    receipts: tuple[Receipt, ...]
+    receipts: tuple[Receipt, ...] = field(repr=False)
     """For the people who asked, in the same order; nobody else keeps them."""
     left_out: int
     """How many requests were left out because nothing is held of what they name."""
@@ -89,7 +89,7 @@ def forget(
         interrupted = read_pending(session.papers().pending)
         # Erased but not certified: nothing but the certificates is left to do for these.
         finished, begun = (interrupted, NOTHING_PENDING) if interrupted.erased else (NOTHING_PENDING, interrupted)
-        asked = _left_to_do(requests, finished)
+        asked = _left_to_do(_accepted(requests, outside.reference), finished)
         with telling_near_ids(session.state().knowledge, (one.user for one in asked)):
             known = _known(asked, session.state().knowledge, ignore_unknown)
         if not yes:
@@ -131,7 +131,7 @@ def large_extent(home: Home, requests: Sequence[Request], ignore_unknown: bool =
     with home.reading() as session:
         knowledge = session.state().knowledge
         finished = read_pending(session.papers().pending)
-        asked = _left_to_do(requests, finished if finished.erased else NOTHING_PENDING)
+        asked = _left_to_do(_accepted(requests), finished if finished.erased else NOTHING_PENDING)
         extent = _extent(_known(asked, knowledge, ignore_unknown), knowledge)
     return extent if extent.large else None
 
@@ -161,9 +161,14 @@ def _refuse_filed(session: Session, requests: Sequence[Request | Accepted]) -> N
         )
 
 
-def _left_to_do(requests: Sequence[Request | Accepted], finished: Pending) -> list[Accepted]:
-    """Accept requests, less what is erased already."""
-    accepted = [one if isinstance(one, Accepted) else Accepted.of(one) for one in requests]
+def _accepted(requests: Sequence[Request | Accepted], reference: str | None = None) -> list[Accepted]:
+    if reference is not None and len({one.user for one in requests}) != 1:
+        raise WrongUse("--reference is the case number of one person's request: give exactly one user")
+    return [one if isinstance(one, Accepted) else Accepted.of(one, reference) for one in requests]
+
+
+def _left_to_do(accepted: Sequence[Accepted], finished: Pending) -> list[Accepted]:
+    """Return accepted requests, less what is erased already."""
     left = [(one, finished.left_of(one.request)) for one in accepted]
     return [one.model_copy(update={"items": request.items}) for one, request in left if request is not None]
 

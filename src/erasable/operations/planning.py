@@ -17,7 +17,7 @@ from erasable.operations.home import Home, Session
 from erasable.operations.near import telling_near_ids
 from erasable.operations.traces import held_ids, target_of, traces_of
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import NOTHING_PENDING, certificate_page, data_digest, newest_certificate
+from erasable.proof import NOTHING_PENDING, data_digest
 from erasable.proof.residue import scan_folder
 from erasable.seeding import id_keys
 from erasable.store.checkpoints import encode_checkpoint
@@ -28,7 +28,7 @@ from erasable.unlearning import Apart, Erasure, Plan, Request, known_requests, p
 _USERS_MEASURED = 100
 _MEASUREMENTS = 2  # before and after
 _READINGS = 2  # everything is read and worked out to erase, and again to certify
-_SECONDS_OF_A_CERTIFICATE = 0.01  # where none was issued yet
+_SECONDS_OF_A_CERTIFICATE = 0.01
 
 
 def plan(home: Home, requests: Sequence[Request], work: Work = QUIET_WORK) -> Plan:
@@ -104,7 +104,7 @@ class _Rehearsal:
                 checkpoint = self.session.checkpoints.get(self.state.chain[place].fingerprint)
                 fingerprint.of_arrays(checkpoint.arrays())
                 fingerprint.of_bytes(encode_checkpoint(checkpoint))
-        return time.perf_counter() - began + self._certifying(len(requests))
+        return time.perf_counter() - began + _SECONDS_OF_A_CERTIFICATE * len(requests)
 
     def _work_out(self, requests: Sequence[Request]) -> None:
         """Encode what is left, and search the files."""
@@ -118,7 +118,8 @@ class _Rehearsal:
         encode_interactions(self.after.held_out)
         if session.path is not None:
             held = held_ids(self.after, NOTHING_PENDING)
-            scan_folder(session.path, [target_of(trace) for trace in traces], held=held)
+            targets = [target_of(trace) for trace in traces]
+            scan_folder(session.path, targets, sealed=session.sealed_files, held=held)
 
     def measuring(self) -> float:
         """Return the seconds of measuring utility before and after, from what a few users and some more take."""
@@ -135,17 +136,6 @@ class _Rehearsal:
         began = time.perf_counter()
         measure(self.state, self.session.checkpoints, self.after.held_out.of_users(users), self.work.threads)
         return time.perf_counter() - began
-
-    def _certifying(self, people: int) -> float:
-        """Return the seconds of certificates, from the last one that was issued."""
-        last, key = newest_certificate(self.session.issued()), self.session.papers().key
-        if last is None or not key:
-            return _SECONDS_OF_A_CERTIFICATE * people
-        began = time.perf_counter()
-        certificate_page(last.signed(key))
-        last.encoded()
-        last.digest()
-        return people * (time.perf_counter() - began)
 
 
 def _apart(state: State, requests: Sequence[Request], around: float, work: Work) -> Apart:

@@ -1,10 +1,10 @@
 """Verify: check every file, record and signature, then train again from what is left, and compare every byte."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from erasable.errors import Refused, WorkspaceDamaged, WrongUse
 from erasable.evaluation import compare, replay
@@ -24,6 +24,8 @@ from erasable.proof import (
     read_certificate,
     read_pending,
     read_receipt,
+    recorded_steps,
+    records_about,
     signing_public_key,
     version_fault,
 )
@@ -57,6 +59,7 @@ class Claim:
 
 
 NO_CLAIM = Claim()
+_NEWER = "the certificate is of a newer version and says something that this one does not know; "
 
 
 @dataclass(frozen=True)
@@ -99,13 +102,14 @@ def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Veri
             if found:
                 return Verification(None, 0, f"it was learned in another numeric environment: {'; '.join(found)}")
             copied = _copied(session)
+            made_again = None if claim.from_scratch else _made_again(certificate, session)
     except (WorkspaceDamaged, Refused) as fault:
         return Verification(False, 0, str(fault))
-    positions = _positions(copied.state, None if claim.from_scratch else certificate)
-    replayed = _replayed(home, copied, positions, work)
+    replayed = _replayed(home, copied, _positions(copied.state, made_again), work)
     if not replayed.identical:
         return replayed
-    return replace(replayed, reason="; ".join(filter(None, (claim.in_words() + replayed.reason, unlisted))))
+    more = _NEWER if certificate and certificate.newer else ""
+    return replace(replayed, reason="; ".join(filter(None, (claim.in_words() + more + replayed.reason, unlisted))))
 
 
 def _replayed(home: Home, held: _Held, positions: Sequence[int], work: Work) -> Verification:
@@ -196,7 +200,8 @@ def _content_fault(session: Session, certificate: Certificate | None, suppressed
     if newest is not None and not uncertified:
         fault = fault or held_fault(newest, state, session.stamp, session.environment)
     if certificate is not None:
-        fault = fault or chain_fault(certificate, state, session.checkpoints, session.stamp)
+        record = _record(certificate, session)
+        fault = fault or chain_fault(certificate, record, state, session.checkpoints, session.stamp)
     return fault
 
 
@@ -219,14 +224,27 @@ def _damage(session: Session, damaged: Sequence[str]) -> str:
     return f"damaged or missing: {named}; the audit chain: {located}"
 
 
-def _positions(state: State, certificate: Certificate | None) -> Sequence[int]:
-    """Return the stages to replay: all, or those that the certificate's erasure has trained again."""
+def _made_again(certificate: Certificate | None, session: Session) -> set[int] | None:
+    """Return the places in the chain that a certificate's erasure has made again, as it or its record in the log says.
+
+    None if neither says so, or where each erasure makes everything again.
+    """
+    if certificate is None or session.state().knowledge.config.policy == "regroup":
+        return None
+    steps = certificate.chain or recorded_steps(_record(certificate, session))
+    return None if steps is None else {place for place, step in enumerate(steps) if not step.kept}
+
+
+def _record(certificate: Certificate, session: Session) -> Mapping[str, Any] | None:
+    """Return what the log says of a certificate's erasure."""
+    return records_about([certificate.request_id], session.papers()).get(certificate.request_id)
+
+
+def _positions(state: State, made_again: set[int] | None) -> Sequence[int]:
+    """Return the steps to replay: all, or those that were made again."""
     everything = range(len(state.chain))
-    if certificate is None or state.knowledge.config.policy == "regroup":
-        return everything
-    again = {stage.position for stage in certificate.chain if not stage.kept}
     # An erasure that has trained nothing again leaves nothing of its own to replay.
-    return [position for position in everything if position in again] or everything
+    return [position for position in everything if position in (made_again or ())] or everything
 
 
 def _copied(session: Session) -> _Held:

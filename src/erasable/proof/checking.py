@@ -1,14 +1,16 @@
 """Whether papers are what they claim to be: signatures, the audit chain, and how the two belong together."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from erasable import fingerprint
 from erasable.errors import Refused
-from erasable.proof.audit_chain import Head, first_fault, records_of
+from erasable.proof.audit_chain import Head, Record, first_fault, records_of
 from erasable.proof.certificate import Certificate, read_certificate
-from erasable.proof.issuing import certified_catalogue, certified_chain
+from erasable.proof.issuing import named_catalogue, numeric_part
 from erasable.proof.salting import data_digest, state_digest
 from erasable.proof.signing import public_key_of
+from erasable.proof.steps import certified_steps, recorded_steps, step_name
 from erasable.store import Papers, Stamp
 from erasable.training import CheckpointStore, State
 
@@ -60,7 +62,7 @@ def certificate_fault(
     certificate: Certificate, papers: Papers, issued: Mapping[str, bytes], stamp: Stamp
 ) -> str | None:
     """Say why a certificate is not one of this workspace, if it is not."""
-    if certificate.encoded() in issued.values():
+    if issued.get(f"{certificate.request_id}.json") == certificate.content:
         return None
     if certificate.public_key != signing_public_key(papers):
         return "the certificate was signed with another key: it is of another workspace"
@@ -73,32 +75,57 @@ def certificate_fault(
 
 
 def held_fault(certificate: Certificate, state: State, stamp: Stamp, environment: Mapping[str, str]) -> str | None:
-    """Say what of data, settings and environment is not what the certificate of the current version names."""
+    """Say what of data, settings and environment is not what the certificate of the current version names.
+
+    Only what a certificate names is compared: a version may have settings that an earlier one had not.
+    """
     if certificate.version != stamp.version:
         return None  # its digests were salted by a version that is gone, and so can't be compared any more
     knowledge, salt = state.knowledge, stamp.salt
-    held = {
+    settings = knowledge.config.model_dump(mode="json")
+    named = {
         "data": (certificate.data.after, data_digest(salt, knowledge)),
-        "settings": (certificate.settings, knowledge.config.model_dump(mode="json", exclude={"seed"})),
-        "seed": (certificate.seed, str(knowledge.config.seed)),
-        "catalogue": (certificate.catalogue, certified_catalogue(knowledge, salt)),
+        "settings": _in_both(certificate.settings, settings),
+        "catalogue": (certificate.catalogue, named_catalogue(knowledge, salt)),
         "rating scale": (certificate.rating_scale, (knowledge.scale.low, knowledge.scale.high)),
-        "numeric environment": (certificate.environment, dict(environment)),
+        "numeric environment": _in_both(numeric_part(certificate.environment), environment),
     }
-    changed = next((name for name, (certified, found) in held.items() if certified != found), None)
+    changed = next((name for name, (certified, found) in named.items() if certified != found), None)
     return f"the {changed} held is not what the certificate names" if changed else None
 
 
-def chain_fault(certificate: Certificate, state: State, checkpoints: CheckpointStore, stamp: Stamp) -> str | None:
-    """Say which stage is not the one that the certificate of the current version names."""
-    if certificate.version != stamp.version:
+def records_about(request_ids: Collection[str], papers: Papers) -> dict[str, Record]:
+    """Return the records of the log about some erasures; the newest are found without reading all of it."""
+    found = _about(request_ids, papers.audit)
+    return found if len(found) == len(request_ids) else _about(request_ids, papers.records())
+
+
+def _about(request_ids: Collection[str], log: bytes) -> dict[str, Record]:
+    named = {one: record for record in records_of(log) for one in record.get("certificates", {})}
+    return {one: named[one] for one in request_ids if one in named}
+
+
+def chain_fault(
+    certificate: Certificate, record: Mapping[str, Any] | None, state: State, checkpoints: CheckpointStore, stamp: Stamp
+) -> str | None:
+    """Say which step is not the one that the certificate of the current version, or its record in the log, names."""
+    named = certificate.chain or recorded_steps(record)
+    if certificate.version != stamp.version or named is None:
         return None
-    if len(certificate.chain) != len(state.chain):
+    if len(named) != len(state.chain):
         return "the chain has another length than certified"
-    rerun = tuple(stage.position for stage in certificate.chain if not stage.kept)
-    held = certified_chain(state, checkpoints, stamp.salt, rerun)
-    changed = [one.position for one, other in zip(certificate.chain, held, strict=True) if one != other]
-    return f"{certificate.step_name(changed[0])} is not the one that the certificate names" if changed else None
+    again = [place for place, step in enumerate(named) if not step.kept]
+    held = certified_steps(state, checkpoints, stamp.salt, again)
+    changed = next((place for place, step in enumerate(named) if step != held[place]), None)
+    if changed is None:
+        return None
+    whose = "its record names" if certificate.chain is None else "the certificate names"
+    return f"{step_name(changed, state.knowledge.stages)} is not the one that {whose}"
+
+
+def _in_both(certified: Mapping[str, Any], held: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    names = certified.keys() & held.keys()
+    return {name: certified[name] for name in names}, {name: held[name] for name in names}
 
 
 def _faults(papers: Papers, certificates: list[Certificate], issued: Mapping[str, bytes]) -> Iterator[str]:

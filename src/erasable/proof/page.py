@@ -2,24 +2,16 @@
 
 from html import escape
 
-from erasable.proof.certificate import Certificate, CertifiedScan, CertifiedStage, CertifiedUtility
-from erasable.proof.page_details import details, fate
-from erasable.proof.page_markup import (
-    code,
-    counted,
-    duration,
-    facts,
-    moment,
-    ordered_list,
-    paragraph,
-    percentage,
-    section,
-    sentences,
-    table,
-)
+from erasable.proof.certificate import Certificate
+from erasable.proof.coarse import MORE
+from erasable.proof.page_details import details
+from erasable.proof.page_markup import code, day, facts, ordered_list, paragraph, section, sentences, table
 from erasable.proof.page_style import STYLE
+from erasable.proof.statement import WHOLE, CertifiedScan, CertifiedUtility, Statement
 
 _METRICS = {"hr": "Hit rate", "ndcg": "NDCG", "recall": "Recall"}
+_SHARES = {MORE: "50 % or more"}
+_DURATIONS = {MORE: "1 day or more"}
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -39,90 +31,61 @@ _PAGE = """<!doctype html>
 
 
 def certificate_page(certificate: Certificate) -> bytes:
-    """Return a certificate as a web page, in UTF-8, that needs no other file and no script."""
-    # Its entries may stand in any order here; in the file there is only one.
-    certificate = Certificate.model_validate_json(certificate.encoded())
+    """Return a certificate of the newest format as a web page, in UTF-8, that needs no other file and no script."""
+    said = Statement.model_validate_json(certificate.content)
     content = (
-        _opening(certificate),
-        _steps(certificate),
-        _work(certificate),
-        _search(certificate.scan),
-        _utility(certificate.utility),
-        _limits(certificate),
-        _checking(certificate),
-        details(certificate),
+        _opening(said),
+        _steps(said),
+        _work(said),
+        _search(said.scan),
+        _utility(said.utility),
+        _what_stays(said),
+        _limits(said),
+        _checking(said),
+        details(said),
     )
-    title = escape(f"{_title(certificate)} {certificate.request_id}")
+    title = escape(f"{_title(said)} {said.request_id}")
     return _PAGE.format(title=title, style=STYLE, content="\n".join(filter(None, content))).encode()
 
 
-def _title(certificate: Certificate) -> str:
-    return certificate.kind.capitalize()
+def _title(said: Statement) -> str:
+    return said.kind.capitalize()
 
 
-def _opening(certificate: Certificate) -> str:
-    whole = certificate.scope == "all data of one person"
-    was, it = ("was", "it") if whole else ("were", "them")
-    again = f"every part of the model that had learned from {it} was trained again without {it}"
-    model = again if certificate.stages_rerun else f"no part of the model that people share had learned from {it}"
+def _opening(said: Statement) -> str:
+    was, it = ("was", "it") if said.scope == WHOLE else ("were", "them")
+    named = {"Issued by": escape(said.issuer)} if said.issuer else {}
     return (
-        f"<h1>{escape(_title(certificate))}</h1>\n"
-        f'<p class="lead">On {moment(certificate.times.erased)}, <strong>{escape(certificate.scope)}</strong> '
-        f"{was} erased from a recommender, and {model}.</p>\n" + facts({"Request": code(certificate.request_id)})
+        f"<h1>{escape(_title(said))}</h1>\n"
+        f'<p class="lead">On {day(said.days.erased)}, <strong>{escape(said.scope)}</strong> {was} erased from a '
+        f"recommender, and whatever in its model had learned from {it} was removed, or made again without {it}.</p>\n"
+        + facts({"Request": code(said.request_id), **named})
     )
 
 
-def _steps(certificate: Certificate) -> str:
-    times = certificate.times
-    searched = "Files searched" if certificate.scan else "Nothing to search: it has no files"
-    steps = {
-        "Request received": times.received,
-        "Data erased": times.erased,
-        searched: times.scanned,
-        "Certificate issued": times.issued,
-    }
-    items = [f"<li><b>{name}</b> {moment(time)}</li>" for name, time in steps.items()]
+def _steps(said: Statement) -> str:
+    days = said.days
+    steps = {"Asked for": days.asked, "Erased": days.erased}
+    steps |= {"Files searched": days.searched} if days.searched else {}
+    steps |= {"Certificate issued": days.issued}
+    items = [f"<li><b>{name}</b> {day(date)}</li>" for name, date in steps.items()]
     return section("When", ordered_list("steps", items))
 
 
-def _work(certificate: Certificate) -> str:
-    again = f"{certificate.stages_rerun:,} of {certificate.stages_total:,}"
+def _work(said: Statement) -> str:
     figures = {
-        "Work, compared with retraining all at once": percentage(certificate.cost_ratio),
-        "Stages trained again": again,
-        "Time it took": duration(certificate.seconds),
+        "Work, compared with retraining all at once": escape(_SHARES.get(said.cost, said.cost)),
+        "Time": escape(_DURATIONS.get(said.duration, said.duration)),
     }
     return section(
         "What was done",
         paragraph(
-            "The recommender learns from people in stages, and keeps a checkpoint of each: what it knew after it had "
-            f"learned from a group of people{_about_rows(certificate)}. {_what_happened(certificate)}"
+            "The erased data was removed, and with it every checkpoint that had learned from it; what of these is "
+            "still needed was made again without it. How much that was would tell of the person, so it is not said "
+            "here: the figures are the most that it takes for anyone in this recommender."
         ),
-        ordered_list("groups", [_group(certificate, stage) for stage in certificate.chain]),
         facts(figures, "figures"),
     )
-
-
-def _what_happened(certificate: Certificate) -> str:
-    if all(stage.kept for stage in certificate.chain):
-        return "The erased data had a part in none of them, so all were kept as they were."
-    if not any(stage.kept for stage in certificate.chain):
-        return "All of them were removed and made again without the erased data."
-    return (
-        "Every checkpoint that the erased data had a part in was removed and made again without the data. The others "
-        "are from before the erasure and were kept as they were."
-    )
-
-
-def _about_rows(certificate: Certificate) -> str:
-    if len(certificate.chain) == certificate.stages_total:
-        return ""
-    return ", and of the rows of each group: one for each person, worked out from that person's own data alone"
-
-
-def _group(certificate: Certificate, stage: CertifiedStage) -> str:
-    style = "kept" if stage.kept else "again"
-    return f'<li class="{style}"><b>{certificate.step_name(stage.position).capitalize()}</b> {fate(stage)}</li>'
 
 
 def _search(scan: CertifiedScan | None) -> str:
@@ -131,11 +94,7 @@ def _search(scan: CertifiedScan | None) -> str:
             "What was searched",
             paragraph("The recommender was held in memory and has no files, so there was nothing to search."),
         )
-    figures = {
-        "Files": f"{scan.files:,}",
-        "Size": f"{scan.megabytes:,} MB",
-        "Traces found": str(scan.residues),
-    }
+    figures = {"Files": escape(scan.files), "Size": escape(scan.size), "Traces found": str(scan.residues)}
     return section(
         "What was searched",
         paragraph(
@@ -143,7 +102,7 @@ def _search(scan: CertifiedScan | None) -> str:
             "what was erased, in the ways that are listed here. Nothing was found."
         ),
         facts(figures, "figures"),
-        facts({f"{kind} files": f"{count:,}" for kind, count in scan.kinds.items()}, "kinds"),
+        facts({"Kinds of files": escape(", ".join(scan.kinds))}),
         sentences(scan.searched),
     )
 
@@ -151,10 +110,10 @@ def _search(scan: CertifiedScan | None) -> str:
 def _utility(utility: CertifiedUtility | None) -> str:
     if utility is None:
         return ""
-    people = counted(utility.users, "person", "people")
     caption = (
-        f"Measured on interactions that were kept out of training, of about {people} who are left, by the "
-        f"protocol {utility.protocol}; higher is better. Rounded, so that no single person can be made out."
+        f"Measured on interactions that were kept out of training, of people who are left ({utility.users}), by the "
+        f"protocol {utility.protocol}; higher is better. Rounded to steps of {utility.grain:g}, so that no single "
+        "person can be made out."
     )
     before = utility.before or {}
     names = [*utility.after, *(name for name in before if name not in utility.after)]
@@ -184,14 +143,18 @@ def _measure(value: float | None) -> str:
     return "not measured" if value is None else f"{value:.4f}"
 
 
-def _limits(certificate: Certificate) -> str:
-    proves = section("What this proves", paragraph(certificate.proves))
-    does_not = section("What this does not prove", paragraph(certificate.does_not_prove))
+def _what_stays(said: Statement) -> str:
+    return section("What is kept", paragraph(said.do_not_learn)) if said.do_not_learn else ""
+
+
+def _limits(said: Statement) -> str:
+    proves = section("What this proves", paragraph(said.proves))
+    does_not = section("What this does not prove", paragraph(said.does_not_prove))
     return f'<div class="pair">\n{proves}\n{does_not}\n</div>'
 
 
-def _checking(certificate: Certificate) -> str:
-    file = f"{certificate.request_id}.json"
+def _checking(said: Statement) -> str:
+    file = f"{said.request_id}.json"
     command = f"erasable verify DIR --certificate {file}"
     return section(
         "How to check it",
@@ -207,9 +170,10 @@ def _checking(certificate: Certificate) -> str:
         f"<pre>{escape(command)} --receipt RECEIPT</pre>",
         facts(
             {
-                "Commitment": code(certificate.subject),
-                "Public key (Ed25519)": code(certificate.public_key),
-                "Signature": code(certificate.signature),
+                "Commitment to who asked": code(said.subject),
+                "Commitment to what else the receipt says": code(said.reference),
+                "Public key (Ed25519)": code(said.public_key),
+                "Signature": code(said.signature),
             }
         ),
     )

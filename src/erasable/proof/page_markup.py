@@ -1,8 +1,8 @@
 """How values and small parts stand on a certificate's page; whatever comes from outside is escaped here."""
 
+import datetime
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
 from html import escape
 from typing import Any
 
@@ -51,52 +51,18 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[tuple[str, ...]]) -
     return f"<table>{head}\n<tbody>\n{body}\n</tbody></table>"
 
 
-def moment(text: str) -> str:
-    """Return a time of ISO 8601 as people read it; what is no universal time stands as it is.
+def day(text: str) -> str:
+    """Return a day of ISO 8601 as people read it; what is no day stands as it is.
 
-    >>> moment("2026-03-09T08:05:00+00:00")
-    '<time datetime="2026-03-09T08:05:00+00:00">9 March 2026, 08:05:00&nbsp;UTC</time>'
+    >>> day("2026-03-09")
+    '<time datetime="2026-03-09">9 March 2026</time>'
     """
     try:
-        time = datetime.fromisoformat(text)
+        date = datetime.date.fromisoformat(text)
     except ValueError:
         return escape(text)
-    if time.utcoffset() != timedelta(0):
-        return escape(text)
     # Month names of strftime follow the locale, and this page must not.
-    readable = f"{time.day} {_MONTHS[time.month - 1]} {time.year}, {time:%H:%M:%S}&nbsp;UTC"
-    return f'<time datetime="{escape(text)}">{readable}</time>'
-
-
-def counted(count: int, one: str, several: str) -> str:
-    """Return a number with what it counts.
-
-    >>> counted(1, "file", "files"), counted(1200, "file", "files")
-    ('1 file', '1,200 files')
-    """
-    return f"{count:,} {one if count == 1 else several}"
-
-
-def percentage(ratio: float) -> str:
-    """Return a ratio in per cent.
-
-    >>> [percentage(ratio) for ratio in (0, 0.0001, 0.6249, 1)]
-    ['0.0 %', 'under 0.1 %', '62.5 %', '100.0 %']
-    """
-    return "under 0.1 %" if 0 < ratio < 0.0005 else f"{ratio:,.1%}".replace("%", " %")
-
-
-def duration(seconds: float) -> str:
-    """Return how long something took.
-
-    >>> [duration(seconds) for seconds in (0.004, 12.345, 60, 3599.9, 7384)]
-    ['0.004 seconds', '12.3 seconds', '1 min 0 s', '1 h 0 min 0 s', '2 h 3 min 4 s']
-    """
-    if round(seconds, 1) < 60:
-        return f"{seconds:.3g} seconds"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:,} h {minutes} min {rest} s" if hours else f"{minutes} min {rest} s"
+    return f'<time datetime="{escape(text)}">{date.day} {_MONTHS[date.month - 1]} {date.year}</time>'
 
 
 def setting(value: Any) -> str:  # noqa: ANN401 - settings are of many types

@@ -4,12 +4,12 @@ STYLE = """
 :root {
   color-scheme: light dark;
   --paper: #fdfcfa; --ink: #1d2328; --quiet: #57616a; --line: #d9d6cf; --edge: #75808a;
-  --strong: #1f5a4a; --on-strong: #ffffff; --tint: #f3f1ec;
+  --strong: #1f5a4a; --tint: #f3f1ec;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #15191c; --ink: #e7e9ea; --quiet: #a5afb7; --line: #353c42; --edge: #88939c;
-    --strong: #8fcdb8; --on-strong: #10211c; --tint: #1d2226;
+    --strong: #8fcdb8; --tint: #1d2226;
   }
 }
 * { box-sizing: border-box; }
@@ -43,22 +43,11 @@ dd { margin: 0; overflow-wrap: anywhere; }
 .facts > div { padding: .3rem 0; }
 .figures { display: flex; flex-wrap: wrap; gap: 1rem 3rem; margin-bottom: 1.5rem; }
 .figures dd { font-size: 1.5rem; font-weight: 600; line-height: 1.3; font-variant-numeric: tabular-nums; }
-.kinds { display: flex; flex-wrap: wrap; gap: .25rem 1.75rem; margin-bottom: 1.5rem; }
-.kinds > div { display: flex; gap: .5rem; align-items: baseline; font-variant-numeric: tabular-nums; }
-.kinds dd { font-weight: 600; }
-.steps, .groups, .chain { list-style: none; margin: 0 0 1.5rem; padding: 0; }
+.steps { list-style: none; margin: 0 0 1.5rem; padding: 0; }
 .steps { display: grid; gap: 1rem; }
 .steps li { margin: 0; padding-left: 1rem; border-left: 3px solid var(--strong); }
 .steps b { display: block; font-weight: 600; }
 .steps time { color: var(--quiet); font-size: .875rem; font-variant-numeric: tabular-nums; }
-.groups { display: grid; grid-template-columns: repeat(auto-fill, minmax(6.1rem, 1fr)); gap: .375rem; }
-.groups li {
-  margin: 0; padding: .5rem .4rem; border: 2px solid var(--edge); border-radius: 3px;
-  font-size: .8125rem; line-height: 1.35; print-color-adjust: exact; -webkit-print-color-adjust: exact;
-}
-.groups .kept { border-style: dashed; }
-.groups .again { background: var(--strong); border-color: var(--strong); color: var(--on-strong); }
-.groups b { display: block; font-size: 1rem; }
 table { width: 100%; max-width: 42rem; margin: 0 0 1rem; border-collapse: collapse; }
 td { font-variant-numeric: tabular-nums; }
 caption { padding-bottom: .5rem; text-align: left; }
@@ -66,7 +55,6 @@ th, td { padding: .4rem 0 .4rem 1rem; border-bottom: 1px solid var(--line); text
 th:first-child { padding-left: 0; text-align: left; }
 thead th { color: var(--quiet); font-size: .875rem; vertical-align: bottom; }
 th code { color: var(--quiet); white-space: nowrap; }
-.chain li { margin: 0 0 1.25rem; }
 summary { cursor: pointer; }
 summary h2 { display: inline; }
 summary:focus-visible { outline: 2px solid var(--strong); outline-offset: 4px; }
@@ -92,7 +80,7 @@ summary .note { display: block; margin-top: .25rem; }
   :root {
     color-scheme: light;
     --paper: #ffffff; --ink: #000000; --quiet: #444444; --line: #bbbbbb; --edge: #666666;
-    --strong: #1f5a4a; --on-strong: #ffffff; --tint: #ffffff;
+    --strong: #1f5a4a; --tint: #ffffff;
   }
   html { font-size: 9pt; }
   body { max-width: none; padding: 0; }

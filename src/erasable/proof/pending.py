@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from erasable.fingerprint import canonical_json
-from erasable.proof.certificate import Paper
 from erasable.proof.clock import now
+from erasable.proof.paper import Paper
 from erasable.proof.salting import new_salt
 from erasable.unlearning import Request
 
@@ -17,18 +17,23 @@ class Accepted(Paper):
 
     request_id: str
     received: str
-    user: str
-    items: tuple[str, ...] | None
+    user: str = Field(repr=False)
+    items: tuple[str, ...] | None = Field(repr=False)
     salt: str = Field(repr=False)
-    reference: str | None = None
-    """The case number of whoever submitted it."""
+    reference: str | None = Field(None, repr=False)
+    """What was typed in beside the request, such as an own case number; it goes into the receipt."""
 
     @staticmethod
-    def of(request: Request) -> "Accepted":
+    def of(request: Request, reference: str | None = None) -> "Accepted":
         """Accept a request now, under a new id."""
         items = None if request.items is None else tuple(dict.fromkeys(request.items))
         return Accepted(
-            request_id=secrets.token_hex(16), received=now(), user=request.user, items=items, salt=new_salt()
+            request_id=secrets.token_hex(16),
+            received=now(),
+            user=request.user,
+            items=items,
+            salt=new_salt(),
+            reference=reference,
         )
 
     @property
@@ -36,18 +41,18 @@ class Accepted(Paper):
         """Return what was asked for."""
         return Request(self.user, self.items)
 
-    def joined_with(self, request: Request) -> "Accepted":
+    def joined_with(self, other: "Accepted") -> "Accepted":
         """Return the same with one more request of the same person."""
-        everything = self.items is None or request.items is None
-        items = None if everything else tuple(dict.fromkeys([*(self.items or ()), *(request.items or ())]))
-        return self.model_copy(update={"items": items})
+        everything = self.items is None or other.items is None
+        items = None if everything else tuple(dict.fromkeys([*(self.items or ()), *(other.items or ())]))
+        return self.model_copy(update={"items": items, "reference": self.reference or other.reference})
 
 
 class Trace(Paper):
     """What was held of one person, to search for until nothing of it is left."""
 
-    user: str
-    items: tuple[str, ...] | None
+    user: str = Field(repr=False)
+    items: tuple[str, ...] | None = Field(repr=False)
     rows: tuple[tuple[str, float, float | None], ...] = Field(repr=False)
     """Item, rating and time of each interaction that was erased."""
     personal: tuple[tuple[str, str], ...] = Field(repr=False)
@@ -64,6 +69,10 @@ class Erased(Paper):
     threads: int
     rerun: tuple[int, ...]
     cost_ratio: float
+    cost_at_most: float | None = None
+    """What it would have cost whoever it is about; 0.1 did not say."""
+    seconds_at_most: float | None = None
+    """About how long it would have taken whoever it is about; 0.1 did not say."""
     data_before: str
     utility_before: dict[str, float] | None
     traces: tuple[Trace, ...] = ()
@@ -105,7 +114,7 @@ class Pending(Paper):
         for asked in requests:
             coming = asked if isinstance(asked, Accepted) else Accepted.of(asked)
             known = people.get(coming.user)
-            people[coming.user] = known.joined_with(coming.request) if known else coming
+            people[coming.user] = known.joined_with(coming) if known else coming
         return self.model_copy(update={"accepted": tuple(people.values())})
 
     def put_on(self, list_file: str, key_file: str) -> "Pending":

@@ -5,39 +5,60 @@ import secrets
 from hashlib import blake2b
 from typing import Literal
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from erasable.errors import Refused
 from erasable.proof.canonical import canonical
-from erasable.proof.certificate import Certificate, Paper
+from erasable.proof.certificate import Certificate
+from erasable.proof.paper import Paper
 from erasable.proof.pending import Accepted
-from erasable.proof.salting import commitment
+from erasable.proof.salting import commitment, reference_commitment
 
+FORMAT = 2
+"""Receipts of 0.1 name no format; one of a newer version is read as far as it is known here."""
 ABOUT = (
-    "Keep this: with it, and only with it, you can show that the certificate is about you. Whoever gave it to you has "
-    "erased what you asked for and keeps no copy of it."
+    "Keep this: with what stands in it, and only with that, it can be shown that the certificate is about you. What "
+    "you asked for was erased, and the recommender keeps no copy of this receipt."
 )
 
 
 class Receipt(Paper):
-    """Who asked for what, and the salt of the commitment in the certificate."""
+    """Who asked for what, and the salt of the commitments in the certificate."""
+
+    model_config = ConfigDict(extra="allow")
 
     kind: Literal["receipt of erasure"] = "receipt of erasure"
+    format: int = Field(1, ge=1)
     request_id: str
-    user_id: str
-    items: tuple[str, ...] | None = None
-    salt: str = Field(pattern="^[0-9a-f]{64}$")
+    user_id: str = Field(repr=False)
+    items: tuple[str, ...] | None = Field(None, repr=False)
+    reference: str | None = Field(None, repr=False)
+    """A case number, or what else was typed in beside the request."""
+    salt: str = Field(pattern="^[0-9a-f]{64}$", repr=False)
     about: str = ABOUT
 
     @staticmethod
     def of(accepted: Accepted) -> "Receipt":
         """Return the receipt of an accepted request."""
-        return Receipt(request_id=accepted.request_id, user_id=accepted.user, items=accepted.items, salt=accepted.salt)
+        return Receipt(
+            format=FORMAT,
+            request_id=accepted.request_id,
+            user_id=accepted.user,
+            items=accepted.items,
+            reference=accepted.reference,
+            salt=accepted.salt,
+        )
 
     def opens(self, certificate: Certificate) -> bool:
-        """Whether the certificate is about whom this receipt names, and about what they asked for."""
-        same = self.request_id == certificate.request_id
+        """Whether the certificate is about whom this receipt names, and about what they asked for.
+
+        A receipt that was put together from what a person remembers may lack the reference; a wrong one opens nothing.
+        """
+        same = self.request_id == certificate.request_id and self._names_reference(certificate)
         return same and commitment(self.salt, self.user_id, self.items) == certificate.subject
+
+    def _names_reference(self, certificate: Certificate) -> bool:
+        return self.reference is None or reference_commitment(self.salt, self.reference) == certificate.reference
 
     def encoded(self) -> bytes:
         """Return it as canonical JSON."""

@@ -26,6 +26,11 @@ def commitment(salt: str, user: str, items: Sequence[str] | None) -> str:
     return salted_digest(salt, asked.decode())
 
 
+def reference_commitment(salt: str, reference: str | None) -> str:
+    """Return a digest that binds to what was typed in beside a request; it does not even tell whether anything was."""
+    return salted_digest(salt, canonical({"reference": reference}).decode())
+
+
 def data_digest(salt: str, knowledge: Knowledge) -> str:
     """Return a salted digest of all interactions that are held, in their groups and held out."""
     parts = [*(group.digest() for group in knowledge.groups), knowledge.held_out.digest()]

@@ -1,5 +1,6 @@
 """Carrying out requests of the ledger: erase, have it searched and certified, and write down what came of it."""
 
+import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from erasable.operations import (
     Work,
     batch,
     certificates_of,
+    erasure_records,
     forget,
     learned_elsewhere,
     withdraw_pending,
@@ -91,10 +93,10 @@ class Eraser:
     def _end_what_is_certified(self) -> None:
         """Write down what a command has certified that had failed here."""
         failed = [one.request_id for one in self._requests.in_states(["failed"])]
-        certificates = certificates_of(self.home, failed) if failed else {}
+        outcomes = self._outcomes(failed) if failed else {}
         with self.lease.writing():
-            for request_id, certificate in certificates.items():
-                self._change(request_id, "erased", _outcome(certificate))
+            for request_id, outcome in outcomes.items():
+                self._change(request_id, "erased", outcome)
 
     def carry_out_due(self) -> bool:
         """Carry out the requests that are due, and those that are best done with them; say whether there were any."""
@@ -218,16 +220,21 @@ class Eraser:
         self.ledger.wipe()
 
     def _end(self, ids: Sequence[str]) -> None:
-        certificates = certificates_of(self.home, ids)
+        outcomes = self._outcomes(ids)
         with self.lease.writing():
             for one in self._requests.some(ids):
-                if one.request_id in certificates:
-                    self._change(one.request_id, "erased", _outcome(certificates[one.request_id]))
+                if one.request_id in outcomes:
+                    self._change(one.request_id, "erased", outcomes[one.request_id])
                 elif one.state == "erasing":
                     self._change(one.request_id, "rejected", {"reason": NOTHING_HELD})
                 else:
                     self._change(one.request_id, "failed", {"reason": "its certificate is missing", "retry_at": None})
         self.ledger.wipe()
+
+    def _outcomes(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Return what is shown beside the certificates of some requests, as far as there are such."""
+        certificates, records = certificates_of(self.home, ids), erasure_records(self.home, ids)
+        return {one: _outcome(certificate, records.get(one, {})) for one, certificate in certificates.items()}
 
     def _fail(self, ids: Sequence[str], error: Exception) -> None:
         log("erasing failed", error=type(error).__name__)
@@ -258,16 +265,19 @@ def _plan_facts(chosen: Batch) -> dict[str, Any]:
     return {"stages_rerun": plan.stages_rerun, "stages_total": plan.stages_total, "rerun": list(plan.rerun)}
 
 
-def _outcome(certificate: Certificate) -> dict[str, Any]:
-    """Return what of a certificate is shown beside it."""
-    scan, utility = certificate.scan, certificate.utility
+def _outcome(certificate: Certificate, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is shown beside a certificate: what it says, and what the log says of the work."""
+    said = json.loads(certificate.content)
+    scan, utility = said["scan"], said["utility"]
+    kept = [step["kept"] for step in record.get("steps") or said.get("chain", ())]
+    stages = record.get("stages", said.get("stages_total", len(kept)))
     return {
         "version": certificate.version,
-        "seconds": certificate.seconds,
-        "stages_rerun": certificate.stages_rerun,
-        "stages_total": certificate.stages_total,
-        "cost_ratio": certificate.cost_ratio,
-        "kept": [stage.kept for stage in certificate.chain],
-        "files_searched": scan.files if scan else 0,
-        "utility": None if utility is None else {"before": utility.before, "after": utility.after},
+        "duration": record.get("duration"),
+        "stages_rerun": kept[:stages].count(False),
+        "stages_total": stages,
+        "cost": record.get("cost"),
+        "kept": kept,
+        "files_searched": record.get("files", scan["files"] if scan else 0),
+        "utility": utility and {"before": utility["before"], "after": utility["after"], "grain": utility.get("grain")},
     }

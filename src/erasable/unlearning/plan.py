@@ -62,6 +62,15 @@ def plan_change(state: State, after: Knowledge) -> Plan:
     )
 
 
+def largest_cost(planned: Plan, after: Knowledge, people: int) -> float:
+    """Return what forgetting so many people can cost, whoever they are; a plan that was made is no larger."""
+    if after.config.strategy != "sisa":
+        samples = planned.samples_chain
+    else:  # each is in one group, and only groups that were hit are trained
+        samples = sum(sorted(step.samples for step in steps_of(after))[-people:])
+    return max(planned.cost_ratio, samples / planned.samples_retrain if planned.samples_retrain else 0.0)
+
+
 def _samples_of_retraining(after: Knowledge) -> int:
     """Return how many samples training everyone at once visits, and solving their rows if it does not give them."""
     model, config = make_model(after.config), after.config

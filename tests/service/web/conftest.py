@@ -56,9 +56,9 @@ class Office:
     def form_token(self) -> str:
         return re.search('name="form_token" value="([0-9a-f]+)"', self.get("/plan")).group(1)
 
-    def submit(self, user: str, items: str = "") -> tuple[str, str]:
+    def submit(self, user: str, items: str = "", reference: str = "") -> tuple[str, str]:
         """Submit a request, and return its id and its receipt code."""
-        text = self.send("/requests", 201, user_id=user, item_ids=items).text
+        text = self.send("/requests", 201, user_id=user, item_ids=items, reference=reference).text
         return re.search("/requests/([0-9a-f]{32})", text).group(1), re.search("(?:[A-Z2-7]{4}-){7}[A-Z2-7]{4}", text)[
             0
         ]

@@ -117,6 +117,19 @@ def test_items_count_too(office, stranger, shop, users, clock, worker):
     assert "is about you" in ask(stranger, code, "/receipt/check", user_id=users[0], items=f" {item} ").text
 
 
+def test_a_case_number_stands_in_the_receipt_of_whoever_knows_it(office, stranger, shop, users, clock, worker):
+    request_id, code = office.submit(users[0], reference="case-4711-of-ours")
+    clock.advance(days=6)
+    worker.step()
+    assert "4711" not in (shop.folder / "certificates" / f"{request_id}.json").read_text()
+    wrong = ask(stranger, code, "/receipt/check", user_id=users[0], reference="case-4712")
+    assert "another case number" in wrong.text
+    for known, expected in (("case-4711-of-ours", "case-4711-of-ours"), ("", None)):
+        answer = ask(stranger, code, "/receipt/file", user_id=users[0], reference=known)
+        receipt = read_receipt(answer.content)
+        assert (receipt.format, receipt.reference) == (2, expected)
+
+
 def test_hostile_code_is_escaped(stranger, erased):
     text = ask(stranger, f'{erased}">').text
     assert f'{erased}&#34;&gt;"' in text

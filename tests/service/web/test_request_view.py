@@ -30,8 +30,23 @@ def test_outcome_shows_groups_cost_and_utility(office, erased, shop):
     text = office.get(erased)
     stages = shop.live.knowledge.stages
     assert len(re.findall(r'<li class="(?:kept|run-again)">', text)) == stages
-    assert re.search(r"Cost, against retraining all</dt><dd>\d+\.\d\xa0%", text)
+    assert re.search(r"Cost, against retraining all</dt><dd>(none|&lt; \d+ %|more)</dd>", text)
+    assert "Time</dt><dd>&lt; 10 minutes</dd>" in text
+    assert re.search(r"Rounded to steps of [\d.]+, so that nobody can be made out", text)
     assert "Hit rate in the first 10" in text
+
+
+def test_outcome_of_0_1_is_shown_as_it_was_written(office, shop, worker, page, request_id):
+    for state in ("erasing", "verifying"):
+        shop.requests.change(request_id, state, "worker", shop.clock(), {"batch": "abc", "requests": 1})
+    utility = {"before": None, "after": {"hr@10": 0.5}}
+    facts = {"cost_ratio": 0.125, "seconds": 12.3, "stages_rerun": 1, "stages_total": 2, "kept": [True, False]}
+    facts |= {"files_searched": 9, "utility": utility, "version": 2}
+    shop.requests.change(request_id, "erased", "worker", shop.clock(), facts)
+    text = office.get(page)
+    assert "<dd>12.5\xa0%</dd>" in text
+    assert "<dd>12.3 s</dd>" in text
+    assert "Rounded, so that nobody can be made out" in text
 
 
 def test_progress_is_that_of_the_own_batch(office, shop, worker, page, request_id):

@@ -8,7 +8,8 @@ What to look for (`target` → `wanted`: needles in all `encodings`, runs of `va
 what was searched.
 """
 
-from erasable.proof.residue.folder import scan_folder
+from erasable.proof.residue.folder import scan_contents, scan_folder
 from erasable.proof.residue.target import Held, Residue, Scan, Target
+from erasable.proof.residue.wording import PERSONAL, PERSONAL_OR_SHARED
 
-__all__ = ["Held", "Residue", "Scan", "Target", "scan_folder"]
+__all__ = ["PERSONAL", "PERSONAL_OR_SHARED", "Held", "Residue", "Scan", "Target", "scan_contents", "scan_folder"]

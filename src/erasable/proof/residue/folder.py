@@ -3,7 +3,8 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,28 +12,46 @@ from erasable.errors import WorkspaceError
 from erasable.proof.residue.evidence import Evidence, File
 from erasable.proof.residue.file_search import KINDS, Kind, search_file, search_name, search_order
 from erasable.proof.residue.reading import read_file
-from erasable.proof.residue.target import NOTHING_HELD, Held, Scan, Target
+from erasable.proof.residue.target import NOTHING_HELD, Held, Residue, Scan, Target
 from erasable.proof.residue.vocabulary import Vocabulary, is_own_name
 from erasable.proof.residue.wanted import Wanted
 from erasable.proof.residue.wording import SENTENCES, searched
 
 _START = 1024
-_SHARED_MEMORY = "-shm"
+_TIMES = 4
 _JOURNAL_ENDINGS = ("-wal", "-journal")
 
 
-def scan_folder(root: Path, targets: Sequence[Target], skip: Collection[str] = (), held: Held = NOTHING_HELD) -> Scan:
-    """Search every file below a folder for some people, all but those whose relative names are to be skipped.
+class _Vanished(WorkspaceError):
+    """A file was there when the folder was listed, and is gone when it is read."""
+
+
+def scan_folder(
+    root: Path,
+    targets: Sequence[Target],
+    skip: Collection[str] = (),
+    held: Held = NOTHING_HELD,
+    sealed: Collection[str] = (),
+) -> Scan:
+    """Search every file below a folder for some people, all but those whose relative names are to be skipped or sealed.
 
     Where a searched id is a part of something longer, it does not count if that is an id that is held. Links are not
     followed; where they lead to is searched. What can't be read is refused, since a scan that could not look must not
-    say that nothing is there.
+    say that nothing is there. Where a file goes meanwhile, such as the log of a database, all is searched again: what
+    it held may stand in another one now.
     """
+    for _ in range(_TIMES - 1):
+        with suppress(_Vanished):
+            return _scanned(root, targets, skip, held, sealed)
+    return _scanned(root, targets, skip, held, sealed)
+
+
+def _scanned(root: Path, targets: Sequence[Target], skip: Collection[str], held: Held, sealed: Collection[str]) -> Scan:
     evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES))
     evidence.note_held(held)
     kinds: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
     size = raw_only = 0
-    entries = sorted(_entries(root, skip), key=lambda entry: (entry.order, entry.name))
+    entries = sorted(_entries(root, {*skip, *sealed}), key=lambda entry: (entry.order, entry.name))
     # The names that we give stand in our own files too.
     names = (entry.shown.rsplit("/", 1)[-1] for entry in entries)
     evidence.note_ids(name for name in names if is_own_name(name))
@@ -45,8 +64,19 @@ def scan_folder(root: Path, targets: Sequence[Target], skip: Collection[str] = (
             kinds[kind] += 1
             size += len(content)
             raw_only += kind == "other" and len(content) > 0 and not entry.is_link
-    said = searched(evidence.wanted, raw_only, len(skip))
+    said = searched(evidence.wanted, raw_only, len(skip), bool(sealed))
     return Scan(sum(kinds.values()), size, dict(kinds), said, tuple(evidence.residues))
+
+
+def scan_contents(
+    contents: Mapping[str, bytes], targets: Sequence[Target], ours: Collection[str]
+) -> tuple[Residue, ...]:
+    """Search files that are about to be written, by relative name, for some people; some words are of our own."""
+    evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES))
+    evidence.note_ambiguous(ours)
+    for name, content in contents.items():
+        search_file(File(name, evidence), content, name, lambda: b"")
+    return tuple(evidence.residues)
 
 
 def _search(entry: "_Entry", file: File, content: bytes) -> Kind:
@@ -82,10 +112,9 @@ class _Entry:
             if not stat.S_ISREG(path.stat().st_mode):
                 return b""
             return read_file(path, most)
+        except FileNotFoundError as error:
+            raise _Vanished(str(_unreadable(path, error))) from error
         except OSError as error:
-            # What SQLite numbers its log with: no rows stand there, and it goes when the last one closes the database.
-            if isinstance(error, FileNotFoundError) and self.name.endswith(_SHARED_MEMORY):
-                return b""
             raise _unreadable(path, error) from error
 
     def database(self) -> bytes:

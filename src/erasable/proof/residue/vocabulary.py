@@ -25,11 +25,15 @@ def words(text: str) -> frozenset[str]:
 
 
 CERTIFICATE_FIELDS = words(
-    "about accepted after algorithm at audit before bytes catalogue certificates chain clean cost_ratio data "
-    "data_before declared digest does_not_prove environment erasable erased file files filter format hash identical "
-    "compared reason interactions issued items kept key kind kinds megabytes number pages parent place policy "
-    "position previous proves protocol public_key rating_scale received request_id rerun residues result salt scan "
-    "scanned scope searched seconds seed settings signature software stages stages_rerun stages_total state "
+    "about accepted after algorithm asked at audit before bytes catalogue certificates chain clean cost cost_at_most "
+    "cost_ratio data data_before days declared digest do_not_learn does_not_prove duration environment erasable erased "
+    "file files filter format grain hash identical "
+    "compared reason interactions issued issuer items kept key kind kinds megabytes number origin pages parent place "
+    "policy policy_means "
+    "position previous proves protocol public_key rating_scale received reference request_id rerun residues result "
+    "salt scan "
+    "scanned scope searched seconds seconds_at_most seed settings signature size software stages stages_rerun "
+    "stages_total state steps "
     "subject threads times "
     "utility utility_before version what certificate from_scratch"
 )
@@ -49,8 +53,8 @@ FORMAT_WORDS = (
 LEDGER_WORDS = (
     "received accepted suppressed erasing verifying erased rejected withdrawn on hold failed joined extended revealed "
     "resumed released named application officer operator worker service scope reason batch requests retry_at "
-    "stages_rerun stages_total rerun version seconds cost_ratio kept files_searched utility before after identical "
-    "compared users interactions people token role lease command\ntoken created\ntoken revoked\n"
+    "stages_rerun stages_total rerun version seconds duration cost cost_ratio kept files_searched utility before after "
+    "identical grain compared users interactions people token role lease command\ntoken created\ntoken revoked\n"
     "retry asked\nverification asked\nverification begun\nverification ended\nlearned more\nlearning failed\n"
     "forgetting learning scanning evaluating cohesion saving verification replaying\n"
 )

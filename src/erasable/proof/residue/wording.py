@@ -37,21 +37,39 @@ VALUES = (
     "with their ratings, or times; times also as raw bytes in arrays."
 )
 UNKNOWN = "What was held of the person is not known here any more: only the id was searched."
-PERSONAL = (
-    "The person's row of the model was searched as float16, bfloat16, float32 and float64, and as decoded numbers in "
-    "single precision."
-)
+_AS_NUMBERS = "was searched as float16, bfloat16, float32 and float64, and as decoded numbers in single precision."
+PERSONAL = f"The person's row of the model {_AS_NUMBERS}"
+PERSONAL_OR_SHARED = f"The person's row of the model, unless someone who stays has the same, {_AS_NUMBERS}"
+"""What certificates say instead: which rows someone else has as well would tell of people with little data."""
 TEXTS = "Texts that must be gone, such as names of destroyed checkpoints, were searched like ids of 8 bytes or more."
 RAW_ONLY = (
     "searched as raw bytes alone, in which an id of less than 8 bytes can't be told from other bytes, and what is "
     "packed or encrypted can't be found."
 )
 LEFT_OUT = "Left out were the requests being carried out, which are destroyed when the certificate is written"
-SENTENCES = (LEFT_OUT, NAMES, CONTENTS, FIELDS, ENCODINGS, PAIRS, VALUES, UNKNOWN, PERSONAL, TEXTS, RAW_ONLY)
+SEALED = (
+    "Left out were the certificates and records of erasures before that are sealed: they were searched when they were "
+    "sealed, and `erasable scan` searches them again."
+)
+SENTENCES = (
+    LEFT_OUT,
+    SEALED,
+    NAMES,
+    CONTENTS,
+    FIELDS,
+    ENCODINGS,
+    PAIRS,
+    VALUES,
+    UNKNOWN,
+    PERSONAL,
+    PERSONAL_OR_SHARED,
+    TEXTS,
+    RAW_ONLY,
+)
 
 
-def searched(wanted: Wanted, raw_only: int, skipped: int) -> tuple[str, ...]:
-    """Return what was searched and how; so many files were searched as raw bytes alone, or skipped.
+def searched(wanted: Wanted, raw_only: int, skipped: int, sealed: bool = False) -> tuple[str, ...]:
+    """Return what was searched and how; so many files were searched as raw bytes alone, or skipped beside sealed ones.
 
     Nothing is counted that belongs to a person: neither their interactions nor the length of their id.
     """
@@ -68,6 +86,8 @@ def searched(wanted: Wanted, raw_only: int, skipped: int) -> tuple[str, ...]:
         said.append(f"{_counted(raw_only, 'file')} of other kinds: {RAW_ONLY}")
     if skipped:
         said.append(f"{LEFT_OUT}: {_counted(skipped, 'file')}.")
+    if sealed:
+        said.append(SEALED)
     return tuple(said)
 
 

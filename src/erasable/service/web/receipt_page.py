@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Form, Request, Response
 
 from erasable.operations import certificate_file
-from erasable.proof import Receipt, read_certificate, salt_of_code
+from erasable.proof import Accepted, Receipt, read_certificate, salt_of_code
 from erasable.service.access import OPEN_PAGES
 from erasable.service.api.schemas import Id
 from erasable.service.filed import Submitted
@@ -28,11 +28,19 @@ _TYPES = {"json": "application/json", "html": "text/html"}
 
 
 @dataclass(frozen=True)
+class Told:
+    """What someone types in who says that a certificate is about them."""
+
+    user_id: Annotated[Id, Form()]
+    items: Annotated[str, Form()] = ""
+    reference: Annotated[str, Form(max_length=100)] = ""
+
+
+@dataclass(frozen=True)
 class Claim:
     """Who says that a certificate is about them, and whether it is."""
 
-    user_id: str
-    items: str
+    told: Told
     holds: bool
 
 
@@ -60,22 +68,18 @@ def certificate(request: Request, caller: Visitor, code: Code, kind: Kind) -> Re
 
 
 @router.post("/check", dependencies=[Depends(refuse_other_sites)])
-def check(
-    request: Request, caller: Visitor, code: Code, user_id: Annotated[Id, Form()], items: Annotated[str, Form()] = ""
-) -> Response:
+def check(request: Request, caller: Visitor, code: Code, told: Annotated[Told, Depends()]) -> Response:
     """Say whether the certificate is about who asks."""
-    holds = _receipt(shop_of(request), code, user_id, items) is not None
-    return _receipt_page(request, code, Claim(user_id, items, holds))
+    holds = _receipt(shop_of(request), code, told) is not None
+    return _receipt_page(request, code, Claim(told, holds))
 
 
 @router.post("/file", dependencies=[Depends(refuse_other_sites)])
-def receipt_file(
-    request: Request, caller: Visitor, code: Code, user_id: Annotated[Id, Form()], items: Annotated[str, Form()] = ""
-) -> Response:
+def receipt_file(request: Request, caller: Visitor, code: Code, told: Annotated[Told, Depends()]) -> Response:
     """Return the receipt as a file to keep, if the certificate is about who asks."""
-    receipt = _receipt(shop_of(request), code, user_id, items)
+    receipt = _receipt(shop_of(request), code, told)
     if receipt is None:
-        return _receipt_page(request, code, Claim(user_id, items, holds=False))
+        return _receipt_page(request, code, Claim(told, holds=False))
     return _attachment(receipt.encoded(), f"receipt-{receipt.request_id}.json", "application/json")
 
 
@@ -108,13 +112,21 @@ def _looked_into_until(found: Submitted, shop: Shop) -> datetime | None:
     return until if unaware and shop.clock() < until else None
 
 
-def _receipt(shop: Shop, code: str, user_id: str, items: str) -> Receipt | None:
+def _receipt(shop: Shop, code: str, told: Told) -> Receipt | None:
     """Return the receipt of who asks, if the certificate that belongs to the code is about them."""
     found = _erased(shop, code)
     if found is None:
         return None
-    filed, salt = found.filed, salt_of_code(found.code)
-    receipt = Receipt(request_id=filed.request_id, user_id=user_id, items=item_lines(items), salt=salt)
+    filed = found.filed
+    asked = Accepted(
+        request_id=filed.request_id,
+        received=found.at.isoformat(),
+        user=told.user_id,
+        items=item_lines(told.items),
+        salt=salt_of_code(found.code),
+        reference=told.reference.strip() or None,
+    )
+    receipt = Receipt.of(asked)
     issued = read_certificate(certificate_file(shop.home, f"{filed.request_id}.json"))
     return receipt if receipt.opens(issued) else None
 
