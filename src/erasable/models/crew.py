@@ -21,6 +21,7 @@ from erasable.seeding.compiled import compiled
 
 NEXT, DONE = 0, 8  # a cache line apart
 _SPINS_BEFORE_YIELD = 200
+_NO_TASK = np.iinfo(np.int64).max
 _yield_processor = types.ExternalFunction("sched_yield", types.int32())
 
 
@@ -36,8 +37,13 @@ def run_crew(threads: int, shift: Callable[..., None], *arguments: Any) -> None:
     """Run a compiled `shift(control, *arguments)` on some threads until its schedule is worked off."""
     control = np.zeros(16, dtype=np.int64)
     with ThreadPoolExecutor(max_workers=threads) as pool:
-        for finished in [pool.submit(shift, control, *arguments) for _ in range(threads)]:
-            finished.result()
+        try:
+            for finished in [pool.submit(shift, control, *arguments) for _ in range(threads)]:
+                finished.result()
+        except BaseException:
+            control[NEXT] = _NO_TASK  # an interrupted user should not wait for the rest of the schedule
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401 - numba's own types
