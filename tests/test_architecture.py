@@ -8,8 +8,8 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "erasable"
 LAYERS = [
-    *("errors", "interrupts", "seeding", "fingerprint", "data", "grouping", "models", "training", "unlearning"),
-    *("evaluation", "store", "proof", "operations", "experiments", "service", "cli", "__main__"),
+    *("errors", "interrupts", "threads", "seeding", "fingerprint", "data", "grouping", "models", "training"),
+    *("unlearning", "evaluation", "store", "proof", "operations", "experiments", "service", "cli", "__main__"),
 ]
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN_IMPORTS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "random"}

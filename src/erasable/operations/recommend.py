@@ -1,7 +1,6 @@
 """Recommend: the best items for some users, or popular ones for those who are unknown."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +12,7 @@ from erasable.operations.home import Home
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import read_pending
 from erasable.store.ledger import people_in_ledger
+from erasable.threads import pool_of
 from erasable.training import Knowledge, Scoring
 
 _NOTHING = np.empty(0, dtype=np.int64)
@@ -121,7 +121,7 @@ def _scored(
     found: list[UserRecommendations] = []
     with (
         one_blas_thread(),
-        ThreadPoolExecutor(work.threads) as pool,
+        pool_of(work.threads) as pool,
         work.reporter.track("recommending", len(names)) as advance,
     ):
         for part in pool.map(several, range(0, len(names), _USERS_PER_TASK)):
