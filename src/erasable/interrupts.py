@@ -52,16 +52,14 @@ def guarded(command: Callable[[], None]) -> None:
         command()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        if received():
-            _end(code, STOPPED if code == INTERRUPTED else None)
-        _let_go(code)
+        _end(code, STOPPED if code == INTERRUPTED and received() else None)
         raise
     except BaseException:
         # Whatever it is: what Ctrl-C breaks off, such as an import, fails in ways of its own.
         if received():
             _end(INTERRUPTED, STOPPED)
         raise
-    _let_go(0)
+    _end(0, None)
 
 
 @contextmanager
@@ -90,7 +88,7 @@ def _hear() -> None:
     signal.set_wakeup_fd(said, warn_on_full_buffer=False)
     threading.Thread(target=_end_in_time, args=(heard,), daemon=True).start()
     show, show_of_thread = sys.unraisablehook, threading.excepthook
-    sys.unraisablehook = lambda failure: None if received() else show(failure)
+    sys.unraisablehook = lambda failure: _raise_again(failure.exc_value) if received() else show(failure)
     threading.excepthook = lambda failure: None if received() else show_of_thread(failure)
     # Python has a process that removes what a killed one and its workers shared, and says so; nobody has to know.
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), _TIDYING)))
@@ -102,6 +100,15 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     _received.set()
     signal.signal(signal.SIGINT, lambda number, frame: None)
     raise KeyboardInterrupt
+
+
+def _raise_again(lost: BaseException | None) -> None:
+    """Raise KeyboardInterrupt again when the first one came where Python can pass none on, as in a finaliser."""
+    main = threading.main_thread()
+    if isinstance(lost, KeyboardInterrupt) and threading.current_thread() is main and main.ident is not None:
+        signal.signal(signal.SIGINT, _interrupt)
+        # A moment later: in here it would be lost again.
+        threading.Timer(_ONE_PRESS_SECONDS / 4, signal.pthread_kill, (main.ident, signal.SIGINT)).start()
 
 
 def _end_in_time(heard: int) -> None:
@@ -117,23 +124,15 @@ def _end_in_time(heard: int) -> None:
     end_at_once()
 
 
-def _let_go(code: int) -> None:
-    """Let Python end a process whose command is done: Ctrl-C has nothing left to stop."""
-    take_last_word()
-    _flush()
-    signal.signal(signal.SIGINT, lambda number, frame: os._exit(code))
-
-
-def _end(code: int, line: str | None) -> NoReturn:
-    """End the process in the main thread, without waiting for other threads: some would wait for ever."""
-    _flush()
-    _say_and_exit(code, line)
-
-
-def _flush() -> None:
+def _end(code: int, line: str | None) -> None:
+    """End the process in the main thread; other threads, some of which might wait for ever, are not waited for."""
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # nobody reads it, or it was closed
+        try:
             stream.flush()
+        except (OSError, ValueError):
+            if not received():
+                return  # nobody reads it, the disk is full, or it was closed: Python has its own words for that
+    _say_and_exit(code, line)
 
 
 def _say_and_exit(code: int, line: str | None) -> NoReturn:

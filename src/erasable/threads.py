@@ -9,8 +9,8 @@ from contextlib import contextmanager
 def pool_of(threads: int) -> Iterator[ThreadPoolExecutor]:
     """Give a pool of threads for a block; an error waits for what has begun, Ctrl-C for nothing.
 
-    What has begun may be seconds of compiling or computing, and nobody uses its outcome any more. Work that writes files
-    is none for this pool: it would go on after the lock is gone.
+    What has begun may be seconds of compiling or computing, and nobody uses its outcome any more. Work that writes
+    files is none for this pool: it would go on after the lock is gone.
     """
     pool = ThreadPoolExecutor(threads)
     try:

@@ -43,14 +43,18 @@ class End:
     err: str
     early: bool
     """Whether it had ended before Ctrl-C came."""
+    lasted: float
+    """From its start to Ctrl-C, or to its end if that came first."""
 
     @property
     def way(self) -> str:
         """Name the way in which it ended; what is no way to end is in capitals."""
         if self.code is None:
             return "HUNG"
-        if self.early or (self.code == 0 and not self.err):
+        if self.early:
             return "was done already"
+        if self.code == 0 and not self.err:
+            return "was done by then"
         if "Traceback" in self.err:
             ours = any(f"{os.sep}erasable{os.sep}" in line for line in self.err.splitlines() if "File " in line)
             return "TRACEBACK" if ours else "while Python itself was starting"
@@ -71,18 +75,19 @@ def interrupted(
 ) -> End:
     """Run a command, press Ctrl-C after some seconds, and say how it ended; nothing of it is left running."""
     process = started(words, environment)
+    began = time.monotonic()
     with suppress(subprocess.TimeoutExpired):
         process.wait(moment)
-    early = process.poll() is not None
+    early, lasted = process.poll() is not None, time.monotonic() - began
     press(process, everyone)
     pressed = time.monotonic()
     try:
         out, err = process.communicate(timeout=_PATIENCE)
-        return End(process.returncode, 0.0 if early else time.monotonic() - pressed, out, err, early)
+        return End(process.returncode, 0.0 if early else time.monotonic() - pressed, out, err, early, lasted)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         out, err = process.communicate()
-        return End(None, time.monotonic() - pressed, out, err, early)
+        return End(None, time.monotonic() - pressed, out, err, early, lasted)
 
 
 def started(words: Sequence[object], environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
