@@ -87,9 +87,11 @@ def _hear() -> None:
     os.set_blocking(said, False)
     signal.set_wakeup_fd(said, warn_on_full_buffer=False)
     threading.Thread(target=_end_in_time, args=(heard,), daemon=True).start()
-    show, show_of_thread = sys.unraisablehook, threading.excepthook
+    show, show_of_thread, show_from_c = sys.unraisablehook, threading.excepthook, sys.excepthook
     sys.unraisablehook = lambda failure: _raise_again(failure.exc_value) if received() else show(failure)
     threading.excepthook = lambda failure: None if received() else show_of_thread(failure)
+    # Libraries in C that are cut short while they load print what came through this.
+    sys.excepthook = lambda *failure: None if received() else show_from_c(*failure)
     # Python has a process that removes what a killed one and its workers shared, and says so; nobody has to know.
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), _TIDYING)))
     signal.signal(signal.SIGINT, _interrupt)

@@ -141,6 +141,20 @@ def test_what_ctrl_c_breaks_off_is_no_error_of_its_own(guard):
     assert outcome(process) == (130, "", IN_ORDER)
 
 
+def test_what_libraries_in_c_print_of_it_is_not_shown(guard):
+    lines = """
+try:
+    ready()
+    time.sleep(600)
+except KeyboardInterrupt as error:
+    sys.excepthook(type(error), error, error.__traceback__)
+    raise ImportError("an extension could not be loaded")
+"""
+    process = guard(lines)
+    press(process, everyone=False)
+    assert outcome(process) == (130, "", IN_ORDER)
+
+
 def test_a_failure_without_ctrl_c_is_shown(guard):
     code, _, err = outcome(guard("ready()\nraise AttributeError('a fault')"))
     assert (code, err.splitlines()[-1]) == (1, "AttributeError: a fault")
