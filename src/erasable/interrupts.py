@@ -25,6 +25,9 @@ _GRACE_SECONDS = 1.5
 # Programs that run others (timeout, uv run) pass on what the terminal has sent to all: that is one Ctrl-C, not two.
 _ONE_PRESS_SECONDS = 0.2
 _LAST_WORD_SECONDS = 0.2
+_REMINDER_SECONDS = 0.1
+_REMINDER = signal.SIGURG  # ignored where nobody asks for it, and told apart from Ctrl-C
+_CTRL_C = bytes([signal.SIGINT])
 _TIDYING = "ignore:resource_tracker:UserWarning"
 _CLEAN_LINE = "\r\x1b[K\x1b[?25h"  # no half progress bar, and the cursor is back
 
@@ -88,39 +91,42 @@ def _hear() -> None:
     signal.set_wakeup_fd(said, warn_on_full_buffer=False)
     threading.Thread(target=_end_in_time, args=(heard,), daemon=True).start()
     show, show_of_thread, show_from_c = sys.unraisablehook, threading.excepthook, sys.excepthook
-    sys.unraisablehook = lambda failure: _raise_again(failure.exc_value) if received() else show(failure)
+    sys.unraisablehook = lambda failure: None if received() else show(failure)
     threading.excepthook = lambda failure: None if received() else show_of_thread(failure)
     # Libraries in C that are cut short while they load print what came through this.
     sys.excepthook = lambda *failure: None if received() else show_from_c(*failure)
     # Python has a process that removes what a killed one and its workers shared, and says so; nobody has to know.
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), _TIDYING)))
-    signal.signal(signal.SIGINT, _interrupt)
+    for number in (_REMINDER, signal.SIGINT):
+        signal.signal(number, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, once: what is tidied up after it must not be broken off as well."""
+    """Raise KeyboardInterrupt, unless one is being handled: what is tidied up after it must not be broken off too."""
     _received.set()
-    signal.signal(signal.SIGINT, lambda number, frame: None)
-    raise KeyboardInterrupt
-
-
-def _raise_again(lost: BaseException | None) -> None:
-    """Raise KeyboardInterrupt again when the first one came where Python can pass none on, as in a finaliser."""
-    main = threading.main_thread()
-    if isinstance(lost, KeyboardInterrupt) and threading.current_thread() is main and main.ident is not None:
-        signal.signal(signal.SIGINT, _interrupt)
-        # A moment later: in here it would be lost again.
-        threading.Timer(_ONE_PRESS_SECONDS / 4, signal.pthread_kill, (main.ident, signal.SIGINT)).start()
+    handled = sys.exception()
+    while handled is not None and not isinstance(handled, KeyboardInterrupt):
+        handled = handled.__context__
+    if handled is None:
+        raise KeyboardInterrupt
 
 
 def _end_in_time(heard: int) -> None:
-    """Wait for Ctrl-C, then for some time or for another Ctrl-C, and end the process."""
+    """Wait for Ctrl-C, then for some time or for another Ctrl-C, and end the process.
+
+    Meanwhile the main thread is reminded: KeyboardInterrupt is lost in a finaliser, and Arrow drops it when it comes
+    while Arrow loads pandas.
+    """
+    main = threading.main_thread().ident or 0
     os.read(heard, 1)
     _received.set()
-    time.sleep(_ONE_PRESS_SECONDS)
-    while select.select([heard], [], [], 0)[0]:
-        os.read(heard, 1)
-    select.select([heard], [], [], _GRACE_SECONDS - _ONE_PRESS_SECONDS)
+    pressed = time.monotonic()
+    again = False
+    while not again and (left := pressed + _GRACE_SECONDS - time.monotonic()) > 0:
+        ready = select.select([heard], [], [], min(left, _REMINDER_SECONDS))[0]
+        again = bool(ready) and os.read(heard, 1) == _CTRL_C and time.monotonic() > pressed + _ONE_PRESS_SECONDS
+        if not ready:
+            signal.pthread_kill(main, _REMINDER)
     if _last_word.locked():
         time.sleep(_LAST_WORD_SECONDS)  # the main thread is saying why it ends
     end_at_once()

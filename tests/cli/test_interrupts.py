@@ -83,14 +83,6 @@ held.wait()
 threading.Timer(1, ready).start()
 _imp.acquire_lock()
 """,
-    "swallowing the exception": """
-ready()
-while True:
-    try:
-        time.sleep(600)
-    except KeyboardInterrupt:
-        pass
-""",
     "tidying up for ever": """
 try:
     ready()
@@ -160,18 +152,40 @@ def test_a_failure_without_ctrl_c_is_shown(guard):
     assert (code, err.splitlines()[-1]) == (1, "AttributeError: a fault")
 
 
-def test_a_ctrl_c_that_comes_where_python_passes_no_exception_on_is_not_lost(guard):
-    lines = """
+LOST = {
+    "in a finaliser": """
 class Last:
     def __del__(self):
         ready()
         time.sleep(600)
 Last()
 time.sleep(600)
-"""
-    process = guard(lines, grace=600)
+""",
+    "in a library that takes it for a failed import": """
+try:
+    ready()
+    time.sleep(600)
+except BaseException:
+    pass
+time.sleep(600)
+""",
+}
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_a_ctrl_c_that_gets_lost_comes_again(guard, lost):
+    process = guard(LOST[lost], grace=600)
     press(process, everyone=False)
     assert outcome(process) == (130, "", IN_ORDER)
+
+
+@pytest.mark.parametrize("ending", ["finally:", "except KeyboardInterrupt:"])
+def test_what_is_tidied_up_is_not_interrupted_again(guard, ending):
+    process = guard(
+        f"try:\n    ready()\n    time.sleep(600)\n{ending}\n    time.sleep(1)\n    print('tidy')", grace=600
+    )
+    press(process, everyone=False)
+    assert outcome(process)[1] == "tidy\n"
 
 
 def test_a_command_that_is_done_waits_for_no_thread_and_keeps_its_outcome(guard):
@@ -194,12 +208,12 @@ import multiprocessing
 worker = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,))
 with interrupts.kept_from_children():
     worker.start()
-ready()
-while True:
-    try:
-        time.sleep(600)
-    except KeyboardInterrupt:
-        print(worker.pid, flush=True)
+try:
+    ready()
+    time.sleep(600)
+finally:
+    print(worker.pid, flush=True)
+    time.sleep(600)
 """
     process = guard(lines)
     press(process, everyone=True)
