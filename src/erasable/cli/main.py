@@ -1,7 +1,7 @@
 """The `erasable` command: its subcommands, and one place where errors become messages and exit codes."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -27,6 +27,7 @@ from erasable.cli import (
 )
 from erasable.cli.output import print_error, print_line
 from erasable.errors import ErasableError, exit_code
+from erasable.interrupts import INTERRUPTED, STOPPED, received, take_last_word
 
 app = typer.Typer(
     help="Recommender systems that can forget: learn, recommend, erase a person, and prove it byte for byte.",
@@ -56,7 +57,6 @@ for module in (
     app.command(module.NAME)(module.command)
 app.add_typer(data.app, name=data.NAME)
 app.add_typer(token.app, name=token.NAME)
-_INTERRUPTED = 130
 
 
 def _print_version(wanted: bool) -> None:
@@ -80,9 +80,19 @@ def main() -> None:
     try:
         app(prog_name="erasable")
     except ErasableError as error:
+        code = exit_code(error)
+        if received() and code != INTERRUPTED:  # what Ctrl-C broke off failed in its own words
+            _end_interrupted()
+        take_last_word()
         print_error(str(error))
-        sys.exit(exit_code(error))
+        sys.exit(code)
     except SystemExit as end:
-        if end.code == _INTERRUPTED:  # what typer makes of Ctrl-C, without a word
-            print_error("stopped; nothing is left half done")
+        if end.code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
+            _end_interrupted()
         raise
+
+
+def _end_interrupted() -> NoReturn:
+    take_last_word()
+    print_error(STOPPED)
+    sys.exit(INTERRUPTED)

@@ -1,7 +1,6 @@
 """Cases: the users of a test set that are known, each with the own test rows; what is asked of them lives elsewhere."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,6 +12,7 @@ from erasable.data.holdout import kept_rows, pair_hashes
 from erasable.errors import Refused
 from erasable.models.blas import one_blas_thread
 from erasable.models.ranking import ItemNumbers
+from erasable.threads import pool_of
 from erasable.training import Knowledge
 
 _Found = TypeVar("_Found")
@@ -61,7 +61,7 @@ def for_each_case(cases: Sequence[Case], ask: Callable[[Case], _Found], threads:
     def ask_block(block: NDArray[np.int64]) -> list[_Found]:
         return [ask(cases[number]) for number in block]
 
-    with one_blas_thread(), ThreadPoolExecutor(len(blocks)) as pool:
+    with one_blas_thread(), pool_of(len(blocks)) as pool:
         return [found for block in pool.map(ask_block, blocks) for found in block]
 
 

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import queue
-import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from erasable.experiments.cells import Cell, CellStore
 from erasable.experiments.every import MEASUREMENTS
 from erasable.experiments.machine import processor
 from erasable.experiments.workbench import DataSource, Workbench
+from erasable.interrupts import kept_from_children
 from erasable.operations.processes import safe_path
 from erasable.training import Config, numeric_environment
 
@@ -66,7 +66,8 @@ def run_batches(batches: Sequence[Batch], bench: Bench, watch: Watcher) -> None:
     try:
         for _ in range(count):
             worker = _SPAWN.Process(target=_work, args=(orders, news, bench), daemon=True)
-            worker.start()
+            with kept_from_children():
+                worker.start()
             workers.append(worker)
         while run.missing:
             run.hear(_next_news(news, workers))
@@ -79,8 +80,7 @@ def run_batches(batches: Sequence[Batch], bench: Bench, watch: Watcher) -> None:
 
 
 def _work(orders: Any, news: Any, bench: Bench) -> None:  # noqa: ANN401 - queues of a context
-    """Measure batches until there are no more; an interrupt is the parent's to handle."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Measure batches until there are no more."""
     workbench = Workbench(bench.source, bench.threads)
     while (batch := _next_order(orders)) is not None:
         for cell in batch:

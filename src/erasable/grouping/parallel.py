@@ -1,11 +1,12 @@
 """How grouping works, none of which changes a byte: rows shared out to threads, and whom to tell about progress."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
+
+from erasable.threads import pool_of
 
 Advance = Callable[[int], None]
 
@@ -50,10 +51,6 @@ def over_ranges(work: Callable[[int, int], None], count: int, threads: int, adva
         work(begin, end)
         advance(end - begin)
 
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for finished in [pool.submit(do, begin, end) for begin, end in pairwise(bounds)]:
-                finished.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)  # an interrupted user should not wait for the rest
-            raise
+    with pool_of(threads) as pool:
+        for finished in [pool.submit(do, begin, end) for begin, end in pairwise(bounds)]:
+            finished.result()

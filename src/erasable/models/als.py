@@ -5,7 +5,7 @@ What a user has counts as 1 and weighs 1 + 4 · rating / the highest rating; wha
 """
 
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from itertools import pairwise
 from math import ceil, log, sqrt
@@ -25,6 +25,7 @@ from erasable.models.model import Change, Effort, Scorer, Scores, Stage
 from erasable.models.parameters import Arrays, Parameters
 from erasable.models.settings import ModelSettings
 from erasable.seeding import id_keys, normals
+from erasable.threads import pool_of
 
 _WEIGHT = 4.0  # of the highest rating: chosen by measuring, with the usual regularisation (docs/decisions)
 _DEVIATION = 0.01
@@ -153,7 +154,7 @@ class Als:
 
 @contextmanager
 def _crew(threads: int) -> Iterator[Executor]:
-    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+    with one_blas_thread(), pool_of(threads) as pool:
         yield pool
 
 

@@ -7,7 +7,6 @@ sleep holds nothing up: the others take its share. Which thread runs a task neve
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +17,11 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from erasable.seeding.compiled import compiled
+from erasable.threads import pool_of
 
 NEXT, DONE = 0, 8  # a cache line apart
 _SPINS_BEFORE_YIELD = 200
+_NO_TASK = np.iinfo(np.int64).max
 _yield_processor = types.ExternalFunction("sched_yield", types.int32())
 
 
@@ -35,9 +36,12 @@ class Schedule(NamedTuple):
 def run_crew(threads: int, shift: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401 - passed through
     """Run a compiled `shift(control, *arguments)` on some threads until its schedule is worked off."""
     control = np.zeros(16, dtype=np.int64)
-    with ThreadPoolExecutor(max_workers=threads) as pool:
-        for finished in [pool.submit(shift, control, *arguments) for _ in range(threads)]:
-            finished.result()
+    with pool_of(threads) as pool:
+        try:
+            for finished in [pool.submit(shift, control, *arguments) for _ in range(threads)]:
+                finished.result()
+        finally:
+            control[NEXT] = _NO_TASK  # after an interrupt the threads must not go on with the rest of the schedule
 
 
 def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401 - numba's own types

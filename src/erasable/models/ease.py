@@ -4,7 +4,6 @@ The shared parameters are the Gram matrix of 0/1 data, in whole numbers and so w
 follows from it. There are no personal rows: a user's scores follow from the user's own items.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -30,6 +29,7 @@ from erasable.models.memory import refuse_beyond_memory
 from erasable.models.model import Change, Effort, Scorer, Scores, Stage
 from erasable.models.parameters import Arrays, Parameters
 from erasable.models.settings import ModelSettings
+from erasable.threads import pool_of
 
 GRAM = "gram"
 INVERSE = "inverse"
@@ -177,7 +177,7 @@ def _add(gram: NDArray[np.int32], rows: SignedRows, effort: Effort) -> None:
     task = partial(add_pairs, gram, fixed, by_item(fixed, len(gram)))
     lows = range(0, len(gram), _ROWS_AT_ONCE)
     highs = [min(low + _ROWS_AT_ONCE, len(gram)) for low in lows]
-    with ThreadPoolExecutor(max_workers=effort.threads) as pool:
+    with pool_of(effort.threads) as pool:
         for added in pool.map(task, lows, highs):
             effort.advance(added)
 

@@ -8,7 +8,6 @@ to 0 (measured: docs/decisions).
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ from erasable.models.batches import FIRST_DECAY, SECOND_DECAY, Floats, Table, ad
 from erasable.models.model import Effort
 from erasable.models.sampling import missing_item, shuffled
 from erasable.seeding.compiled import below, compiled, draw
+from erasable.threads import pool_of
 
 STEPS = 32
 LARGEST_STEP = 128  # units, so that room stays small beside someone with very many interactions
@@ -64,15 +64,11 @@ def solve_rows(
     """Return rows solved from their start; users are shared out over threads, which changes no byte."""
     rows = start.copy()
     samples = course.passes * _samples(data, course)
-    with ThreadPoolExecutor(effort.threads) as pool:
-        try:
-            runs = [(run, pool.submit(kernel, run, data, course, fixed, rows)) for run in _runs(samples)]
-            for (low, high), done in runs:
-                done.result()
-                effort.advance(int(samples[low:high].sum()))
-        except BaseException:
-            pool.shutdown(cancel_futures=True)  # an interrupted user should not wait for the rest
-            raise
+    with pool_of(effort.threads) as pool:
+        runs = [(run, pool.submit(kernel, run, data, course, fixed, rows)) for run in _runs(samples)]
+        for (low, high), done in runs:
+            done.result()
+            effort.advance(int(samples[low:high].sum()))
     return rows
 
 

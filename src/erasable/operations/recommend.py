@@ -1,7 +1,6 @@
 """Recommend: the best items for some users, or popular ones for those who are unknown."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from erasable.errors import Suppressed, UnknownUser, WrongUse
@@ -10,6 +9,7 @@ from erasable.operations.home import Home
 from erasable.operations.offers import Offer, Place, Served, Stock
 from erasable.operations.suppressed import suppressed_people
 from erasable.operations.work import QUIET_WORK, Work
+from erasable.threads import pool_of
 from erasable.training import Knowledge, Scoring
 
 _USERS_PER_TASK = 100  # threads that meet after each user spend more time on meeting than on scoring
@@ -105,7 +105,7 @@ def _scored(
     found: list[UserRecommendations] = []
     with (
         one_blas_thread(),
-        ThreadPoolExecutor(work.threads) as pool,
+        pool_of(work.threads) as pool,
         work.reporter.track("recommending", len(names)) as advance,
     ):
         for part in pool.map(several, range(0, len(names), _USERS_PER_TASK)):

@@ -1,11 +1,17 @@
 """`python -m erasable.service`: what `erasable serve` runs, in a process of its own."""
 
+import os
 import sys
 
-from erasable.errors import ErasableError
-from erasable.service.running import Place, serve
-
+_STOPPED = b"erasable: stopped; nothing is left half done\n"
 _INTERRUPTED = 130
+
+try:
+    from erasable.errors import ErasableError
+    from erasable.service.running import Place, serve
+except KeyboardInterrupt:
+    os.write(2, _STOPPED)
+    os._exit(_INTERRUPTED)
 
 if __name__ == "__main__":
     try:
@@ -13,4 +19,5 @@ if __name__ == "__main__":
     except ErasableError as error:
         sys.exit(f"erasable: {error}")
     except KeyboardInterrupt:
+        os.write(2, _STOPPED)
         sys.exit(_INTERRUPTED)

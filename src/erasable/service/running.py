@@ -9,6 +9,7 @@ from pathlib import Path
 import uvicorn
 from pydantic import BaseModel, ConfigDict
 
+from erasable.interrupts import end_at_once, kept_from_children
 from erasable.models.blas import one_blas_thread
 from erasable.operations import DiskHome
 from erasable.operations.do_not_learn import prepare_list
@@ -73,21 +74,29 @@ def serve(place: Place) -> None:
         timeout_keep_alive=30,
         timeout_graceful_shutdown=10,
     )
-    for thread in threads:
-        thread.start()
-    log("service started", host=place.host, port=place.port)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        # uvicorn ends by itself on these, and then raises them again: what follows must still be done.
-        signal.signal(number, lambda number, frame: stop.set())
     try:
+        for thread in threads:
+            thread.start()
+        log("service started", host=place.host, port=place.port)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # uvicorn ends by itself on these, and then raises them again: what follows must still be done.
+            signal.signal(number, lambda number, frame: _stop_or_end(stop))
         with one_blas_thread():
             uvicorn.Server(config).run()
     finally:
         stop.set()
         for thread in threads:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
         shop.ledger.close()
         log("service stopped")
+
+
+def _stop_or_end(stop: threading.Event) -> None:
+    """End in order when told to for the first time, and at once when told to again."""
+    if stop.is_set():
+        end_at_once()
+    stop.set()
 
 
 def _follow(shop: Shop, stop: threading.Event) -> None:
@@ -130,5 +139,6 @@ def _at_work(place: Place, ledger: Ledger, worker: BaseProcess | None) -> BasePr
 def _started(place: Place) -> BaseProcess:
     post = Post(place.folder, place.settings, place.suppression, place.threads)
     worker = get_context("spawn").Process(target=run_worker, args=(post,), name="erasable worker", daemon=True)
-    worker.start()
+    with kept_from_children():
+        worker.start()
     return worker

@@ -1,0 +1,24 @@
+"""The entry point of the command, also as `python -m erasable`: it takes Ctrl-C before anything else is loaded."""
+
+import os
+
+
+def main() -> None:
+    """Load the command and run it; Ctrl-C ends it with one line, whatever it is doing."""
+    try:
+        from erasable.interrupts import guarded
+
+        guarded(_command)
+    except KeyboardInterrupt:  # before the guard stood
+        os.write(2, b"erasable: stopped; nothing is left half done\n")
+        os._exit(130)
+
+
+def _command() -> None:
+    from erasable.cli.main import main as command
+
+    command()
+
+
+if __name__ == "__main__":
+    main()
