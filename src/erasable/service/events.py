@@ -94,7 +94,7 @@ def ids_in_states(connection: sqlite3.Connection, states: Collection[RequestStat
 def newest_ids(
     connection: sqlite3.Connection, states: Collection[RequestState], limit: int, before: int | None
 ) -> list[tuple[int, str]]:
-    """Return the numbers and ids of the newest requests in some states, sealed or not, before a number if one is given."""
+    """Return the numbers and ids of the newest requests in some states, sealed or not, before a number if given."""
     rows = connection.execute(
         f"SELECT first_number, request_id FROM all_current_states WHERE status IN ({_marks(states)}) "  # noqa: S608
         "AND first_number < ? ORDER BY first_number DESC LIMIT ?",
@@ -123,8 +123,10 @@ def newest_events(connection: sqlite3.Connection, limit: int, before: int | None
 
 def newest_event(connection: sqlite3.Connection, names: Collection[str], sealed: bool = False) -> Event | None:
     """Return the newest event with one of these names, also of sealed requests if that is wanted."""
+    events = _EVERYWHERE if sealed else _IN_LEDGER
     row = connection.execute(
-        f"{_EVERYWHERE if sealed else _IN_LEDGER} WHERE event_name IN ({_marks(names)}) ORDER BY event_number DESC LIMIT 1", tuple(names)
+        f"{events} WHERE event_name IN ({_marks(names)}) ORDER BY event_number DESC LIMIT 1",
+        tuple(names),
     ).fetchone()
     return event_of(row) if row else None
 

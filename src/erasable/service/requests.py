@@ -19,8 +19,8 @@ from erasable.service.events import (
     ids_in_states,
     names,
     newest_event,
-    newest_id,
     newest_events,
+    newest_id,
     newest_ids,
     state_of,
     strike_remarks,
@@ -30,7 +30,6 @@ from erasable.service.lifecycle import BEGUN, ENDED, WAITING, RequestState, refu
 from erasable.service.sealed_codes import seal, unseal
 from erasable.store.ledger import Ledger, people_asking
 from erasable.unlearning import Request
-
 
 OPEN_REQUESTS = 64
 """More requests that have ended than this are sealed."""
@@ -76,7 +75,7 @@ class Requests:
         Who asked is forgotten where nothing needs to be known any more, and what was typed in with them.
         """
         with self._ledger.writing() as connection:
-            refuse_unless_may_follow(state_of(connection, request_id) or self.get(request_id).state, state)
+            refuse_unless_may_follow(state_of(connection, request_id) or self._sealed_state_of(request_id), state)
             typed = None if state in ENDED else {"reason": reason}
             add_event(connection, now, actor, state, request_id, state, facts or {}, typed)
             if state == "verifying":
@@ -285,6 +284,12 @@ class Requests:
                 self.note(request_id, "named", actor, now)
         if named:
             raise WrongUse("the reason names the person, who is shown to nobody unasked: say it without the id")
+
+    def _sealed_state_of(self, request_id: str) -> RequestState:
+        found = self.some([request_id])
+        if not found:
+            raise UnknownRequest("there is no such request: check its id")
+        return found[0].state
 
     def _joined_by(self, submission_id: str) -> list[str]:
         with self._ledger.reading_all() as connection:

@@ -19,7 +19,7 @@ from erasable.store.opening import mark_of, read_manifest
 
 _AT_ONCE = 500
 _ENDED = "sealed"  # what the file is called on a connection
-_TWICE = f"EXISTS (SELECT 1 FROM {_ENDED}.current_states AS ended WHERE ended.request_id = one.request_id)"
+_TWICE = f"EXISTS (SELECT 1 FROM {_ENDED}.current_states AS ended WHERE ended.request_id = one.request_id)"  # noqa: S608
 
 
 class WithEnded:
@@ -100,9 +100,7 @@ class WithEnded:
             self.connection.execute(f"DETACH {_ENDED}")
         self._file = None
         if file is not None:
-            self.connection.execute(
-                f"ATTACH ? AS {_ENDED}", (f"{file.absolute().as_uri()}?mode=ro&immutable=1",)
-            )
+            self.connection.execute(f"ATTACH ? AS {_ENDED}", (f"{file.absolute().as_uri()}?mode=ro&immutable=1",))
             self._file = file
         for table in ENDED_TABLES:
             both = f" WHERE NOT {_TWICE} UNION ALL SELECT * FROM {_ENDED}.{table}" if file else ""  # noqa: S608

@@ -111,7 +111,7 @@ LEDGER_FREE_TEXT = frozenset({"facts", "label"})
 def ended_schema() -> str:
     """Return the tables of requests that have ended, with their indexes: nothing is added there by and by."""
     wanted = re.compile(rf"CREATE (TABLE ({'|'.join(ENDED_TABLES)})|INDEX \w+ ON ({'|'.join(ENDED_TABLES)})) ")
-    return "".join(statement for statement in _statements(_SCHEMA) if wanted.match(statement))
+    return "".join(statement for statement in _statements(_SCHEMA) if wanted.match(statement.lstrip()))
 
 
 def format_of(connection: sqlite3.Connection) -> int:
