@@ -1,6 +1,5 @@
 """Requests that have ended leave the ledger for a sealed file, and are read as before."""
 
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -13,11 +12,9 @@ TABLES = ("events", "current_states", "receipts", "joined_submissions")
 
 
 @pytest.fixture
-def shop(learned, swift_path):
+def shop(learned):
     """A workspace with three requests: two have ended, one is open."""
-    path = swift_path / "shop"
-    shutil.copytree(learned, path)
-    ledger = Ledger.open(path)
+    ledger = Ledger.open(learned)
     with ledger.writing() as connection:
         for request_id, status in (("one", "erased"), ("two", "erased"), ("three", "suppressed")):
             add(connection, request_id, "received")
@@ -26,8 +23,8 @@ def shop(learned, swift_path):
         connection.execute("INSERT INTO joined_submissions VALUES ('joined', 'digest', 'one', 'at noon', x'00')")
         connection.execute("INSERT INTO open_requests VALUES ('three', 'ann', NULL, 'a code')")
         add(connection, None, None)
-    yield path
     ledger.close()
+    return learned
 
 
 @pytest.fixture
