@@ -1,5 +1,7 @@
 """Requests that have ended are sealed; whoever asks for them gets the same bytes as before."""
 
+import shutil
+
 import pytest
 
 from erasable.errors import WorkspaceDamaged
@@ -7,6 +9,8 @@ from erasable.operations import DiskHome, scan, verify
 from erasable.service import requests
 from erasable.service.requests import Requests
 from erasable.service.settings import ServiceSettings
+from erasable.service.shop import Shop
+from erasable.store.layout import LEDGER, LEDGER_FILES
 from erasable.unlearning import Request
 
 PEOPLE = ("ann", "bob", "cat", "dan", "eve")
@@ -134,6 +138,37 @@ def test_those_who_were_sealed_and_not_deleted_are_deleted_by_the_next_worker(sh
     seal(worker)
     assert in_ledger(shop) == 0
     assert kept(shop, ended) == known
+
+
+def test_an_older_ledger_that_was_put_back_catches_up(shop, worker, folder, ended, swift_path, monkeypatch):
+    monkeypatch.setattr(requests, "OPEN_REQUESTS", 0)
+    waiting = shop.reception.file(Request("fay-the-unmistakable"), "someone")
+    shop.ledger.cut_log()
+    older = shutil.copy(folder / LEDGER, swift_path / LEDGER)
+    seal(worker)
+    shop.requests.note(None, "learned more", "worker", shop.clock())
+    seal(worker)
+    assert in_ledger(shop) == 0
+    for ledger in (worker.ledger, shop.ledger):
+        ledger.close()
+    for name in LEDGER_FILES:
+        (folder / name).unlink(missing_ok=True)
+    shutil.copy(older, folder / LEDGER)
+    back = Shop.open(folder, shop.settings, shop.clock)
+    assert back.requests.counts()["erased"] == 6
+    again = type(worker)(worker.post)
+    seal(again)
+    assert back.requests.suppressed_people() == set()
+    assert back.requests.get(waiting.request_id).state == "erased"
+    filings = [back.reception.file(Request(f"nobody-{number}"), "someone") for number in range(5)]
+    back.requests.note(None, "learned more", "worker", shop.clock())
+    seal(again)
+    assert in_ledger(back) == 0
+    assert {back.requests.get(one.request_id).state for one in filings} == {"rejected"}
+    numbers = [event.number for event in back.requests.journal(10_000)]
+    assert len({*numbers}) == len(numbers)
+    again.ledger.close()
+    back.ledger.close()
 
 
 def test_a_whole_scan_searches_what_is_sealed_and_finds_nobody(worker, folder, ended):

@@ -152,3 +152,12 @@ def test_a_damaged_file_is_told_and_open_requests_go_on(shop, ledger, harm):
     opened.close()
     with Workspace.reading(shop) as workspace:
         assert workspace.damaged() == [f"sealed/{file.name}"]
+
+
+def test_what_an_older_ledger_has_open_is_not_deleted_from_it(shop, ledger):
+    put_in_place(shop, ledger.sealed_with(["one", "two"]))
+    with ledger.writing() as connection:
+        connection.execute("INSERT INTO open_requests VALUES ('one', 'bob', NULL, 'a code')")
+    ledger.delete_sealed()
+    assert in_ledger(ledger)["current_states"] == 2
+    assert people_in_ledger(shop) == {"ann", "bob"}

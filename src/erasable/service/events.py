@@ -18,6 +18,10 @@ _AT_ONCE = 500
 _LONG = 8  # shorter ids are parts of many words
 _EVENTS = "SELECT events.*, remarks.facts AS remark FROM {} AS events LEFT JOIN remarks USING (event_number)"
 _IN_LEDGER, _EVERYWHERE = _EVENTS.format("main.events"), _EVENTS.format("all_events")
+_NEWEST_NUMBER = (  # of the ledger and of what is sealed, which may be younger than a ledger that was put back
+    "SELECT coalesce(max(event_number), 0) FROM (SELECT max(event_number) AS event_number FROM main.events UNION ALL "
+    "SELECT event_number FROM (SELECT event_number FROM all_events ORDER BY event_number DESC LIMIT 1))"
+)
 
 
 def add_event(
@@ -31,11 +35,9 @@ def add_event(
     typed: Mapping[str, str | None] | None = None,
 ) -> None:
     """Add an event to the ledger; what somebody typed in goes to the table beside who asked."""
-    values = (request_id, now.isoformat(), name, state, actor, json.dumps(facts or {}))
-    number = connection.execute(
-        "INSERT INTO events (request_id, event_time, event_name, status, actor_name, facts) VALUES (?, ?, ?, ?, ?, ?)",
-        values,
-    ).lastrowid
+    number = 1 + connection.execute(_NEWEST_NUMBER).fetchone()[0]
+    values = (number, request_id, now.isoformat(), name, state, actor, json.dumps(facts or {}))
+    connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", values)
     said = {key: text for key, text in (typed or {}).items() if text}
     if said:
         remark = json.dumps(said, ensure_ascii=False)
