@@ -23,9 +23,9 @@ _TWICE = f"EXISTS (SELECT 1 FROM {_ENDED}.current_states AS ended WHERE ended.re
 
 
 class WithEnded:
-    """A connection to the ledger whose views `all_…` have the sealed requests too."""
+    """A connection to the ledger whose views `all_…` have the requests that are sealed in a workspace too."""
 
-    def __init__(self, connection: sqlite3.Connection, workspace: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, workspace: Path | None) -> None:
         self.connection = connection
         self.damage: WorkspaceError | None = None
         """Why the sealed requests can't be read, if so; then the views have only what is in the ledger."""
@@ -35,8 +35,11 @@ class WithEnded:
 
     def begin(self, how: str) -> None:
         """Begin a transaction in which the ledger and the sealed file fit each other."""
+        if self._workspace is None:
+            self.connection.execute(how)
+            return
         while True:
-            self._follow()
+            self._follow(self._workspace)
             self.connection.execute(how)
             # From the first look on the ledger stays as it is; what had left it by then is in the file that is current.
             self.connection.execute("SELECT 1 FROM main.sqlite_master LIMIT 1").fetchone()
@@ -86,13 +89,13 @@ class WithEnded:
             marks = ", ".join("?" * len(rows.description))
             made.executemany(f"INSERT INTO {table} VALUES ({marks})", map(tuple, rows))  # noqa: S608
 
-    def _follow(self) -> None:
+    def _follow(self, workspace: Path) -> None:
         """Attach the file that is current, if it is another than before."""
-        mark = _mark(self._workspace)
+        mark = _mark(workspace)
         if mark == self._mark:
             return
         try:
-            file, self.damage = _current_file(self._workspace, self._file), None
+            file, self.damage = _current_file(workspace, self._file), None
         except WorkspaceError as error:
             file, self.damage = None, error
         if file != self._file or self._mark == ():

@@ -51,10 +51,12 @@ class Ledger:
     Reading has a connection of its own, so that who only reads does not wait for who waits to write.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, with_ended: bool = True) -> None:
+        """Open it; without the requests that are sealed, whoever reads waits for nothing else."""
         self.path = path
         self._writer, self._reader = _connected(path), _connected(path)
-        self._written, self._read = (WithEnded(one, path.parent) for one in (self._writer, self._reader))
+        workspace = path.parent if with_ended else None
+        self._written, self._read = (WithEnded(one, workspace) for one in (self._writer, self._reader))
         self._writing, self._reading = threading.RLock(), threading.RLock()
         self._who_writes: int | None = None
         self._file = _number_of(path)
