@@ -32,6 +32,12 @@ def people_in(path: Path) -> list[str]:
         return sorted(user for group in workspace.state().knowledge.groups for user in group.users)
 
 
+def last_person_in(path: Path) -> str:
+    """Return somebody in the last group of a shop."""
+    with Workspace.reading(path) as workspace:
+        return max(workspace.state().knowledge.groups[-1].users)
+
+
 @contextmanager
 def ledger_of(path: Path) -> Iterator[Ledger]:
     """Open the ledger of a workspace."""

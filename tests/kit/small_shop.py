@@ -44,7 +44,8 @@ def member_of(path: Path, position: int) -> str:
 
 def lasting_files(path: Path) -> dict[str, bytes]:
     """Return the files that do not depend on the time or on chance: data, holdout, checkpoints, settings, catalogue."""
-    names = (name for name in _named(path) if not name.startswith(("audit", "signing-key", "pending", "certificates")))
+    passing = ("audit", "signing-key", "pending", "certificates", "sealed/")
+    names = (name for name in _named(path) if not name.startswith(passing))
     return {name: (path / name).read_bytes() for name in names}
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from erasable.service import requests
 from erasable.service.application import make_application
 from erasable.service.shop import Shop
 from erasable.store import Workspace
@@ -50,6 +51,27 @@ def test_a_worker_killed_at_any_change_is_followed_by_one_that_finishes_its_requ
         erasure_service.require_erased_once(path, request_ids, people[:2])
         assert small_shop.lasting_files(path) == small_shop.lasting_files(undisturbed)
     assert change > 80
+
+
+def test_a_worker_killed_at_any_change_loses_and_doubles_no_request_that_is_sealed(
+    shop, people, wishes, copied, swift_path, monkeypatch
+):
+    monkeypatch.setattr(requests, "OPEN_REQUESTS", 0)
+    waiting = copied(shop, swift_path / "waiting")
+    request_ids = erasure_service.file_requests(waiting, *wishes)
+    died, change, sealed_at = True, 0, set()
+    while died:
+        change += 1
+        path = copied(waiting, swift_path / f"shop-{change}")
+        died = killed_at(change, lambda path=path: erasure_service.work_off(path))
+        sealed_at |= {change} if [*path.glob("sealed/requests-*")] else set()
+        erasure_service.work_off(path)
+        erasure_service.require_erased_once(path, request_ids, people[:2])
+        assert len([*path.glob("sealed/requests-*")]) == 1
+        with erasure_service.ledger_of(path) as ledger:
+            assert ledger.sealed_twice() == []
+            assert requests.Requests(ledger).counts() == {"erased": 3}
+    assert len(sealed_at) > 5
 
 
 def test_a_server_killed_while_it_takes_a_request_in_answers_the_repeated_one_as_the_first(

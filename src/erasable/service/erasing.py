@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -89,6 +89,23 @@ class Eraser:
             self._carry_out([])
             return True
         return False
+
+    def seal_ended(self) -> bool:
+        """Seal requests that have ended, once there are enough, and delete them from the ledger; say whether it was so.
+
+        Each erasure searches the ledger, so it must not grow with those that were ever carried out.
+        """
+        ended = self._requests.to_seal()
+        if ended:
+            with self.home.writing() as session:
+                session.amend(replace(session.papers(), requests=self.ledger.sealed_with(ended)))
+        elif not self.ledger.sealed_twice():
+            return False
+        with self.lease.writing():
+            self.ledger.delete_sealed()
+        self.ledger.wipe()
+        log("ended requests sealed", requests=len(ended))
+        return True
 
     def _end_what_is_certified(self) -> None:
         """Write down what a command has certified that had failed here."""

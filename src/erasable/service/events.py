@@ -11,13 +11,17 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from erasable.errors import UnknownRequest
 from erasable.service.filed import Event, Filed
 from erasable.service.lifecycle import RequestState
 
 _AT_ONCE = 500
 _LONG = 8  # shorter ids are parts of many words
-_EVENTS = "SELECT events.*, remarks.facts AS remark FROM events LEFT JOIN remarks USING (event_number)"
+_EVENTS = "SELECT events.*, remarks.facts AS remark FROM {} AS events LEFT JOIN remarks USING (event_number)"
+_IN_LEDGER, _EVERYWHERE = _EVENTS.format("main.events"), _EVENTS.format("all_events")
+_NEWEST_NUMBER = (  # of the ledger and of what is sealed, which may be younger than a ledger that was put back
+    "SELECT coalesce(max(event_number), 0) FROM (SELECT max(event_number) AS event_number FROM main.events UNION ALL "
+    "SELECT event_number FROM (SELECT event_number FROM all_events ORDER BY event_number DESC LIMIT 1))"
+)
 
 
 def add_event(
@@ -31,11 +35,9 @@ def add_event(
     typed: Mapping[str, str | None] | None = None,
 ) -> None:
     """Add an event to the ledger; what somebody typed in goes to the table beside who asked."""
-    values = (request_id, now.isoformat(), name, state, actor, json.dumps(facts or {}))
-    number = connection.execute(
-        "INSERT INTO events (request_id, event_time, event_name, status, actor_name, facts) VALUES (?, ?, ?, ?, ?, ?)",
-        values,
-    ).lastrowid
+    number = 1 + connection.execute(_NEWEST_NUMBER).fetchone()[0]
+    values = (number, request_id, now.isoformat(), name, state, actor, json.dumps(facts or {}))
+    connection.execute("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", values)
     said = {key: text for key, text in (typed or {}).items() if text}
     if said:
         remark = json.dumps(said, ensure_ascii=False)
@@ -70,25 +72,22 @@ def names(user: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(user)}(?!\w)", text) is not None
 
 
-def state_of(connection: sqlite3.Connection, request_id: str) -> RequestState:
-    """Return the state of a request."""
-    row = connection.execute("SELECT status FROM current_states WHERE request_id = ?", (request_id,)).fetchone()
-    if row is None:
-        raise UnknownRequest("there is no such request: check its id")
-    state: RequestState = row["status"]
-    return state
+def state_of(connection: sqlite3.Connection, request_id: str) -> RequestState | None:
+    """Return the state of a request that is not sealed, None if there is no such."""
+    row = connection.execute("SELECT status FROM main.current_states WHERE request_id = ?", (request_id,)).fetchone()
+    return None if row is None else row["status"]
 
 
 def counts_by_state(connection: sqlite3.Connection) -> dict[RequestState, int]:
-    """Return how many requests are in each state."""
-    rows = connection.execute("SELECT status, count(*) AS total FROM current_states GROUP BY status")
+    """Return how many requests are in each state, sealed or not."""
+    rows = connection.execute("SELECT status, count(*) AS total FROM all_current_states GROUP BY status")
     return {row["status"]: int(row["total"]) for row in rows}
 
 
 def ids_in_states(connection: sqlite3.Connection, states: Collection[RequestState]) -> list[str]:
-    """Return the ids of all requests in some states."""
+    """Return the ids of all requests in some states that are not sealed."""
     rows = connection.execute(
-        f"SELECT request_id FROM current_states WHERE status IN ({_marks(states)})",  # noqa: S608 - only marks
+        f"SELECT request_id FROM main.current_states WHERE status IN ({_marks(states)})",  # noqa: S608 - only marks
         tuple(states),
     )
     return [row["request_id"] for row in rows]
@@ -97,36 +96,47 @@ def ids_in_states(connection: sqlite3.Connection, states: Collection[RequestStat
 def newest_ids(
     connection: sqlite3.Connection, states: Collection[RequestState], limit: int, before: int | None
 ) -> list[tuple[int, str]]:
-    """Return the numbers and ids of the newest requests in some states, before a number if one is given."""
+    """Return the numbers and ids of the newest requests in some states, sealed or not, before a number if given."""
     rows = connection.execute(
-        f"SELECT first_number, request_id FROM current_states WHERE status IN ({_marks(states)}) "  # noqa: S608
+        f"SELECT first_number, request_id FROM all_current_states WHERE status IN ({_marks(states)}) "  # noqa: S608
         "AND first_number < ? ORDER BY first_number DESC LIMIT ?",
         (*states, before or 2**62, limit),
     )
     return [(int(row["first_number"]), row["request_id"]) for row in rows]
 
 
-def events_of(connection: sqlite3.Connection, request_ids: Sequence[str]) -> Iterator[sqlite3.Row]:
-    """Yield all events of some requests."""
+def events_of(
+    connection: sqlite3.Connection, request_ids: Sequence[str], sealed: bool = False
+) -> Iterator[sqlite3.Row]:
+    """Yield all events of some requests, of sealed ones only if that is wanted."""
+    events = _EVERYWHERE if sealed else _IN_LEDGER
     for start in range(0, len(request_ids), _AT_ONCE):
         part = request_ids[start : start + _AT_ONCE]
-        yield from connection.execute(f"{_EVENTS} WHERE events.request_id IN ({_marks(part)})", part)
+        yield from connection.execute(f"{events} WHERE events.request_id IN ({_marks(part)})", part)
 
 
 def newest_events(connection: sqlite3.Connection, limit: int, before: int | None) -> list[Event]:
-    """Return the newest events, before a number if one is given."""
+    """Return the newest events, also of sealed requests, before a number if one is given."""
     rows = connection.execute(
-        f"{_EVENTS} WHERE event_number < ? ORDER BY event_number DESC LIMIT ?", (before or 2**62, limit)
+        f"{_EVERYWHERE} WHERE event_number < ? ORDER BY event_number DESC LIMIT ?", (before or 2**62, limit)
     )
     return [event_of(row) for row in rows]
 
 
-def newest_event(connection: sqlite3.Connection, names: Collection[str]) -> Event | None:
-    """Return the newest event with one of these names."""
+def newest_event(connection: sqlite3.Connection, names: Collection[str], sealed: bool = False) -> Event | None:
+    """Return the newest event with one of these names, also of sealed requests if that is wanted."""
+    events = _EVERYWHERE if sealed else _IN_LEDGER
     row = connection.execute(
-        f"{_EVENTS} WHERE event_name IN ({_marks(names)}) ORDER BY event_number DESC LIMIT 1", tuple(names)
+        f"{events} WHERE event_name IN ({_marks(names)}) ORDER BY event_number DESC LIMIT 1",
+        tuple(names),
     ).fetchone()
     return event_of(row) if row else None
+
+
+def newest_id(connection: sqlite3.Connection) -> str | None:
+    """Return which request the newest event of the ledger is about, None if it is about the service itself."""
+    row = connection.execute("SELECT request_id FROM main.events ORDER BY event_number DESC LIMIT 1").fetchone()
+    return None if row is None else row["request_id"]
 
 
 def folded(rows: Iterable[sqlite3.Row]) -> list[Filed]:

@@ -20,6 +20,7 @@ from erasable.service.events import (
     names,
     newest_event,
     newest_events,
+    newest_id,
     newest_ids,
     state_of,
     strike_remarks,
@@ -29,6 +30,9 @@ from erasable.service.lifecycle import BEGUN, ENDED, WAITING, RequestState, refu
 from erasable.service.sealed_codes import seal, unseal
 from erasable.store.ledger import Ledger, people_asking
 from erasable.unlearning import Request
+
+OPEN_REQUESTS = 64
+"""More requests that have ended than this are sealed."""
 
 
 class Requests:
@@ -71,7 +75,7 @@ class Requests:
         Who asked is forgotten where nothing needs to be known any more, and what was typed in with them.
         """
         with self._ledger.writing() as connection:
-            refuse_unless_may_follow(state_of(connection, request_id), state)
+            refuse_unless_may_follow(state_of(connection, request_id) or self._sealed_state_of(request_id), state)
             typed = None if state in ENDED else {"reason": reason}
             add_event(connection, now, actor, state, request_id, state, facts or {}, typed)
             if state == "verifying":
@@ -156,22 +160,22 @@ class Requests:
     def submission(self, code: str) -> Submitted | None:
         """Return the submission that a receipt code belongs to, if there is one."""
         digest = receipt_code_digest(code)
-        with self._ledger.reading() as connection:
-            row = connection.execute("SELECT request_id FROM receipts WHERE code_digest = ?", (digest,)).fetchone()
+        with self._ledger.reading_all() as connection:
+            row = connection.execute("SELECT request_id FROM all_receipts WHERE code_digest = ?", (digest,)).fetchone()
             if row:
                 filed = self.get(row["request_id"])
                 return Submitted(filed, code, filed.received, joined=False)
-            row = connection.execute("SELECT * FROM joined_submissions WHERE code_digest = ?", (digest,)).fetchone()
+            row = connection.execute("SELECT * FROM all_joined_submissions WHERE code_digest = ?", (digest,)).fetchone()
         if row is None:
             return None
         at = datetime.fromisoformat(row["submitted_time"])
         return Submitted(self.get(row["request_id"]), unseal(row["sealed_code"], code), at, joined=True)
 
     def accepted_since(self, actor: str, since: datetime) -> int:
-        """Return how many requests of one actor were accepted since a time."""
+        """Return how many requests of one actor were accepted since a time, as far as they can be read."""
         with self._ledger.reading() as connection:
             row = connection.execute(
-                "SELECT count(*) FROM events WHERE actor_name = ? AND event_name = 'accepted' AND event_time > ?",
+                "SELECT count(*) FROM all_events WHERE actor_name = ? AND event_name = 'accepted' AND event_time > ?",
                 (actor, since.isoformat()),
             ).fetchone()
         return int(row[0])
@@ -185,22 +189,26 @@ class Requests:
         """Return these requests, as far as there are such, oldest first."""
         with self._ledger.reading() as connection:
             rows = list(events_of(connection, request_ids))
+        sealed = sorted({*request_ids}.difference(row["request_id"] for row in rows))
+        if sealed:
+            with self._ledger.reading_all() as connection:
+                rows += events_of(connection, sealed, sealed=True)
         return sorted(folded(rows), key=lambda filed: filed.events[0].number)
 
     def in_states(self, states: Collection[RequestState]) -> list[Filed]:
-        """Return all requests that are in one of these states, oldest first."""
+        """Return all requests that are in one of these states and not sealed, oldest first."""
         with self._ledger.reading() as connection:
             found = ids_in_states(connection, states)
             return self.some(found)
 
     def ids(self, states: Collection[RequestState], limit: int, before: int | None = None) -> list[tuple[int, str]]:
         """Return the numbers and ids of the newest requests in some states, before a number if one is given."""
-        with self._ledger.reading() as connection:
+        with self._ledger.reading_all() as connection:
             return newest_ids(connection, states, limit, before)
 
     def counts(self) -> dict[RequestState, int]:
         """Return how many requests are in each state."""
-        with self._ledger.reading() as connection:
+        with self._ledger.reading_all() as connection:
             return counts_by_state(connection)
 
     def open_requests(self) -> list[Filed]:
@@ -238,13 +246,30 @@ class Requests:
 
     def journal(self, limit: int, before: int | None = None) -> list[Event]:
         """Return the newest events of all requests and of the service itself."""
-        with self._ledger.reading() as connection:
+        with self._ledger.reading_all() as connection:
             return newest_events(connection, limit, before)
 
     def last_event(self, *wanted: str) -> Event | None:
-        """Return the newest event of the service with one of these names."""
+        """Return the newest event with one of these names, of the service itself or of a request that is not sealed."""
         with self._ledger.reading() as connection:
             return newest_event(connection, wanted)
+
+    def last_erased(self) -> Event | None:
+        """Return the newest event that says that someone was erased."""
+        with self._ledger.reading_all() as connection:
+            return newest_event(connection, ["erased"], sealed=True)
+
+    def to_seal(self) -> list[str]:
+        """Return the requests that have ended and may be sealed, if there are enough of them.
+
+        The one that the newest event is about stays: the ledger numbers events by the last one that it holds.
+        """
+        with self._ledger.reading() as connection:
+            ended = ids_in_states(connection, ENDED)
+            newest = newest_id(connection) if len(ended) > OPEN_REQUESTS else None
+        twice = {*self._ledger.sealed_twice(), newest}
+        found = [request_id for request_id in ended if request_id not in twice]
+        return found if len(found) > OPEN_REQUESTS else []
 
     def _refuse_naming(self, request_id: str, reason: str | None, actor: str, now: datetime) -> None:
         """Refuse a reason that names the person: who asked is shown to nobody who does not ask for it.
@@ -260,10 +285,16 @@ class Requests:
         if named:
             raise WrongUse("the reason names the person, who is shown to nobody unasked: say it without the id")
 
+    def _sealed_state_of(self, request_id: str) -> RequestState:
+        found = self.some([request_id])
+        if not found:
+            raise UnknownRequest("there is no such request: check its id")
+        return found[0].state
+
     def _joined_by(self, submission_id: str) -> list[str]:
-        with self._ledger.reading() as connection:
+        with self._ledger.reading_all() as connection:
             rows = connection.execute(
-                "SELECT request_id FROM joined_submissions WHERE submission_id = ?", (submission_id,)
+                "SELECT request_id FROM all_joined_submissions WHERE submission_id = ?", (submission_id,)
             ).fetchall()
         return [row["request_id"] for row in rows]
 

@@ -48,7 +48,8 @@ class Tokens:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._watch = Ledger(ledger.path)  # of its own: who asks for recommendations waits for nobody who writes
+        # Of its own: who asks for recommendations waits for nobody who writes.
+        self._watch = Ledger(ledger.path, with_ended=False)
         self._known: Mapping[str, Caller] = {}
         self._mark: int | None = None
 

@@ -91,6 +91,7 @@ class Worker:
             eraser.resume()
             or self._finish_commands()
             or eraser.carry_out_due()
+            or eraser.seal_ended()
             or self._learn()
             or self._verify()
             or self._tidy()

@@ -7,11 +7,12 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from erasable.errors import DiskFull, SuppressionUnknown, WorkspaceBusy, WorkspaceDamaged, WorkspaceError
+from erasable.store.ended import WithEnded
 from erasable.store.layout import LEDGER
 from erasable.store.ledger_format import (
     FORMAT,
@@ -50,9 +51,12 @@ class Ledger:
     Reading has a connection of its own, so that who only reads does not wait for who waits to write.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, with_ended: bool = True) -> None:
+        """Open it; without the requests that are sealed, whoever reads waits for nothing else."""
         self.path = path
         self._writer, self._reader = _connected(path), _connected(path)
+        workspace = path.parent if with_ended else None
+        self._written, self._read = (WithEnded(one, workspace) for one in (self._writer, self._reader))
         self._writing, self._reading = threading.RLock(), threading.RLock()
         self._who_writes: int | None = None
         self._file = _number_of(path)
@@ -87,8 +91,31 @@ class Ledger:
         if self._who_writes == threading.get_ident():
             yield self._writer
             return
-        with self._reading, _explained(self.path), _transaction(self._reader, "BEGIN"):
+        with self._reading, _explained(self.path), _transaction(self._read, "BEGIN"):
             yield self._reader
+
+    @contextmanager
+    def reading_all(self) -> Iterator[sqlite3.Connection]:
+        """Read, with the views `all_…` that have the sealed requests too; refused if their file is damaged."""
+        with self._reading_with_ended() as seen:
+            if seen.damage is not None:
+                raise seen.damage
+            yield seen.connection
+
+    def sealed_with(self, request_ids: Sequence[str]) -> bytes:
+        """Return the file of sealed requests with some more, which have ended."""
+        with self.reading_all(), self._reading_with_ended() as seen:
+            return seen.sealed_with(request_ids)
+
+    def sealed_twice(self) -> list[str]:
+        """Return the requests that are sealed and not deleted here yet."""
+        with self._reading_with_ended() as seen:
+            return seen.twice()
+
+    def delete_sealed(self) -> None:
+        """Delete the requests that are sealed."""
+        with self.writing():
+            self._written.delete(self._written.twice())
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -99,7 +126,7 @@ class Ledger:
                 return
             if _number_of(self.path) != self._file:
                 raise WorkspaceError(f"{self.path} was removed or replaced while it is in use: start again")
-            with _transaction(self._writer, "BEGIN IMMEDIATE"):
+            with _transaction(self._written, "BEGIN IMMEDIATE"):
                 self._who_writes = threading.get_ident()
                 try:
                     yield self._writer
@@ -148,6 +175,11 @@ class Ledger:
         with self._writing, self._reading:
             self._reader.close()
             self._writer.close()
+
+    @contextmanager
+    def _reading_with_ended(self) -> Iterator[WithEnded]:
+        with self.reading() as connection:
+            yield self._written if connection is self._writer else self._read
 
     def _take_step(self, number: int) -> None:
         """Bring the ledger from a format to the next, unless another process has done so meanwhile.
@@ -256,12 +288,13 @@ def ledger_mark(workspace: Path) -> tuple[object, int]:
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+def _transaction(seen: WithEnded, begin: str) -> Iterator[None]:
+    connection = seen.connection
     if connection.in_transaction:
         yield
         return
-    connection.execute(begin)
     try:
+        seen.begin(begin)
         yield
         connection.execute("COMMIT")
     except BaseException:
@@ -272,7 +305,12 @@ def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
 
 def _connected(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+        path.absolute().as_uri(),
+        timeout=_WAIT_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+        uri=True,
     )
     connection.row_factory = sqlite3.Row
     for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "temp_store = MEMORY"):

@@ -97,12 +97,21 @@ CREATE TABLE progress (batch_number TEXT NOT NULL, step_name TEXT NOT NULL, done
 _ADDED_BY_2 = ("remarks", "remarks_by_request", "events_by_actor", "joined_submissions")
 _NOTHING_HELD = "nothing is held of what was asked for"  # the one reason in requests of format 1 that nobody typed in
 
+ENDED_TABLES = ("events", "current_states", "receipts", "joined_submissions")
+"""The tables whose rows are of one request, and are sealed with it once it has ended."""
+
 SCHEMA_WORDS = frozenset(re.findall("[a-z_]+", _SCHEMA))
 """The names of tables, columns and the rest, which stand in every ledger."""
 LEDGER_PEOPLE = frozenset({"open_requests", "intake"})
 """The tables in which people stand."""
 LEDGER_FREE_TEXT = frozenset({"facts", "label"})
 """The columns of the others that hold what somebody typed in."""
+
+
+def ended_schema() -> str:
+    """Return the tables of requests that have ended, with their indexes: nothing is added there by and by."""
+    wanted = re.compile(rf"CREATE (TABLE ({'|'.join(ENDED_TABLES)})|INDEX \w+ ON ({'|'.join(ENDED_TABLES)})) ")
+    return "".join(statement for statement in _statements(_SCHEMA) if wanted.match(statement.lstrip()))
 
 
 def format_of(connection: sqlite3.Connection) -> int:
@@ -159,3 +168,7 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(part):
             yield part
             part = ""
+
+
+REMOVAL_TRIGGER = next(one for one in _statements(_SCHEMA) if "TRIGGER events_are_not_removed" in one)
+"""What keeps events from being removed."""

@@ -107,6 +107,8 @@ class Manifest(_Record):
     """The file of the key that signs certificates, if there is one."""
     pending: str | None
     """The file of requests that are being carried out, if there are any."""
+    requests: str | None = None
+    """The file of the service's requests that have ended and are sealed, if there are any."""
     preferences: Preferences = NO_PREFERENCES
     files: dict[str, str]
     """The hash of every current file."""

@@ -36,6 +36,8 @@ class Papers:
     """Requests that are being carried out; it names people, so it goes when they are done."""
     certificates: Mapping[str, bytes] = field(default_factory=dict)
     """Those to add to the ones that are there, by file name."""
+    requests: bytes | None = field(default=None, repr=False)
+    """The service's requests that have ended, as a database; None keeps those that are there."""
     preferences: Preferences = NO_PREFERENCES
     """What the workspace remembers of how it is used."""
     seal: bool = False

@@ -64,7 +64,7 @@ def named_files(manifest: Manifest) -> set[str]:
     names |= {group.file for group in manifest.groups} | {link.file for link in manifest.chain}
     names |= {layout.certificate_name(name) for name in manifest.certificates}
     names |= {name for record in manifest.segments for name in (record.certificates, record.log)}
-    optional = (manifest.catalogue.kept_items, manifest.audit, manifest.key, manifest.pending)
+    optional = (manifest.catalogue.kept_items, manifest.audit, manifest.key, manifest.pending, manifest.requests)
     return names | {name for name in optional if name is not None}
 
 
@@ -166,8 +166,15 @@ def _write_papers(papers: Papers, before: Manifest | None, folder: CheckedFolder
         "audit": _write_hashed(folder, layout.AUDIT, audit) if audit else None,
         "key": folder.write(layout.KEY, papers.key, private=True) if papers.key else None,
         "pending": _write_hashed(folder, layout.PENDING, papers.pending, private=True) if papers.pending else None,
+        "requests": _write_requests(papers, before, folder),
         "preferences": papers.preferences,
     }
+
+
+def _write_requests(papers: Papers, before: Manifest | None, folder: CheckedFolder) -> str | None:
+    if papers.requests is None:
+        return before.requests if before else None
+    return _write_hashed(folder, layout.REQUESTS, papers.requests, private=True)
 
 
 def _divided(audit: bytes) -> tuple[bytes, bytes]:

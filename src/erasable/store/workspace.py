@@ -166,11 +166,12 @@ class Workspace:
     def sealed_files(self) -> frozenset[str]:
         """The files of finished papers, which were searched when they were sealed."""
         segments = {name for record in self.manifest.segments for name in (record.certificates, record.log)}
-        return frozenset({*segments, *map(layout.certificate_name, self._sealed.certificates)})
+        requests = () if self.manifest.requests is None else (self.manifest.requests,)
+        return frozenset({*segments, *requests, *map(layout.certificate_name, self._sealed.certificates)})
 
     def damaged(self) -> list[str]:
         """Return every file that is missing, or is not what the manifest says, as far as it may be read."""
-        private = [name for name in (self.manifest.key, self.manifest.pending) if name]
+        private = [name for name in (self.manifest.key, self.manifest.pending, self.manifest.requests) if name]
         # What a damaged segment lists is not known.
         return self._folder.damaged(private) or self._sealed.damaged()
 

@@ -25,7 +25,7 @@ from erasable.proof.residue.sqlite_records import Record
 from erasable.proof.residue.sqlite_schema import Shape, opened, quoted, shapes_from_records, shapes_of
 from erasable.proof.residue.table_search import search_column_names, search_fields, search_pairs, search_table
 from erasable.proof.residue.tables import Table
-from erasable.proof.residue.vocabulary import is_own_name
+from erasable.proof.residue.vocabulary import is_own_database
 from erasable.store.ledger import LEDGER_FREE_TEXT, LEDGER_PEOPLE, SCHEMA_WORDS
 
 _MADE_UP = {
@@ -77,7 +77,7 @@ def _search_live(file: File, content: bytes, shapes: Sequence[Shape]) -> bool:
         with closing(opened(content)) as connection:
             _search_schema(file, connection)
             tables = _live_tables(connection, shapes)
-            if is_own_name(file.name):
+            if is_own_database(file.name):
                 _search_own_tables(file, list(tables))
                 return True
             for table in tables:
@@ -116,9 +116,9 @@ def _note_own(file: File, table: Table) -> None:
 def _search_schema(file: File, connection: sqlite3.Connection) -> None:
     """Search the names of tables; what describes a table of our own is nobody's id."""
     for name, statement in connection.execute("SELECT name, sql FROM sqlite_master"):
-        if subject_of(name) is Role.UNKNOWN and not is_own_name(file.name):
+        if subject_of(name) is Role.UNKNOWN and not is_own_database(file.name):
             file.compare_text(name, "the name of a table")
-        elif is_own_name(file.name) and (name in SCHEMA_WORDS or name.startswith("sqlite_")):
+        elif is_own_database(file.name) and (name in SCHEMA_WORDS or name.startswith("sqlite_")):
             words = f"{name} {statement}"
             file.evidence.note_ambiguous([user for user in file.wanted.long_ids if user in words])
 
@@ -135,7 +135,7 @@ def _live_tables(connection: sqlite3.Connection, shapes: Sequence[Shape]) -> Ite
 
 
 def _search_left(file: File, left: _Left) -> None:
-    tables, own = list(rows_as_tables(left.records, left.shapes, left.place)), is_own_name(file.name)
+    tables, own = list(rows_as_tables(left.records, left.shapes, left.place)), is_own_database(file.name)
     for table in tables:
         if own and table.name in LEDGER_PEOPLE:
             _note_own(file, table)

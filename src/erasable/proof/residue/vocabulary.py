@@ -14,7 +14,18 @@ from pydantic import BaseModel
 
 from erasable.evaluation import PROTOCOLS
 from erasable.store import Manifest
-from erasable.store.layout import AUDIT, CONFIG, FOLDERS, KEY, LEDGER_FILES, LOCKS, MANIFEST, NEW_MANIFEST, PENDING
+from erasable.store.layout import (
+    AUDIT,
+    CONFIG,
+    FOLDERS,
+    KEY,
+    LEDGER_FILES,
+    LOCKS,
+    MANIFEST,
+    NEW_MANIFEST,
+    PENDING,
+    SEALED,
+)
 from erasable.store.ledger import SCHEMA_WORDS
 from erasable.training import Config, numeric_environment
 
@@ -69,8 +80,9 @@ _OWN_PAGE = re.compile(r"certificates/[^/]+\.html")
 _OWN_NAME = re.compile(
     rf"[0-9a-f]{{64}}(-{_HASH})?\.safetensors|[0-9a-f]{{32}}\.(json|html)|"
     rf"(config|catalogue|kept-items|audit|signing-key|pending|group-\d+|held-out)(-{_HASH})?\.(json|jsonl|parquet|txt)|"
-    rf"(certificates|log|requests)-\d{{4}}-{_HASH}\.(jsonl?|sqlite)"
+    rf"(certificates|log)-\d{{4,}}-{_HASH}\.jsonl?|requests-{_HASH}\.sqlite"
 )
+_OWN_DATABASE = re.compile(rf"{SEALED}/requests-{_HASH}\.sqlite")
 _OWN_NAMES = frozenset({MANIFEST, NEW_MANIFEST, *LOCKS, *FOLDERS, *LEDGER_FILES})
 _PLACE_BESIDE = re.compile(r"\.\./[^/]+\.do-not-learn(/list\.json|\.key/key)")
 _OWN_TENSOR = re.compile(r"(shared|rows)\.[a-z][a-z_]*")
@@ -131,6 +143,11 @@ def is_own_name(part: str) -> bool:
 def is_place_beside(text: str) -> bool:
     """Whether a text names a file beside the workspace, as the manifest does: it says what the folder is called."""
     return _PLACE_BESIDE.fullmatch(text) is not None
+
+
+def is_own_database(name: str) -> bool:
+    """Whether a path below a workspace is that of the ledger, of a file beside it, or of its sealed requests."""
+    return name in LEDGER_FILES or _OWN_DATABASE.fullmatch(name) is not None
 
 
 def is_own_tensor(name: str) -> bool:

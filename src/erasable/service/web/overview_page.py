@@ -53,7 +53,7 @@ def show_overview(request: Request, caller: Annotated[Caller, Depends(PAGES)]) -
         "overview": found,
         "tasks": sorted((_task(one, shop) for one in found.needs_action), key=attrgetter("limit")),
         "clocks": _clocks(found, shop),
-        "last_erased": shop.requests.last_event("erased"),
+        "last_erased": shop.requests.last_erased(),
         "audit": request.app.state.audit_watch.state(),
         "progress": read_progress(shop.ledger),
         "working": holder_of(shop.ledger) is not None,

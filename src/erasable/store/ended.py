@@ -1,0 +1,136 @@
+"""Requests that have ended: they leave the ledger for one sealed file, and both are read as one.
+
+The file always holds all that were sealed so far. It becomes current with the manifest, and only then its requests are
+deleted from the ledger: whoever is stopped in between leaves them in both, and they are read once.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from erasable import fingerprint
+from erasable.errors import WorkspaceDamaged, WorkspaceError
+from erasable.store.folder import read_whole
+from erasable.store.layout import MANIFEST
+from erasable.store.ledger_format import ENDED_TABLES, REMOVAL_TRIGGER, ended_schema
+from erasable.store.manifest import RESTORE
+from erasable.store.opening import mark_of, read_manifest
+
+_AT_ONCE = 500
+_ENDED = "sealed"  # what the file is called on a connection
+_TWICE = f"EXISTS (SELECT 1 FROM {_ENDED}.current_states AS ended WHERE ended.request_id = one.request_id)"  # noqa: S608
+
+
+class WithEnded:
+    """A connection to the ledger whose views `all_…` have the requests that are sealed in a workspace too."""
+
+    def __init__(self, connection: sqlite3.Connection, workspace: Path | None) -> None:
+        self.connection = connection
+        self.damage: WorkspaceError | None = None
+        """Why the sealed requests can't be read, if so; then the views have only what is in the ledger."""
+        self._workspace = workspace
+        self._mark: object = ()
+        self._file: Path | None = None
+
+    def begin(self, how: str) -> None:
+        """Begin a transaction in which the ledger and the sealed file fit each other."""
+        if self._workspace is None:
+            self.connection.execute(how)
+            return
+        while True:
+            self._follow(self._workspace)
+            self.connection.execute(how)
+            # From the first look on the ledger stays as it is; what had left it by then is in the file that is current.
+            self.connection.execute("SELECT 1 FROM main.sqlite_master LIMIT 1").fetchone()
+            if _mark(self._workspace) == self._mark:
+                return
+            self.connection.execute("ROLLBACK")
+
+    def twice(self) -> list[str]:
+        """Return the requests that are sealed and not deleted from the ledger yet.
+
+        To a ledger that is older than its workspace one may be open: it ends there first, and who asked goes.
+        """
+        if self._file is None:
+            return []
+        rows = self.connection.execute(
+            f"SELECT request_id FROM main.current_states AS one WHERE {_TWICE} "  # noqa: S608
+            "AND request_id NOT IN (SELECT request_id FROM main.open_requests)"
+        )
+        return [row[0] for row in rows]
+
+    def sealed_with(self, request_ids: Sequence[str]) -> bytes:
+        """Return the file of sealed requests with some more, which have ended."""
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+            if self._file is None:
+                made.executescript(ended_schema())
+            else:
+                made.deserialize(self.connection.serialize(name=_ENDED))
+            made.execute("BEGIN")
+            for table in ENDED_TABLES:
+                self._copy(table, request_ids, made)
+            made.execute("COMMIT")
+            return made.serialize()
+
+    def delete(self, request_ids: Sequence[str]) -> None:
+        """Delete requests from the ledger; they are sealed."""
+        self.connection.execute("DROP TRIGGER main.events_are_not_removed")
+        for table in ENDED_TABLES:
+            statement = f"DELETE FROM main.{table} WHERE request_id = ?"  # noqa: S608 - a name of ours
+            self.connection.executemany(statement, [(request_id,) for request_id in request_ids])
+        self.connection.execute(REMOVAL_TRIGGER)
+
+    def _copy(self, table: str, request_ids: Sequence[str], made: sqlite3.Connection) -> None:
+        for start in range(0, len(request_ids), _AT_ONCE):
+            part = request_ids[start : start + _AT_ONCE]
+            wanted = ", ".join("?" * len(part))
+            rows = self.connection.execute(f"SELECT * FROM main.{table} WHERE request_id IN ({wanted})", part)  # noqa: S608
+            marks = ", ".join("?" * len(rows.description))
+            made.executemany(f"INSERT INTO {table} VALUES ({marks})", map(tuple, rows))  # noqa: S608
+
+    def _follow(self, workspace: Path) -> None:
+        """Attach the file that is current, if it is another than before."""
+        mark = _mark(workspace)
+        if mark == self._mark:
+            return
+        try:
+            file, self.damage = _current_file(workspace, self._file), None
+        except WorkspaceError as error:
+            file, self.damage = None, error
+        if file != self._file or self._mark == ():
+            self._attach(file)
+        self._mark = mark
+
+    def _attach(self, file: Path | None) -> None:
+        for table in ENDED_TABLES:
+            self.connection.execute(f"DROP VIEW IF EXISTS temp.all_{table}")
+        if self._file is not None:
+            self.connection.execute(f"DETACH {_ENDED}")
+        self._file = None
+        if file is not None:
+            self.connection.execute(f"ATTACH ? AS {_ENDED}", (f"{file.absolute().as_uri()}?mode=ro&immutable=1",))
+            self._file = file
+        for table in ENDED_TABLES:
+            both = f" WHERE NOT {_TWICE} UNION ALL SELECT * FROM {_ENDED}.{table}" if file else ""  # noqa: S608
+            self.connection.execute(f"CREATE TEMP VIEW all_{table} AS SELECT * FROM main.{table} AS one{both}")  # noqa: S608
+
+
+def _current_file(workspace: Path, known: Path | None) -> Path | None:
+    """Return the file of sealed requests that the manifest names, found whole unless it is known."""
+    if not (workspace / MANIFEST).exists():
+        return None
+    manifest = read_manifest(workspace)
+    if manifest.requests is None:
+        return None
+    file = workspace / manifest.requests
+    if file != known and fingerprint.of_bytes(read_whole(file)) != manifest.files[manifest.requests]:
+        raise WorkspaceDamaged(f"{file} is damaged, and it holds the requests that have ended: {RESTORE}")
+    return file
+
+
+def _mark(workspace: Path) -> object:
+    try:
+        return mark_of(workspace)
+    except OSError:
+        return None
