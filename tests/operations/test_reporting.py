@@ -13,6 +13,7 @@ def test_learning_tells_how_the_input_was_understood_and_every_sample(table, con
         samples = samples_of(session.state().knowledge)
     assert reporter.work == [
         ("reading", None),
+        ("looking for erased people", None),
         ("learning", samples),
         ("saving", None),
     ]

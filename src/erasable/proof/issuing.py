@@ -28,10 +28,9 @@ from erasable.proof.statement import (
 )
 from erasable.store import Stamp
 from erasable.training import Knowledge, State
+from erasable.training.environment import OF_THE_CODE
 
 _SOFTWARE = ("erasable", "pyarrow", "safetensors", "cryptography", "rfc8785")
-NOT_NUMERIC = frozenset({"erasable", "kernels"})
-"""What numeric environments name, and what no byte depends on by itself."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ def named_catalogue(knowledge: Knowledge, salt: str) -> NamedCatalogue:
 
 def numeric_part(environment: Mapping[str, str]) -> dict[str, str]:
     """Return what of an environment bytes depend on."""
-    return {name: value for name, value in environment.items() if name not in NOT_NUMERIC}
+    return {name: value for name, value in environment.items() if name not in OF_THE_CODE}
 
 
 def _statement(accepted: Accepted, pending: Pending, scanned: str, common: dict[str, Any]) -> Statement:
