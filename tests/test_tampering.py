@@ -16,10 +16,13 @@ FLIPS_PER_FILE = 12
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory) -> Path:
-    """A workspace with every kind of file: it has learned, forgotten two people and verified."""
+    """A workspace with every kind of file: it has forgotten three people, sealed the papers of two, and verified."""
     folder = small_shop.learn_shop(tmp_path_factory.mktemp("tampering") / "shop", small_shop.table())
-    for position in (1, 2):
-        small_shop.forget_in(folder, small_shop.member_of(folder, position))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("erasable.store.saving.OPEN_CERTIFICATES", 2)
+        for position in (1, 2, 1):
+            small_shop.forget_in(folder, small_shop.member_of(folder, position))
+    assert len(list((folder / "sealed").iterdir())) == 2
     assert verify(DiskHome(folder)).identical is True
     return folder
 

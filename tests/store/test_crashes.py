@@ -100,6 +100,38 @@ def test_an_amendment_killed_anywhere_leaves_the_papers_before_or_after_and_the_
     assert set(seen) == {False, True}
 
 
+@pytest.mark.parametrize("opened", [Workspace.reading, Workspace.writing])
+def test_a_sealing_killed_anywhere_loses_no_certificate_and_no_record(
+    versions, swift_path, content_of, opened, monkeypatch
+):
+    monkeypatch.setattr("erasable.store.saving.OPEN_CERTIFICATES", 1)
+    more = {"request-2.json": b"{}"}
+    both = {**versions.after_forgetting.certificates, **more}
+
+    def seal(path):
+        with Workspace.writing(path) as workspace:
+            papers = workspace.papers()
+            workspace.amend(replace(papers, audit=papers.audit + b"sealed\n", certificates=more, seal=True))
+
+    seen = []
+    for change in range(1, 1000):
+        path = versions.learn(swift_path / f"shop-{change}")
+        versions.forget(path)
+        died = killed_at(change, lambda path=path: seal(path))
+        with opened(path) as workspace:
+            certificates = {f"certificates/{name}" for name in workspace.issued()}
+            assert set(content_of(path)) == {"manifest.json", *workspace.manifest.files, *certificates}
+        sealed = bool(whole_manifest(path).segments)
+        with Workspace.reading(path) as workspace:
+            assert dict(workspace.issued()) == (both if sealed else versions.after_forgetting.certificates)
+            assert workspace.papers().records() == b"learned\nforgotten\n" + b"sealed\n" * sealed
+        seen.append(sealed)
+        if not died:
+            break
+    assert seen == sorted(seen)
+    assert set(seen) == {False, True}
+
+
 def test_a_reader_who_sweeps_can_itself_be_killed_anywhere(versions, swift_path, content_of):
     def read(path):
         with Workspace.reading(path):
