@@ -132,7 +132,7 @@ def _current_file(workspace: Path) -> Path | None:
 
 @lru_cache(maxsize=4)
 def _digest_of(file: Path, changed: object) -> str:
-    """Return the hash of a file as it was last changed; each connection asks for it, whenever the manifest is another."""
+    """Return the hash of a file as it was last changed; each connection asks whenever the manifest is another."""
     return fingerprint.of_bytes(read_whole(file))
 
 
