@@ -121,6 +121,7 @@ def test_a_damaged_segment_is_noticed_and_nothing_is_swept(sealed, kind):
 
 def test_a_segment_of_another_format_is_refused(sealed, monkeypatch):
     sealing._listed.cache_clear()
+    sealing._all_listed.cache_clear()
     monkeypatch.setattr(sealing, "_FORMAT", 2)
     with Workspace.reading(sealed[0]) as workspace, pytest.raises(WorkspaceDamaged, match="has another format"):
         list(workspace.issued())

@@ -7,6 +7,7 @@ deleted from the ledger: whoever is stopped in between leaves them in both, and 
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 
 from erasable import fingerprint
@@ -95,7 +96,7 @@ class WithEnded:
         if mark == self._mark:
             return
         try:
-            file, self.damage = _current_file(workspace, self._file), None
+            file, self.damage = _current_file(workspace), None
         except WorkspaceError as error:
             file, self.damage = None, error
         if file != self._file or self._mark == ():
@@ -116,17 +117,31 @@ class WithEnded:
             self.connection.execute(f"CREATE TEMP VIEW all_{table} AS SELECT * FROM main.{table} AS one{both}")  # noqa: S608
 
 
-def _current_file(workspace: Path, known: Path | None) -> Path | None:
-    """Return the file of sealed requests that the manifest names, found whole unless it is known."""
+def _current_file(workspace: Path) -> Path | None:
+    """Return the file of sealed requests that the manifest names, found whole."""
     if not (workspace / MANIFEST).exists():
         return None
     manifest = read_manifest(workspace)
     if manifest.requests is None:
         return None
     file = workspace / manifest.requests
-    if file != known and fingerprint.of_bytes(read_whole(file)) != manifest.files[manifest.requests]:
+    if _digest_of(file, _changed(file)) != manifest.files[manifest.requests]:
         raise WorkspaceDamaged(f"{file} is damaged, and it holds the requests that have ended: {RESTORE}")
     return file
+
+
+@lru_cache(maxsize=4)
+def _digest_of(file: Path, changed: object) -> str:
+    """Return the hash of a file as it was last changed; each connection asks whenever the manifest is another."""
+    return fingerprint.of_bytes(read_whole(file))
+
+
+def _changed(file: Path) -> object:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_ctime_ns, found.st_size
 
 
 def _mark(workspace: Path) -> object:

@@ -2,8 +2,10 @@
 
 import os
 import re
+import time
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from erasable.errors import WorkspaceError
 
@@ -62,8 +64,7 @@ def own_files(root: Path, sealed: Collection[str] = ()) -> list[str]:
     notes are ever swept away.
     """
     at_top = (name for name in _names(root) if _OWN_AT_TOP.fullmatch(name))
-    # All at once: there may be a hundred thousand certificates, and each command looks for others several times.
-    others = {*_entries(root / CERTIFICATES)}.difference(sealed)
+    others = _not_sealed(root / CERTIFICATES, sealed)
     below = (path for folder in FOLDERS if folder != CERTIFICATES for path in _files_below(root, folder))
     return sorted([*at_top, *below, *_files_among(root, CERTIFICATES, others)])
 
@@ -77,6 +78,37 @@ def foreign_entries(root: Path) -> list[str]:
 def is_empty(root: Path) -> bool:
     """Whether nothing lies in a folder."""
     return not _names(root)
+
+
+class _Listing(NamedTuple):
+    """What lay in a folder beside what is sealed, and when the folder was last changed."""
+
+    changed: int
+    sealed: Collection[str]
+    others: frozenset[str]
+
+
+_LISTINGS: dict[tuple[int, int], _Listing] = {}
+_SETTLED = 100_000_000  # nanoseconds: a change within the same tick of the clock must not be missed
+
+
+def _not_sealed(folder: Path, sealed: Collection[str]) -> frozenset[str]:
+    """Return what lies among the certificates and is not sealed.
+
+    There may be a hundred thousand, and each command looks several times: so it lists them when the folder has changed.
+    """
+    if not sealed or not folder.is_dir():
+        return frozenset(_entries(folder))
+    found, now = folder.stat(), time.time_ns()
+    place = (found.st_dev, found.st_ino)
+    known = _LISTINGS.get(place)
+    if known is not None and known.changed == found.st_ctime_ns and known.sealed is sealed:
+        return known.others
+    others = frozenset({*_entries(folder)}.difference(sealed))
+    _LISTINGS.clear()
+    if now - found.st_ctime_ns > _SETTLED:
+        _LISTINGS[place] = _Listing(found.st_ctime_ns, sealed, others)
+    return others
 
 
 def _names(root: Path) -> list[str]:

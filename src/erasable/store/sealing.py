@@ -34,8 +34,7 @@ class SealedPapers:
     @cached_property
     def certificates(self) -> Mapping[str, str]:
         """The hash of every sealed certificate by file name, oldest first."""
-        segments = (_listed(self.folder.root / one.certificates, self._digest(one)) for one in self.records)
-        return dict(chain.from_iterable(segment.items() for segment in segments))
+        return _all_listed(tuple((self.folder.root / one.certificates, self._digest(one)) for one in self.records))
 
     def log(self) -> bytes:
         """Return the sealed records of the log, oldest first."""
@@ -59,6 +58,12 @@ class SealedPapers:
 
     def _digest(self, record: SegmentRecord) -> str:
         return self.folder.hashes([record.certificates])[record.certificates]
+
+
+@lru_cache(maxsize=4)
+def _all_listed(segments: tuple[tuple[Path, str], ...]) -> Mapping[str, str]:
+    """Return what all segments list; the same object each time, so that what was made of it need not be made again."""
+    return dict(chain.from_iterable(_listed(path, digest).items() for path, digest in segments))
 
 
 @lru_cache(maxsize=4096)
