@@ -76,12 +76,11 @@ class TestNoVerdict:
     """What keeps a scan from a verdict ends with 2, since 1 says that the person was found."""
 
     def test_refusals_name_their_remedy(self, run, shop, ratings_file, tmp_path):
-        (tmp_path / "alone.csv").write_text("user_id,item_id\neve,a\neve,b\n")
         (tmp_path / "bad.csv").write_text("user_id,item_id,rating\neve,a,1\nbob,b,x\n")
         cases = {
             "gone": ((tmp_path / "gone", "--user", "eve"), "there is no folder"),
+            "nobody": ((shop, "--user", " "), "give --user an id"),
             "unknown": ((shop, "--user", "zoe", "--data", ratings_file), "leave out --data"),
-            "one person": ((shop, "--user", "eve", "--data", tmp_path / "alone.csv"), "two users at least"),
             "a bad row": ((shop, "--user", "eve", "--data", tmp_path / "bad.csv"), "line 3: 'x' is no rating"),
             "no file": ((shop, "--user", "eve", "--data", tmp_path / "nowhere.csv"), "does not exist"),
         }
@@ -90,6 +89,10 @@ class TestNoVerdict:
             assert (result.code, result.out) == (2, ""), name
             assert result.err.startswith("erasable: "), name
             assert said in result.err, name
+
+    def test_a_file_of_one_person_is_enough(self, run, shop, tmp_path):
+        (tmp_path / "alone.csv").write_text("user_id,item_id\neve,a\neve,b\n")
+        assert run("scan", shop, "--user", "eve", "--data", tmp_path / "alone.csv").code in (0, 1)
 
     def test_a_damaged_workspace_is_no_finding(self, run, shop):
         (shop / "manifest.json").write_text("{")

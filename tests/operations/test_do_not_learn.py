@@ -7,6 +7,7 @@ import stat
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from erasable import Recommender
@@ -112,6 +113,13 @@ class TestWhoeverWasForgotten:
                 learn_more(shop, table, Inputs(readmit=("ann",)))
         assert SuppressionList.open(default_places(shop.path)).holds_user("ann")
         assert learn_more(shop, table).suppressed == 1
+
+    def test_is_readmitted_only_with_data_that_come_along(self, home, table):
+        who = "dan"
+        forget(home, [Request(who)])
+        others = pa.table({"user": ["newcomer"], "item": ["a"], "rating": [1.0]})
+        with pytest.raises(Refused, match="has no row here"):
+            learn_more(home, others, Inputs(readmit=(who,)))
 
     def test_is_named_exactly_to_be_readmitted(self, home, table):
         forget(home, ANN)

@@ -184,6 +184,13 @@ class TestWhoMayKnow:
         assert SUPPRESSED in command("show", shop, "--user", asked)[1]
         assert SUPPRESSED not in command("show", shop, "--user", other)[1]
 
+    def test_no_copy_is_made_that_would_serve_them(self, shop, tmp_path):
+        asked, *_ = erasure_service.people_in(shop)
+        erasure_service.file_requests(shop, Request(asked))
+        with pytest.raises(Refused, match="open request with the service"):
+            Recommender.load(shop, threads=1).save(tmp_path / "copy")
+        assert not (tmp_path / "copy").exists()
+
     def test_the_library_leaves_to_the_service_what_it_was_asked_for(self, shop):
         asked, other, *_ = erasure_service.people_in(shop)
         erasure_service.file_requests(shop, Request(asked))

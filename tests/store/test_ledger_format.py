@@ -189,10 +189,19 @@ class TestWhoAsked:
         with pytest.raises(SuppressionUnknown, match="no ledger of ours"):
             people_in_ledger(swift_path)
 
-    def test_is_nobody_where_there_is_no_ledger_or_nothing_was_written_to_it(self, swift_path):
+    def test_is_nobody_where_there_is_no_ledger(self, swift_path):
         assert people_in_ledger(swift_path) == frozenset()
-        (swift_path / LEDGER).touch()
-        assert people_in_ledger(swift_path) == frozenset()
+
+    @pytest.mark.parametrize("lost", ["emptied", "a link that leads nowhere", "gone without its log"])
+    def test_is_not_guessed_where_the_ledger_was_lost(self, swift_path, lost):
+        if lost == "emptied":
+            (swift_path / LEDGER).touch()
+        elif lost == "gone without its log":
+            (swift_path / f"{LEDGER}-wal").write_bytes(b"left")
+        else:
+            (swift_path / LEDGER).symlink_to(swift_path / "nowhere")
+        with pytest.raises(SuppressionUnknown, match="nobody is served: put it back"):
+            people_in_ledger(swift_path)
 
 
 ASK = """

@@ -81,3 +81,11 @@ def test_a_field_of_a_newer_version_is_kept_and_covered(manifest):
 def test_another_format_is_refused_by_name(manifest, found):
     with pytest.raises(WorkspaceError, match="reads 3 to 4"):
         decode_manifest(written({"format": found}), "manifest.json")
+
+
+def test_a_field_of_a_newer_version_outlives_a_commit(learned, versions):
+    with Workspace.writing(learned) as workspace:
+        workspace._manifest = workspace.manifest.model_copy(update={"colour": "green"})
+        versions.put_all(versions.forgotten, workspace)
+        workspace.commit(versions.forgotten, workspace.papers())
+    assert json.loads((learned / "manifest.json").read_bytes())["colour"] == "green"

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from erasable.errors import WorkspaceDamaged
+from erasable.errors import WorkspaceDamaged, WorkspaceError
 from erasable.store import Workspace, sealing
 from erasable.store.leftovers import unnamed_files
 from erasable.store.sealing import NamedFiles
@@ -123,7 +123,7 @@ def test_a_segment_of_another_format_is_refused(sealed, monkeypatch):
     sealing._listed.cache_clear()
     sealing._all_listed.cache_clear()
     monkeypatch.setattr(sealing, "_FORMAT", 2)
-    with Workspace.reading(sealed[0]) as workspace, pytest.raises(WorkspaceDamaged, match="has another format"):
+    with Workspace.reading(sealed[0]) as workspace, pytest.raises(WorkspaceDamaged, match="has the format 1"):
         list(workspace.issued())
 
 
@@ -144,3 +144,8 @@ def test_sealed_files_can_be_left_out_of_a_search(sealed):
         assert "certificates/4.json" not in files
         assert {segment.log for segment in workspace.manifest.segments} <= files
         assert all((sealed[0] / name).is_file() for name in files)
+
+
+def test_a_sealed_certificate_is_not_issued_again(sealed):
+    with pytest.raises(WorkspaceError, match=r"there is a certificate 1\.(json|html) already"):
+        certify(sealed[0], 1)

@@ -103,6 +103,8 @@ def _tell(learned: Learned, into: Path) -> None:
         f"{counted(learned.interactions, 'interaction')} in {counted(learned.groups, 'group')} "
         f"({learned.seconds:.1f} s)"
     )
+    if learned.held_out:
+        print_line(f"held out, and not learned from: {counted(learned.held_out, 'interaction')} (--holdout)")
     _tell_input(learned)
     print_line(f"the workspace is {into}; next: erasable recommend {shlex.quote(str(into))} --user U")
 

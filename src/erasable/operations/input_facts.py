@@ -9,6 +9,7 @@ from erasable.store import Preferences
 from erasable.training import Knowledge
 
 _REMEMBERED_ROLES = ("user", "item", "rating", "time")
+_LONG = 8  # shorter ids are looked for as whole values only
 _LOG = logging.getLogger("erasable")
 
 
@@ -71,8 +72,12 @@ def remembering(preferences: Preferences, read: ReadResult) -> Preferences:
     )
 
 
+def _names(column: str, user: str) -> bool:
+    return user == column or (len(user) >= _LONG and user in column)
+
+
 def without_names_like(preferences: Preferences, users: Collection[str]) -> Preferences:
     """Return preferences without the columns whose names hold an id: a column may be called as somebody is."""
     ids = [user.casefold() for user in users]
-    columns = [pair for pair in preferences.columns if not any(user in pair[1].casefold() for user in ids)]
+    columns = [pair for pair in preferences.columns if not any(_names(pair[1].casefold(), user) for user in ids)]
     return preferences.model_copy(update={"columns": tuple(columns)})

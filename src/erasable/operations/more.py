@@ -70,7 +70,7 @@ def learn_more(
     """
     began = time.perf_counter()
     if inputs.groups_from is not None:
-        raise WrongUse("who is known stays in the own group: leave out --groups-from")
+        raise WrongUse("existing users keep their group: leave out --groups-from")
     with home.writing() as session:
         _refuse_unready(session, rerun)
         before, roll = session.state().knowledge, roll_of(session, inputs.listing, erasing=False)

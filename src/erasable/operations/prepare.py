@@ -180,6 +180,8 @@ def _readmitted(interactions: Interactions, erased: SuppressionList, readmit: Se
         found = erased.entries_of(user, interactions)
         if not found.size:
             raise Refused(f"nobody has the id {user!r} on the do-not-learn list: check it, or leave out --readmit")
+        if not len(interactions.of_users([user])):
+            raise Refused(f"the user {user!r} has no row here: --readmit is for someone whose data come along")
         back = back.joined(found)
     return back
 

@@ -19,6 +19,7 @@ from erasable.operations.planning import plan
 from erasable.operations.prepare import NO_INPUTS, Inputs
 from erasable.operations.recording import version_facts
 from erasable.operations.serving import Serving
+from erasable.operations.suppressed import suppressed_people
 from erasable.operations.verify import NO_CLAIM, Claim, Verification, verify
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import add_record
@@ -128,7 +129,7 @@ class Recommender:
         home = self._learned_home()
         with (
             home.reading() as session,
-            Workspace.creating(folder) as workspace,
+            Workspace.creating(folder, session.papers().preferences.readable_by_group) as workspace,
             copying(session, workspace.path) as preferences,
         ):
             if found := differences(session.environment):
@@ -138,6 +139,8 @@ class Recommender:
                 )
             if session.papers().pending:
                 raise Refused("an erasure is not finished: finish it with forget([]) before saving a copy")
+            if suppressed_people(session):  # a copy would have no ledger, and serve them
+                raise Refused("someone has an open request with the service: save a copy once that is carried out")
             state = session.state()
             for link in state.chain:
                 workspace.checkpoints.put(session.checkpoints.get(link.fingerprint))

@@ -3,8 +3,9 @@
 import secrets
 from collections.abc import Sequence
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from erasable.errors import SuppressionUnknown
 from erasable.fingerprint import canonical_json
 from erasable.proof.clock import now
 from erasable.proof.paper import Paper
@@ -132,4 +133,11 @@ NOTHING_PENDING = Pending()
 
 def read_pending(content: bytes) -> Pending:
     """Read pending requests, whose bytes the store has checked; without content there are none."""
-    return Pending.model_validate_json(content) if content else NOTHING_PENDING
+    if not content:
+        return NOTHING_PENDING
+    try:
+        return Pending.model_validate_json(content)
+    except ValidationError:  # whose words would show who asked
+        raise SuppressionUnknown(
+            "a newer version of erasable has written who is being erased, so nobody is served: use that version"
+        ) from None

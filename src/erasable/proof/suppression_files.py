@@ -16,7 +16,7 @@ from erasable.store.layout import MANIFEST, WRITER_LOCK
 
 RESTORE = (
     "restore it from its newest copy, name another with --do-not-learn LIST --do-not-learn-key KEY, or do without one "
-    "with --no-do-not-learn"
+    "(learn and forget take --no-do-not-learn)"
 )
 _ELSEWHERE = "name another list with --do-not-learn LIST --do-not-learn-key KEY"
 _KEY_BYTES = 32

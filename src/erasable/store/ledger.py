@@ -213,11 +213,17 @@ def people_in_ledger(workspace: Path) -> frozenset[str]:
     """
     path = workspace / LEDGER
     try:
-        path.stat()
+        found = path.stat()
     except (FileNotFoundError, NotADirectoryError):
+        if path.is_symlink() or any(os.path.lexists(f"{path}{ending}") for ending in ("-wal", "-shm")):
+            raise SuppressionUnknown(f"{path} is gone, {_NOBODY_SERVED}: put it back from its newest copy") from None
         return frozenset()
     except OSError as error:
         raise SuppressionUnknown(f"{path} can't be looked at ({error.strerror}), {_NOBODY_SERVED}") from error
+    if not found.st_size and _is_empty(path.with_name(f"{path.name}-wal")):
+        raise SuppressionUnknown(
+            f"{path} is empty, {_NOBODY_SERVED}: put it back from its newest copy, or start the service if it is new"
+        )
     if not os.access(path, os.R_OK):
         remedy = "let this user read it and the files beside it, or ask as the user who runs the service"
         raise SuppressionUnknown(f"{path} may not be read, {_NOBODY_SERVED}: {remedy}")

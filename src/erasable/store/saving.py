@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from erasable.store.folder import CheckedFolder
 from erasable.store.loading import StoredGroups
 from erasable.store.manifest import CatalogueRecord, GroupRecord, HoldoutRecord, LinkRecord, Manifest, ScaleRecord
 from erasable.store.papers import Papers, Stamp
-from erasable.store.sealing import OPEN_CERTIFICATES, write_segment
+from erasable.store.sealing import OPEN_CERTIFICATES, SealedPapers, write_segment
 from erasable.store.tables import encode_interactions, encode_items
 from erasable.training import Config, Knowledge, Link, State, differences, numeric_environment
 
@@ -37,19 +37,21 @@ class Version:
 def write_version(state: State, papers: Papers, before: Version, stamp: Stamp) -> Manifest:
     """Write what is new of a state and its papers, and return the manifest that would make it current."""
     knowledge, folder = state.knowledge, before.folder
-    manifest = Manifest(
-        version=stamp.version,
-        salt=stamp.salt,
-        environment=_environment(state.chain, before),
-        config=folder.write(layout.CONFIG, _encode_config(knowledge.config)),
-        scale=ScaleRecord(low=knowledge.scale.low, high=knowledge.scale.high),
-        catalogue=_write_catalogue(folder, knowledge.catalogue, knowledge.kept_items),
-        groups=_write_groups(knowledge, before),
-        holdout=_write_holdout(folder, knowledge.held_out),
-        chain=tuple(_link_record(link, before.checkpoints) for link in state.chain),
-        files={},
+    fields = {
+        "version": stamp.version,
+        "salt": stamp.salt,
+        "environment": _environment(state.chain, before),
+        "config": folder.write(layout.CONFIG, _encode_config(knowledge.config)),
+        "scale": ScaleRecord(low=knowledge.scale.low, high=knowledge.scale.high),
+        "catalogue": _write_catalogue(folder, knowledge.catalogue, knowledge.kept_items),
+        "groups": _write_groups(knowledge, before),
+        "holdout": _write_holdout(folder, knowledge.held_out),
+        "chain": tuple(_link_record(link, before.checkpoints) for link in state.chain),
+        "files": {},
         **_write_papers(papers, before.manifest, folder),
-    )
+    }
+    # A field of a newer version stays.
+    manifest = before.manifest.model_copy(update=fields) if before.manifest else Manifest(**fields)
     return _with_hashes(manifest, folder)
 
 
@@ -153,6 +155,8 @@ def _link_record(link: Link, checkpoints: DiskCheckpoints) -> LinkRecord:
 
 
 def _write_papers(papers: Papers, before: Manifest | None, folder: CheckedFolder) -> dict[str, Any]:
+    if papers.certificates and before is not None:
+        _refuse_issued(papers.certificates, (*before.certificates, *SealedPapers(folder, before.segments).certificates))
     certificates = _write_certificates(papers.certificates, before.certificates if before else (), folder)
     audit, segments = papers.audit, before.segments if before else ()
     if papers.seal and len(certificates) > OPEN_CERTIFICATES:
@@ -183,14 +187,18 @@ def _divided(audit: bytes) -> tuple[bytes, bytes]:
     return audit[:end], audit[end:]
 
 
+def _refuse_issued(certificates: Iterable[str], issued: Collection[str]) -> None:
+    taken = next(iter({*certificates}.intersection(issued)), None)
+    if taken is not None:
+        raise WorkspaceError(f"there is a certificate {taken} already: give each request its own id")
+
+
 def _write_certificates(
     certificates: Mapping[str, bytes], earlier: tuple[str, ...], folder: CheckedFolder
 ) -> tuple[str, ...]:
     for name in certificates:
         if not _CERTIFICATE.fullmatch(name):
             raise WrongUse(f"{name!r} can't name a certificate: use letters, digits, dots, dashes, and .json or .html")
-        if name in earlier:
-            raise WorkspaceError(f"there is a certificate {name} already: give each request its own id")
     for name, content in certificates.items():
         folder.write(layout.certificate_name(name), content)
     return (*earlier, *certificates)

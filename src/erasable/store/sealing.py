@@ -74,7 +74,7 @@ def _listed(path: Path, digest: str) -> Mapping[str, str]:
         raise WorkspaceDamaged(f"{path} is damaged: {RESTORE}")
     fields = json.loads(content)
     if fields["format"] != _FORMAT:
-        raise WorkspaceDamaged(f"{path} has another format: {RESTORE}")
+        raise WorkspaceDamaged(f"{path} has the format {fields['format']!r}: use the version of erasable that wrote it")
     return dict(fields["files"])
 
 
