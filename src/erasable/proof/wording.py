@@ -43,7 +43,7 @@ _LIST = (
     "so that an old file does not bring back what was erased. Nobody can tell whose it is without the key of the list"
 )
 _LIST_ON_DISK = (
-    f"kept on a do-not-learn list outside the workspace, {_LIST}, which is stored separately. `erasable learn DATA "
+    f"kept on a do-not-learn list outside the workspace, {_LIST}, which is kept in another place. `erasable learn DATA "
     "--into DIR --more --readmit ID` takes someone off it who wants to come back."
 )
 _LIST_IN_MEMORY = (
