@@ -321,6 +321,10 @@ class TestIssuerAndReference:
         assert result.code == 1
         assert "give it in other words with erasable forget DIR --issuer NAME" in result.err
 
+    def test_a_refused_erasure_names_no_issuer(self, run, shop):
+        assert run("forget", shop, "--user", "nobody", "--issuer", "Other Ltd").code == 1
+        assert "Other Ltd" not in (shop / "manifest.json").read_text()
+
     def test_a_reference_stands_in_the_receipt_and_nowhere_in_the_workspace(self, run, shop, tmp_path):
         receipts = tmp_path / "receipts"
         words = ("forget", shop, "--user", "ann", "--reference", "case-4711-of-ours", "--receipts", receipts)

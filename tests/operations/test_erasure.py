@@ -308,6 +308,20 @@ class TestKilledBeforeTheCertificates:
         assert certificates_of(home) == []
         assert "an erasure was interrupted" in verify(home).reason
 
+    def test_the_certificate_names_the_list_that_they_are_on_even_if_none_is_kept_from_now_on(self, home):
+        kept = pending_of(home).suppression
+        listed = SuppressionList.open(Suppression(*map(Path, kept[0])))
+        assert listed.holds_user("ann")
+        forget(home, [], outside=Outside(without_do_not_learn=True))
+        assert ["A keyed digest" in facts["do_not_learn"] for facts in certificates_of(home)] == [True, True]
+        forget(home, [Request("cat")], outside=Outside(without_do_not_learn=True))
+        assert certificates_of(home)[-1]["do_not_learn"] is None
+
+    def test_a_list_that_is_lost_meanwhile_is_done_without_where_that_is_said(self, home):
+        Path(pending_of(home).suppression[0][0]).write_text("damaged")
+        forget(home, [], outside=Outside(without_do_not_learn=True))
+        assert [facts["do_not_learn"] for facts in certificates_of(home)] == [None, None]
+
     def test_the_next_call_certifies_without_training_again(self, home, monkeypatch):
         accepted, erased = pending_of(home).accepted, pending_of(home).erased
         files = lasting_files(home.path)

@@ -1,12 +1,17 @@
 """The issuer's name: remembered, carried by certificates, changed and dropped, and nobody's id."""
 
 import json
+import shutil
 
 import pytest
 
-from erasable.errors import Refused
-from erasable.operations import forget, learn_more, name_issuer
+from erasable.errors import Refused, ResidueFound, UnknownUser
+from erasable.operations import DiskHome, forget, issuing_as, learn_more, name_issuer, scan
+from erasable.proof.residue.wording import DECLARED
 from erasable.unlearning import Request
+from kit.copies import copy_of
+
+NEWCOMER = "newcomer-4711"
 
 
 def issuers(home) -> list[str | None]:
@@ -46,3 +51,70 @@ def test_an_id_that_is_a_part_of_a_longer_word_is_none(home, name):
 def test_a_name_that_is_too_long_is_refused(home):
     with pytest.raises(Refused, match="give a shorter one"):
         name_issuer(home, "x" * 201)
+
+
+class TestSomeoneWhoIsCalledLikeAnIssuerBefore:
+    @pytest.fixture(params=[f"Shop of {NEWCOMER}", NEWCOMER, f"{'Ö' * 150} & <{NEWCOMER}>"])
+    def shop(self, request, learned, as_table, tmp_path, monkeypatch) -> DiskHome:
+        """A shop that was called so while certificates were issued and sealed, and that a newcomer has joined since."""
+        monkeypatch.setattr("erasable.store.saving.OPEN_CERTIFICATES", 2)
+        home = DiskHome(copy_of(learned, tmp_path / "shop"))
+        name_issuer(home, request.param)
+        for user in ("ann", "bob", "cat"):
+            forget(home, [Request(user)])
+        name_issuer(home, "Example Ltd")
+        learn_more(home, as_table({NEWCOMER: {"a": 5, "b": 1}, "zoe": {"a": 2, "b": 3}}))
+        return home
+
+    def test_is_certified_and_nothing_is_found_in_sealed_or_open_papers(self, shop):
+        with shop.reading() as session:
+            assert session.sealed_files
+        forget(shop, [Request(NEWCOMER)])
+        assert scan(shop.path, NEWCOMER).residues == ()
+        last = list(shop.path.glob("certificates/*.json"))
+        assert any(DECLARED in json.loads(path.read_bytes())["scan"]["searched"] for path in last)
+
+    @pytest.mark.parametrize("place", ["notes.txt", "certificates/kept.json", "old/certificates/{name}"])
+    def test_is_still_found_in_every_other_file(self, shop, place):
+        forget(shop, [Request(NEWCOMER)])
+        planted = self.planted(shop, place)
+        assert {residue.file for residue in scan(shop.path, NEWCOMER).residues} == {planted}
+
+    def test_is_not_certified_while_another_file_holds_it(self, shop):
+        planted = self.planted(shop, "notes.txt")
+        with pytest.raises(ResidueFound, match=planted):
+            forget(shop, [Request(NEWCOMER)])
+        (shop.path / planted).unlink()
+        assert len(forget(shop, []).certificates) == 1
+
+    def planted(self, shop: DiskHome, place: str) -> str:
+        """Copy a certificate with the name to another place, and return which."""
+        paper = next(path for path in shop.path.glob("certificates/*.json") if NEWCOMER in path.read_text())
+        planted = shop.path / place.format(name=paper.name)
+        planted.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(paper, planted)
+        return planted.relative_to(shop.path).as_posix()
+
+    def test_is_still_found_beside_the_name_on_our_own_papers(self, shop):
+        forget(shop, [Request(NEWCOMER)])
+        paper = next(path for path in shop.path.glob("certificates/*.json") if NEWCOMER in path.read_text())
+        paper.write_text(json.dumps(json.loads(paper.read_bytes()) | {"proves": f"It is about {NEWCOMER}."}))
+        found = scan(shop.path, NEWCOMER).residues
+        assert {residue.file for residue in found} == {f"certificates/{paper.name}"}
+
+
+class TestNamedWithAnErasure:
+    def test_a_refused_erasure_leaves_the_name_before(self, home):
+        name_issuer(home, "Example Ltd")
+        with pytest.raises(UnknownUser), issuing_as(home, "Other Ltd"):
+            forget(home, [Request("nobody")])
+        with home.reading() as session:
+            preferences = session.papers().preferences
+        assert (preferences.issuer, preferences.issuers) == ("Example Ltd", ("Example Ltd",))
+
+    def test_an_erasure_carries_it(self, home):
+        with issuing_as(home, "Other Ltd"):
+            forget(home, [Request("ann")])
+        with issuing_as(home, None):
+            forget(home, [Request("bob")])
+        assert issuers(home) == ["Other Ltd", "Other Ltd"]

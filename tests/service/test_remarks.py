@@ -1,5 +1,7 @@
 """What somebody typed in lies beside who asked, and goes with it."""
 
+import shlex
+
 import pytest
 
 from erasable.errors import ResidueFound
@@ -110,8 +112,11 @@ def test_a_label_that_names_someone_is_found_and_the_remedy_works(shop, worker, 
 
 def test_a_command_that_finds_a_label_names_the_remedy(shop, clock):
     number, _ = shop.tokens.create("officer", "fay-the-unmistakable", clock())
-    with pytest.raises(ResidueFound, match="erasable token rename"):
+    with pytest.raises(ResidueFound) as found:
         forget(shop.home, [Request("fay-the-unmistakable")])
+    place = shlex.quote(str(shop.home.path))
+    assert f"changed by erasable token rename {place} NUMBER LABEL" in str(found.value)
+    assert f"erasable token list {place} shows" in str(found.value)
     shop.tokens.rename(number, "desk 3", clock())
     forget(shop.home, [])
     with shop.home.reading() as session:

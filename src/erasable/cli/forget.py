@@ -17,8 +17,8 @@ from erasable.operations import (
     Forgotten,
     Outside,
     forget,
+    issuing_as,
     large_extent,
-    name_issuer,
     withdraw_pending,
 )
 
@@ -65,15 +65,14 @@ def command(
     if withdraw:
         _tell_withdrawn(withdraw_pending(DiskHome(folder)), json_output)
         return
-    if issuer is not None:
-        name_issuer(DiskHome(folder), issuer)
     nobody = not (users or users_file or items)
     requests = [] if nobody and (resume or issuer is not None) else requests_from(users, users_file, items)
     work = work_with(threads, quiet or json_output)
     about = listed or {}
     outside = Outside(receipts, suppression_from(about), bool(about.get("no_do_not_learn")), reference=reference)
     yes = yes or _agreed(large_extent(DiskHome(folder), requests, ignore_unknown))
-    forgotten = forget(DiskHome(folder), requests, ignore_unknown, rerun, work, outside, yes)
+    with issuing_as(DiskHome(folder), issuer):
+        forgotten = forget(DiskHome(folder), requests, ignore_unknown, rerun, work, outside, yes)
     if json_output:
         print_json(_facts(forgotten, receipts))
     else:

@@ -7,7 +7,7 @@ from erasable.operations.erasure import Outside
 from erasable.operations.forget import Extent, Forgotten, forget, large_extent, learned_elsewhere, withdraw_pending
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
-from erasable.operations.issuer import name_issuer
+from erasable.operations.issuer import issuing_as, name_issuer
 from erasable.operations.learn import Learned, learn
 from erasable.operations.live import Live, Recommended
 from erasable.operations.more import LearnedMore, learn_more
@@ -58,6 +58,7 @@ __all__ = [
     "forget",
     "get_public_set",
     "groups",
+    "issuing_as",
     "large_extent",
     "learn",
     "learn_more",

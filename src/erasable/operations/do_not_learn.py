@@ -126,9 +126,13 @@ def remember(session: Session, roll: Roll) -> None:
 
 
 def listed_on(pending: Pending, roll: Roll, listing: Listing) -> Pending:
-    """Return pending requests that are to be put on a list; where it was said, another replaces those not there."""
+    """Return pending requests that are to be put on a list; where it was said, another replaces those not there.
+
+    Whoever is erased already is on their list: it stays named even if none is kept from now on, if it can be read.
+    """
     if listing.without:
-        return pending.model_copy(update={"suppression": ()})
+        stay = filter(_is_usable, pending.suppression) if pending.erased else ()
+        return pending.model_copy(update={"suppression": tuple(stay)})
     if listing.places is not None:
         pending = pending.model_copy(update={"suppression": tuple(filter(_is_there, pending.suppression))})
     if roll.entries is None:
@@ -298,6 +302,16 @@ def _places_of(pending: Pending) -> Sequence[Suppression]:
 
 def _is_there(mark: tuple[str, str]) -> bool:
     return mark == IN_MEMORY or all(map(os.path.exists, mark))
+
+
+def _is_usable(mark: tuple[str, str]) -> bool:
+    if mark == IN_MEMORY:
+        return True
+    try:
+        SuppressionList.open(Suppression(Path(mark[0]), Path(mark[1])))
+    except ListUnusable:
+        return False
+    return True
 
 
 def _begun_note(places: Suppression, entries: SuppressionList) -> tuple[str, ...]:

@@ -156,7 +156,8 @@ def certify(session: Session, pending: Pending, outside: Outside, work: Work) ->
     named |= {f"{request_id}.html": page for request_id, page in pages.items()}
     audit = add_record(papers.audit, "forget", record)
     if session.path is not None:
-        found = scan_contents(_placed(named, audit), _targets(pending), [one.request_id for one in certificates])
+        ours, declared = [one.request_id for one in certificates], papers.preferences.issuers
+        found = scan_contents(_placed(named, audit), _targets(pending), ours, declared)
         _refuse_residues(session.path, found)
     if outside.receipts is not None:
         _write_receipts(pending, outside.receipts)
@@ -234,7 +235,8 @@ def _scan(session: Session, pending: Pending) -> Scan | None:
     if session.path is None:
         return None
     try:
-        held = held_ids(session.state().knowledge, NOTHING_PENDING)
+        issuers = session.papers().preferences.issuers
+        held = replace(held_ids(session.state().knowledge, NOTHING_PENDING), declared=issuers)
         scan = scan_folder(session.path, _targets(pending), session.pending_files, held, session.sealed_files)
     except WorkspaceError as error:
         raise _not_certified(session.path, f"not every file could be searched ({error})") from error
@@ -256,9 +258,11 @@ def _hint(path: Path, residues: Sequence[Residue]) -> str:
     """Return what to do about the service's ledger, which must not be removed."""
     if not any(residue.file in LEDGER_FILES for residue in residues):
         return ""
+    place = shlex.quote(str(path))
     return (
         " (leave the ledger where it is: an open request or a remark about the person goes when erasable serve runs, "
-        f"which finishes this; a token's label that names the person is changed by erasable token rename {path})"
+        f"which finishes this; a token's label that names the person is changed by erasable token rename {place} "
+        f"NUMBER LABEL, with the number that erasable token list {place} shows)"
     )
 
 

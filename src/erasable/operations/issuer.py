@@ -1,9 +1,11 @@
 """The issuer: whose name certificates carry, which a workspace remembers."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from erasable.errors import Refused
+from erasable.errors import ErasableError, Refused, ResidueFound
 from erasable.operations.home import Home
 from erasable.training import Knowledge
 
@@ -22,8 +24,32 @@ def name_issuer(home: Home, issuer: str) -> None:
                 "words with erasable forget DIR --issuer NAME"
             )
         papers = session.papers()
-        preferences = papers.preferences.model_copy(update={"issuer": name or None})
+        before = papers.preferences
+        issuers = tuple(dict.fromkeys(filter(None, (*before.issuers, before.issuer, name))))
+        preferences = before.model_copy(update={"issuer": name or None, "issuers": issuers})
         session.amend(replace(papers, preferences=preferences))
+
+
+@contextmanager
+def issuing_as(home: Home, issuer: str | None) -> Iterator[None]:
+    """Name who issues the certificates, if a name is given; if the block is refused, it is as before."""
+    if issuer is None:
+        yield
+        return
+    with home.reading() as session:
+        before, erasures = session.papers().preferences, session.erasures
+    name_issuer(home, issuer)
+    try:
+        yield
+    except ResidueFound:  # the erasure is done, and its certificate carries the name when it is finished
+        raise
+    except ErasableError:
+        with suppress(ErasableError), home.writing() as session:
+            papers = session.papers()
+            kept = before.issuers if session.erasures == erasures else papers.preferences.issuers
+            named = papers.preferences.model_copy(update={"issuer": before.issuer, "issuers": kept})
+            session.amend(replace(papers, preferences=named))
+        raise
 
 
 def _holds_an_id(name: str, knowledge: Knowledge) -> bool:

@@ -28,7 +28,8 @@ def scan(
     rows = None if data is None else _rows_in(data, user, columns)
     with Workspace.reading(folder, sweeping=False) as workspace, work.reporter.track("scanning"):
         knowledge = workspace.state().knowledge
-        held = held_ids(knowledge, read_pending(workspace.papers().pending))
+        papers = workspace.papers()
+        held = replace(held_ids(knowledge, read_pending(papers.pending)), declared=papers.preferences.issuers)
         found = scan_folder(folder, [_target(workspace, user, rows)], held=held)
         return replace(found, near=near_in(knowledge, user))
 

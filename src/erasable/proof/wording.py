@@ -40,11 +40,11 @@ _SIGNATURE = (
 _FIRST_ITEMS = "found in the data"
 _LATER_ITEMS = "found in the data, some of them when more was learned"
 _LIST = (
-    "so that an old file does not bring back what was erased. Only with the key of the list can it be told whose it is"
+    "so that an old file does not bring back what was erased. Nobody can tell whose it is without the key of the list"
 )
 _LIST_ON_DISK = (
-    f"kept on a do-not-learn list outside the workspace, {_LIST}, and that lies apart. `erasable learn DATA --into DIR "
-    "--more --readmit ID` takes someone off it who wants to come back."
+    f"kept on a do-not-learn list outside the workspace, {_LIST}, which is kept in another place. `erasable learn DATA "
+    "--into DIR --more --readmit ID` takes someone off it who wants to come back."
 )
 _LIST_IN_MEMORY = (
     f"kept on a do-not-learn list in memory, {_LIST}. `Recommender.learn_more` takes someone off it who wants to come "
@@ -80,7 +80,7 @@ def policy_means(knowledge: Knowledge) -> str:
     """Say what the policy means for groups and filter, as far as there are such."""
     decided = _decided(knowledge)
     if knowledge.config.policy == "regroup" and decided:
-        return f"{_listed(decided)} were decided anew without the erased data.".capitalize()
+        return f"{_listed(decided)} {_was(decided)} decided anew without the erased data.".capitalize()
     independent = ["A person's group follows from that person's own id and the seed alone."]
     said = [*(independent if knowledge.config.policy == "independent" else []), *_decided_before(knowledge)]
     return " ".join(said) or "There are no groups to train in turn and no filter, so nothing was decided about them."
@@ -133,12 +133,16 @@ def _decided_before(knowledge: Knowledge) -> list[str]:
     decided = [part for part in _decided(knowledge) if not (own_id and part != "the filter")]
     if decided:
         stay = "stays" if decided == ["the filter"] else "stay"
-        was = "was" if decided == ["the filter"] else "were"
+        was = _was(decided)
         said.append(
             f"{_listed(decided).capitalize()} {was} decided before the erasure, when the erased data may have been "
             f"there, and {stay} as {'it was' if was == 'was' else 'they were'}."
         )
     return said
+
+
+def _was(decided: list[str]) -> str:
+    return "was" if len(decided) == 1 else "were"
 
 
 def _listed(parts: list[str]) -> str:

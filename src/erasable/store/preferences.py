@@ -20,6 +20,8 @@ class Preferences(BaseModel):
     """Whether it was declared that no such list is kept."""
     issuer: str | None = None
     """Who issues the certificates."""
+    issuers: tuple[str, ...] = ()
+    """Every name under which certificates were ever to be issued, the present one too."""
     readable_by_group: bool = False
     """Whether the group of the owner may read the files."""
 

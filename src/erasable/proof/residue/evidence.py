@@ -4,7 +4,8 @@ A hit is explained away only by an id that is really held and stands at that ver
 customer-1 is looked for, by a longer word of our own files, or by a longer number where the id is a number. An id that
 is also the id of an item that is held, or a word of our own files, can't be told from these: it is compared as a
 decoded field only. The sentences of our own files are made of words, so that a single word there is nobody's name; a
-digest there is nobody's number.
+digest there is nobody's number. The name of an issuer, where it stands whole on our own papers, is declared and
+nobody's id.
 """
 
 import re
@@ -18,7 +19,7 @@ from erasable.proof.residue.encodings import Around
 from erasable.proof.residue.longer import Longer, held_around, texts_around
 from erasable.proof.residue.raw_search import RawSearch
 from erasable.proof.residue.target import Held, Residue, What
-from erasable.proof.residue.vocabulary import Vocabulary
+from erasable.proof.residue.vocabulary import Vocabulary, names_issuers
 from erasable.proof.residue.wanted import Needle, Needles, Wanted
 
 Surroundings = Literal["text", "sentences", "bytes"]
@@ -37,6 +38,8 @@ class Evidence:
     """Long ids that mean something else too."""
     longer: dict[str, Longer] = field(default_factory=dict)
     """By long id, the known texts that it is a part of: ids of others, words of our own, numbers."""
+    declared: tuple[str, ...] = ()
+    """Names of issuers."""
     residues: dict[Residue, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -45,6 +48,7 @@ class Evidence:
 
     def note_held(self, held: Held) -> None:
         """Know the ids that are held, some of which may hold one that is looked for or, among items, be one."""
+        self.declared = held.declared
         for ids in (*held.users, *held.items):
             self._note(held_around(self._plain, ids))
         wanted = sorted(self.wanted.long_ids)
@@ -84,6 +88,16 @@ class Evidence:
         longer = self.longer.get(needle.text)
         return longer is None or not longer.covers(around, needle.text)
 
+    def without_declared(self, content: bytes) -> bytes:
+        """Return text of our own papers without the names of issuers, where one is a whole value."""
+        return content if self._names is None else self._names.sub(b"", content)
+
+    @cached_property
+    def _names(self) -> re.Pattern[bytes] | None:
+        """The names of issuers, each between the ends of a line or the tags of a page."""
+        names = [re.escape(name.encode("utf-8", "surrogatepass")) for name in self.declared if name]
+        return re.compile(rb"(?<![^\n>])(?:%s)(?![^\n<])" % b"|".join(names)) if names else None
+
     @cached_property
     def _plain(self) -> RawSearch:
         """The long ids as they are written."""
@@ -122,6 +136,8 @@ class File:
 
     def search_texts(self, content: bytes, place: str, surroundings: Surroundings = "text") -> None:
         """Search bytes for long ids and texts; in text a hit must not be a part of a longer word."""
+        if surroundings == "sentences" and names_issuers(self.name) and not self.inside:
+            content = self.evidence.without_declared(content)
         told: set[tuple[What, str]] = set()
         for span, needle in self.wanted.long_texts.find(content):
             if needle.encoding is None or (needle.what, needle.written) in told:

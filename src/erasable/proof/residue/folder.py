@@ -35,10 +35,11 @@ def scan_folder(
 ) -> Scan:
     """Search every file below a folder for some people, all but those whose relative names are to be skipped or sealed.
 
-    Where a searched id is a part of something longer, it does not count if that is an id that is held. Links are not
-    followed; where they lead to is searched. What can't be read is refused, since a scan that could not look must not
-    say that nothing is there. Where a file goes meanwhile, such as the log of a database, all is searched again: what
-    it held may stand in another one now.
+    Where a searched id is a part of something longer, it does not count if that is an id that is held; names of issuers
+    don't count where they stand in the manifest and on certificates. Links are not followed; where they lead to is
+    searched. What can't be read is refused, since a scan that could not look must not say that nothing is there. Where
+    a file goes meanwhile, such as the log of a database, all is searched again: what it held may stand in another one
+    now.
     """
     for _ in range(_TIMES - 1):
         with suppress(_Vanished):
@@ -64,15 +65,15 @@ def _scanned(root: Path, targets: Sequence[Target], skip: Collection[str], held:
             kinds[kind] += 1
             size += len(content)
             raw_only += kind == "other" and len(content) > 0 and not entry.is_link
-    said = searched(evidence.wanted, raw_only, len(skip), bool(sealed))
+    said = searched(evidence.wanted, raw_only, len(skip), bool(sealed), bool(held.declared))
     return Scan(sum(kinds.values()), size, dict(kinds), said, tuple(evidence.residues))
 
 
 def scan_contents(
-    contents: Mapping[str, bytes], targets: Sequence[Target], ours: Collection[str]
+    contents: Mapping[str, bytes], targets: Sequence[Target], ours: Collection[str], declared: tuple[str, ...] = ()
 ) -> tuple[Residue, ...]:
-    """Search files that are about to be written, by relative name, for some people; some words are of our own."""
-    evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES))
+    """Search files that are about to be written, by relative name, for some people; some words and names are ours."""
+    evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES), declared=declared)
     evidence.note_ambiguous(ours)
     for name, content in contents.items():
         search_file(File(name, evidence), content, name, lambda: b"")

@@ -31,6 +31,8 @@ class Held:
 
     users: tuple[Ids, ...] = ()
     items: tuple[Ids, ...] = ()
+    declared: tuple[str, ...] = ()
+    """Names of issuers, which stand in the manifest and on certificates and are nobody's there."""
 
 
 NOTHING_HELD = Held()

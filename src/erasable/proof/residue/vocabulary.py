@@ -77,6 +77,7 @@ _OWN_JSON = re.compile(
     r"|sealed/[^/]+\.jsonl?"
 )
 _OWN_PAGE = re.compile(r"certificates/[^/]+\.html")
+_NAMING_ISSUERS = re.compile(r"manifest\.json(\.new)?|certificates/[0-9a-f]{32}\.(json|html)")
 _OWN_NAME = re.compile(
     rf"[0-9a-f]{{64}}(-{_HASH})?\.safetensors|[0-9a-f]{{32}}\.(json|html)|"
     rf"(config|catalogue|kept-items|audit|signing-key|pending|group-\d+|held-out)(-{_HASH})?\.(json|jsonl|parquet|txt)|"
@@ -133,6 +134,11 @@ def is_own_json(name: str) -> bool:
 def is_own_page(name: str) -> bool:
     """Whether a path below a workspace is that of a certificate to look at."""
     return _OWN_PAGE.fullmatch(name) is not None
+
+
+def names_issuers(name: str) -> bool:
+    """Whether a path below a workspace is that of a paper of ours on which the name of an issuer stands."""
+    return _NAMING_ISSUERS.fullmatch(name) is not None
 
 
 def is_own_name(part: str) -> bool:

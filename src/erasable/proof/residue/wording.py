@@ -48,12 +48,14 @@ RAW_ONLY = (
 )
 LEFT_OUT = "Left out were the requests being carried out, which are destroyed when the certificate is written"
 SEALED = (
-    "Left out were the certificates and records of erasures before that are sealed: they were searched when they were "
-    "sealed, and `erasable scan` searches them again."
+    "Left out were the sealed papers of erasures before: certificates, records, and requests of the service. When they "
+    "were sealed they were searched for those who were erased then; `erasable scan` searches them for anyone."
 )
+DECLARED = "The issuer's name, which is declared, was not searched where it stands in the manifest and on certificates."
 SENTENCES = (
     LEFT_OUT,
     SEALED,
+    DECLARED,
     NAMES,
     CONTENTS,
     FIELDS,
@@ -68,7 +70,9 @@ SENTENCES = (
 )
 
 
-def searched(wanted: Wanted, raw_only: int, skipped: int, sealed: bool = False) -> tuple[str, ...]:
+def searched(
+    wanted: Wanted, raw_only: int, skipped: int, sealed: bool = False, declared: bool = False
+) -> tuple[str, ...]:
     """Return what was searched and how; so many files were searched as raw bytes alone, or skipped beside sealed ones.
 
     Nothing is counted that belongs to a person: neither their interactions nor the length of their id.
@@ -88,6 +92,8 @@ def searched(wanted: Wanted, raw_only: int, skipped: int, sealed: bool = False) 
         said.append(f"{LEFT_OUT}: {_counted(skipped, 'file')}.")
     if sealed:
         said.append(SEALED)
+    if declared:
+        said.append(DECLARED)
     return tuple(said)
 
 
