@@ -14,6 +14,8 @@ from erasable.errors import (
     WrongUse,
 )
 from erasable.operations import recommend
+from erasable.operations.erasure import accept
+from erasable.proof import NOTHING_PENDING
 from erasable.service.intake import Coming
 from erasable.service.shop import Shop
 from erasable.unlearning import Request
@@ -164,3 +166,20 @@ def test_a_workspace_that_is_busy_is_served_as_it_was(shop, monkeypatch):
     with pytest.raises(WorkspaceBusy):
         shop.reception.follow()
     assert shop.live.recommend("bob", 3).ranked
+
+
+def test_while_pending_requests_can_not_be_read_nobody_is_served(shop):
+    with shop.home.writing() as session:
+        accept(session, NOTHING_PENDING.joined_with([Request("ann")]))
+    (pending,) = shop.folder.glob("pending-*.json")
+    content = pending.read_bytes()
+    pending.write_bytes(b"damaged")
+    with pytest.raises(WorkspaceError):
+        shop.reception.follow()
+    with pytest.raises(SuppressionUnknown, match="nobody is served"):
+        shop.live.recommend("ann", 3)
+    pending.write_bytes(content)
+    shop.reception.follow()
+    assert shop.live.recommend("bob", 3).ranked
+    with pytest.raises(UnknownUser):
+        shop.live.recommend("ann", 3)
