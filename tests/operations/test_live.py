@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from erasable.errors import Refused, UnknownUser, WorkspaceError, WrongUse
+from erasable.errors import Refused, SuppressionUnknown, UnknownUser, WorkspaceError, WrongUse
 from erasable.operations import MemoryHome, Work, forget, recommend, withdraw_pending
 from erasable.operations.erasure import accept
 from erasable.operations.learn import learn_into
@@ -217,9 +217,8 @@ class TestFollowing:
         assert live.follow()
         assert live.knowledge is knowledge
 
-    def test_what_can_not_be_read_leaves_what_is_served_as_it_is(self, home, monkeypatch):
+    def test_while_what_is_current_can_not_be_read_nobody_is_served(self, home, monkeypatch):
         live = Live(home)
-        before = served(live, "ann")
         forget(home, [Request("bob")])
 
         def refuse():
@@ -229,9 +228,12 @@ class TestFollowing:
             patched.setattr(home, "reading", refuse)
             with pytest.raises(WorkspaceError):
                 live.follow()
-        assert (live.version, served(live, "ann")) == (1, before)
+        assert live.version == 1
+        live.withhold([])
+        with pytest.raises(SuppressionUnknown):
+            live.recommend("ann", 10)
         assert live.follow()
-        assert live.version == 2
+        assert (live.version, served(live, "ann")) == (2, ranked(home, "ann"))
 
 
 class TestLessons:

@@ -1,9 +1,21 @@
 """Reception: whoever asks is not served any more, now and after a restart."""
 
+import json
+
 import pytest
 
-from erasable.errors import Refused, SuppressionUnknown, UnknownUser, WorkspaceDamaged, WrongUse
+from erasable.errors import (
+    Refused,
+    SuppressionUnknown,
+    UnknownUser,
+    WorkspaceBusy,
+    WorkspaceDamaged,
+    WorkspaceError,
+    WrongUse,
+)
 from erasable.operations import recommend
+from erasable.operations.erasure import accept
+from erasable.proof import NOTHING_PENDING
 from erasable.service.intake import Coming
 from erasable.service.shop import Shop
 from erasable.unlearning import Request
@@ -110,6 +122,63 @@ def test_while_it_can_not_be_read_who_asked_nobody_is_served(shop, monkeypatch):
         with pytest.raises(SuppressionUnknown, match="nobody is served"):
             shop.live.recommend(user, 3)
     monkeypatch.setattr(shop.reception._requests, "suppressed_people", reading)
+    shop.reception.follow()
+    assert shop.live.recommend("bob", 3).ranked
+    with pytest.raises(UnknownUser):
+        shop.live.recommend("ann", 3)
+
+
+def test_while_the_workspace_can_not_be_read_nobody_is_served(shop):
+    manifest = shop.folder / "manifest.json"
+    content = manifest.read_bytes()
+    other = {**json.loads(content), "format": 99}
+    manifest.write_text(json.dumps(other))
+    for _ in range(2):  # that the ledger is read is not enough
+        with pytest.raises(WorkspaceError):
+            shop.reception.follow()
+        with pytest.raises(SuppressionUnknown, match="nobody is served"):
+            shop.live.recommend("bob", 3)
+    manifest.write_bytes(content)
+    shop.reception.follow()
+    assert shop.live.recommend("bob", 3).ranked
+
+
+def test_while_neither_can_be_read_one_of_them_is_not_enough(shop):
+    manifest = shop.folder / "manifest.json"
+    content = manifest.read_bytes()
+    manifest.write_bytes(b"{}")
+    with pytest.raises(WorkspaceError):
+        shop.reception.follow()
+    shop.live.serve_nobody()
+    manifest.write_bytes(content)
+    shop.live.follow()
+    with pytest.raises(SuppressionUnknown):
+        shop.live.recommend("bob", 3)
+    shop.reception.follow()
+    assert shop.live.recommend("bob", 3).ranked
+
+
+def test_a_workspace_that_is_busy_is_served_as_it_was(shop, monkeypatch):
+    def busy():
+        raise WorkspaceBusy("someone writes")
+
+    monkeypatch.setattr(shop.live, "_swap_in_current", busy)
+    with pytest.raises(WorkspaceBusy):
+        shop.reception.follow()
+    assert shop.live.recommend("bob", 3).ranked
+
+
+def test_while_pending_requests_can_not_be_read_nobody_is_served(shop):
+    with shop.home.writing() as session:
+        accept(session, NOTHING_PENDING.joined_with([Request("ann")]))
+    (pending,) = shop.folder.glob("pending-*.json")
+    content = pending.read_bytes()
+    pending.write_bytes(b"damaged")
+    with pytest.raises(WorkspaceError):
+        shop.reception.follow()
+    with pytest.raises(SuppressionUnknown, match="nobody is served"):
+        shop.live.recommend("ann", 3)
+    pending.write_bytes(content)
     shop.reception.follow()
     assert shop.live.recommend("bob", 3).ranked
     with pytest.raises(UnknownUser):

@@ -103,18 +103,63 @@ def test_status_and_figures_count_who_is_suppressed(client, people):
     assert "erasable_people_suppressed 1.0" in client("operator").get("/metrics").text
 
 
-@pytest.mark.parametrize("kind", ["suppressed", "erased", "never known"])
-def test_the_receipt_page_tells_no_more_until_the_batch_window_is_over(client, people, clock, kind):
-    code = client("application").post(PATH, json={"user_id": people[kind]}).json()["receipt_code"]
+def receipt_page(client, code):
+    """The receipt page, without the code."""
     page = client().post("/receipt", data={"code": code}, headers={"sec-fetch-site": "same-origin"})
-    other = client("application").post(PATH, json={"user_id": "never"}).json()["receipt_code"]
-    like = client().post("/receipt", data={"code": other}, headers={"sec-fetch-site": "same-origin"})
     assert page.status_code == 200
-    assert page.text.replace(code, "") == like.text.replace(other, "")
-    assert "If anything is held about you" in page.text
-    clock.pass_days(7)
-    page = client().post("/receipt", data={"code": code}, headers={"sec-fetch-site": "same-origin"})
-    assert ("on hold" if kind == "suppressed" else "nothing to erase") in page.text
+    return page.text.replace(code, "")
+
+
+@pytest.mark.parametrize("kind", ["served", "suppressed", "erased", "never known"])
+def test_the_receipt_page_tells_no_more_until_the_batch_window_is_over(client, people, clock, kind):
+    clock.pass_days(1)
+    code = client("application").post(PATH, json={"user_id": people[kind]}).json()["receipt_code"]
+    other = client("application").post(PATH, json={"user_id": "never"}).json()["receipt_code"]
+    for _ in range(2):
+        page = receipt_page(client, code)
+        assert page == receipt_page(client, other)
+        assert "If anything is held about you" in page
+        clock.pass_days(6)
+    clock.pass_days(1)
+    held = kind in ("served", "suppressed")
+    assert ("If anything is held about you" if held else "nothing to erase") in receipt_page(client, code)
+
+
+def test_the_receipt_page_of_an_application_is_the_same_for_first_and_joined_requests_that_are_open(
+    client, people, clock
+):
+    officer, application = client("officer"), client("application")
+    (held,) = officer.get(PATH, params={"state": "on hold"}).json()["requests"]
+    officer.post(f"{PATH}/{held['id']}/extend", json={"reason": OFFICERS_WORDS})
+    clock.pass_days(1)
+    joined, first = (
+        application.post(PATH, json={"user_id": people[kind]}).json()["receipt_code"]
+        for kind in ("suppressed", "served")
+    )
+    for told in ("by 24 March 2026", "by 14 April 2026", "as soon as possible"):
+        page = receipt_page(client, joined)
+        assert page == receipt_page(client, first)
+        assert f"it will be erased {told}" in page
+        for word in ("on hold", "since", "longer", OFFICERS_WORDS):
+            assert word not in page.partition("<dl")[0] + page.partition("No recommendations<")[2]
+        clock.pass_days(10 if told == "by 24 March 2026" else 19)
+
+
+def test_a_certified_request_that_was_joined_shows_no_time_before_the_submission(client, people, worker, clock):
+    officer = client("officer")
+    (held,) = officer.get(PATH, params={"state": "on hold"}).json()["requests"]
+    clock.pass_days(2)
+    code = client("application").post(PATH, json={"user_id": "ann"}).json()["receipt_code"]
+    officer.post(f"{PATH}/{held['id']}/release")
+    clock.pass_days(5)
+    while worker.step():
+        pass
+    assert "If anything is held about you" in receipt_page(client, code)
+    clock.pass_days(2)
+    page = receipt_page(client, code)
+    assert "is erased" in page
+    assert "2026-03-18" in page
+    assert "2026-03-16" not in page
 
 
 def test_the_code_of_a_request_that_joined_opens_the_certificate(client, people, shop, worker, clock):

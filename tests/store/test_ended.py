@@ -1,12 +1,15 @@
 """Requests that have ended leave the ledger for a sealed file, and are read as before."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
-from erasable.errors import WorkspaceDamaged
+from erasable.errors import WorkspaceDamaged, WorkspaceError
 from erasable.store import Workspace
 from erasable.store.ledger import Ledger, people_in_ledger
+from erasable.store.ledger_format import ENDED_TABLES, FORMAT, ended_schema, format_of
 
 TABLES = ("events", "current_states", "receipts", "joined_submissions")
 
@@ -161,3 +164,62 @@ def test_what_an_older_ledger_has_open_is_not_deleted_from_it(shop, ledger):
     ledger.delete_sealed()
     assert in_ledger(ledger)["current_states"] == 2
     assert people_in_ledger(shop) == {"ann", "bob"}
+
+
+def with_number(content, number):
+    """The same file with another number of its format."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        made.deserialize(content)
+        made.execute(f"PRAGMA user_version = {number}")
+        return made.serialize()
+
+
+def number_of(content):
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.deserialize(content)
+        return format_of(made)
+
+
+def test_the_file_has_the_number_of_its_format(shop, ledger):
+    first = ledger.sealed_with(["one"])
+    put_in_place(shop, first)
+    assert number_of(first) == number_of(ledger.sealed_with(["two"])) == FORMAT
+
+
+def test_a_file_without_a_number_is_read_and_gets_one(shop, ledger):
+    before = everything(ledger)
+    put_in_place(shop, with_number(ledger.sealed_with(["one"]), 0))
+    ledger.delete_sealed()
+    assert everything(ledger) == before
+    assert number_of(ledger.sealed_with(["two"])) == FORMAT
+
+
+def test_a_file_of_a_later_format_is_refused_and_open_requests_go_on(shop, ledger):
+    put_in_place(shop, with_number(ledger.sealed_with(["one"]), 99))
+    with pytest.raises(WorkspaceError, match=r"format 99.*a later version wrote it, so install that one"):
+        everything(ledger)
+    with pytest.raises(WorkspaceError, match="format 99"):
+        ledger.sealed_with(["two"])
+    with ledger.writing() as connection:
+        add(connection, "three", "erasing")
+    assert in_ledger(ledger)["events"] == 8
+
+
+def test_the_columns_are_those_of_the_tables():
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript(ended_schema())
+        for table, columns in ENDED_TABLES.items():
+            assert columns == ", ".join(row[1] for row in made.execute(f"PRAGMA table_info({table})"))
+
+
+def test_columns_in_another_order_are_read_by_their_names(shop, ledger):
+    before = everything(ledger)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+        made.deserialize(ledger.sealed_with(["one", "two"]))
+        made.execute("CREATE TABLE turned (request_id TEXT NOT NULL, code_digest TEXT PRIMARY KEY) STRICT")
+        made.execute("INSERT INTO turned SELECT request_id, code_digest FROM receipts")
+        made.execute("DROP TABLE receipts")
+        made.execute("ALTER TABLE turned RENAME TO receipts")
+        put_in_place(shop, made.serialize())
+    ledger.delete_sealed()
+    assert everything(ledger) == before

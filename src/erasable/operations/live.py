@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from erasable.errors import Refused, Suppressed, SuppressionUnknown, UnknownUser
+from erasable.errors import Refused, Suppressed, SuppressionUnknown, UnknownUser, WorkspaceBusy, WorkspaceError
 from erasable.models import Change
 from erasable.operations.home import Home, Session
 from erasable.operations.offers import Offer, Served, Stock
@@ -83,6 +83,7 @@ class Live:
         self._home = home
         self._asked = NOBODY
         self._is_blind = False
+        self._is_lost = False
         self._following = threading.Lock()
         self._swapping = threading.Lock()
         self._mark = home.mark()
@@ -126,7 +127,7 @@ class Live:
     def recommend_many(self, users: Sequence[str], k: int) -> list[Recommended | None]:
         """Return the same for several users, all from one version, None for each of whom nothing may be used."""
         refuse_no_items(k)
-        if self._is_blind:
+        if self._is_blind or self._is_lost:
             raise SuppressionUnknown("who has asked to be erased can't be read, so nobody is served: look at the log")
         snapshot = self._snapshot
         version, served = snapshot.stamp.version, snapshot.served
@@ -149,20 +150,34 @@ class Live:
         self._is_blind = True
 
     def follow(self) -> bool:
-        """Swap in what is current, without what those taught who are withheld; say whether there was anything to do."""
+        """Swap in what is current, without what those taught who are withheld; say whether there was anything to do.
+
+        While what is current can't be read nobody is served: it may have been made without someone who asked.
+        """
         with self._following:
-            # In this order: whoever is not withheld any more and was forgotten before is missing in what is read next.
-            asked, mark = self._asked, self._home.mark()
-            before = self._snapshot
-            current = before if mark == self._mark else self._reread(before)
-            withheld = asked | current.pending
-            if current is before and before.is_settled and before.served.withheld == withheld:
-                return False
-            after = current.withholding(withheld).settled().warmed_up()
-            with self._swapping:
-                self._snapshot = after.withholding(withheld | self._asked)
-            self._mark = mark
-            return True
+            try:
+                changed = self._swap_in_current()
+            except WorkspaceBusy:
+                raise
+            except (WorkspaceError, OSError):
+                self._is_lost = True
+                raise
+            self._is_lost = False
+            return changed
+
+    def _swap_in_current(self) -> bool:
+        # In this order: whoever is not withheld any more and was forgotten before is missing in what is read next.
+        asked, mark = self._asked, self._home.mark()
+        before = self._snapshot
+        current = before if mark == self._mark else self._reread(before)
+        withheld = asked | current.pending
+        if current is before and before.is_settled and before.served.withheld == withheld:
+            return False
+        after = current.withholding(withheld).settled().warmed_up()
+        with self._swapping:
+            self._snapshot = after.withholding(withheld | self._asked)
+        self._mark = mark
+        return True
 
     def _reread(self, before: _Snapshot) -> _Snapshot:
         with self._home.reading() as session:

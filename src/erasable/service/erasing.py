@@ -93,7 +93,9 @@ class Eraser:
     def seal_ended(self) -> bool:
         """Seal requests that have ended, once there are enough, and delete them from the ledger; say whether it was so.
 
-        Each erasure searches the ledger, so it must not grow with those that were ever carried out.
+        Each erasure searches the ledger, so it must not grow with those that were ever carried out. Nothing is searched
+        here, where nobody knows any more who asked: these rows lay in the ledger when the erasure of each of these
+        people searched it. What came since is how it ended, and that names nobody.
         """
         ended = self._requests.to_seal()
         if ended:

@@ -147,6 +147,25 @@ class Submitted:
     at: datetime
     joined: bool
 
+    @property
+    def unaware(self) -> bool:
+        """Whether an application submitted it, which may not learn who had asked before."""
+        return self.joined or self.filed.from_application
+
+    def left_out(self) -> datetime | None:
+        """Return since when the person is not served, as far as this submission had to do with it."""
+        first = self.filed.when("suppressed")
+        return None if first is None else max(first, self.at)
+
+    def deadlines(self, settings: ServiceSettings) -> Deadlines:
+        """Return by when what has to happen, counted from this submission."""
+        return Deadlines.of(self.at, settings, self.filed.extended is not None)
+
+    def missed(self, settings: ServiceSettings, now: datetime) -> datetime | None:
+        """Return the end of the legal time, if it was over before the person was erased."""
+        done, legal = self.filed.when("erased") or (now if self.filed.open else None), self.deadlines(settings).legal
+        return legal if done is not None and done > legal else None
+
 
 @dataclass(frozen=True)
 class Filing:

@@ -14,11 +14,12 @@ from erasable import fingerprint
 from erasable.errors import WorkspaceDamaged, WorkspaceError
 from erasable.store.folder import read_whole
 from erasable.store.layout import MANIFEST
-from erasable.store.ledger_format import ENDED_TABLES, REMOVAL_TRIGGER, ended_schema
+from erasable.store.ledger_format import ENDED_TABLES, FORMAT, REMOVAL_TRIGGER, ended_schema, newer, set_format
 from erasable.store.manifest import RESTORE
 from erasable.store.opening import mark_of, read_manifest
 
 _AT_ONCE = 500
+_NUMBER = slice(60, 64)  # where a file of SQLite has the number that its writer gave it
 _ENDED = "sealed"  # what the file is called on a connection
 _TWICE = f"EXISTS (SELECT 1 FROM {_ENDED}.current_states AS ended WHERE ended.request_id = one.request_id)"  # noqa: S608
 
@@ -68,6 +69,8 @@ class WithEnded:
                 made.executescript(ended_schema())
             else:
                 made.deserialize(self.connection.serialize(name=_ENDED))
+            # Since requests are sealed their tables are the same: nothing but the number of an earlier file is another.
+            set_format(made, FORMAT)
             made.execute("BEGIN")
             for table in ENDED_TABLES:
                 self._copy(table, request_ids, made)
@@ -83,12 +86,13 @@ class WithEnded:
         self.connection.execute(REMOVAL_TRIGGER)
 
     def _copy(self, table: str, request_ids: Sequence[str], made: sqlite3.Connection) -> None:
+        columns = ENDED_TABLES[table]
         for start in range(0, len(request_ids), _AT_ONCE):
             part = request_ids[start : start + _AT_ONCE]
             wanted = ", ".join("?" * len(part))
-            rows = self.connection.execute(f"SELECT * FROM main.{table} WHERE request_id IN ({wanted})", part)  # noqa: S608
+            rows = self.connection.execute(f"SELECT {columns} FROM main.{table} WHERE request_id IN ({wanted})", part)  # noqa: S608
             marks = ", ".join("?" * len(rows.description))
-            made.executemany(f"INSERT INTO {table} VALUES ({marks})", map(tuple, rows))  # noqa: S608
+            made.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", map(tuple, rows))  # noqa: S608
 
     def _follow(self, workspace: Path) -> None:
         """Attach the file that is current, if it is another than before."""
@@ -112,9 +116,10 @@ class WithEnded:
         if file is not None:
             self.connection.execute(f"ATTACH ? AS {_ENDED}", (f"{file.absolute().as_uri()}?mode=ro&immutable=1",))
             self._file = file
-        for table in ENDED_TABLES:
-            both = f" WHERE NOT {_TWICE} UNION ALL SELECT * FROM {_ENDED}.{table}" if file else ""  # noqa: S608
-            self.connection.execute(f"CREATE TEMP VIEW all_{table} AS SELECT * FROM main.{table} AS one{both}")  # noqa: S608
+        for table, columns in ENDED_TABLES.items():
+            both = f" WHERE NOT {_TWICE} UNION ALL SELECT {columns} FROM {_ENDED}.{table}" if file else ""  # noqa: S608
+            rows = f"SELECT {columns} FROM main.{table} AS one{both}"  # noqa: S608
+            self.connection.execute(f"CREATE TEMP VIEW all_{table} AS {rows}")
 
 
 def _current_file(workspace: Path) -> Path | None:
@@ -125,15 +130,22 @@ def _current_file(workspace: Path) -> Path | None:
     if manifest.requests is None:
         return None
     file = workspace / manifest.requests
-    if _digest_of(file, _changed(file)) != manifest.files[manifest.requests]:
+    digest, number = _digest_and_format_of(file, _changed(file))
+    if digest != manifest.files[manifest.requests]:
         raise WorkspaceDamaged(f"{file} is damaged, and it holds the requests that have ended: {RESTORE}")
+    if number > FORMAT:
+        raise WorkspaceError(f"{file} {newer(number)}")
     return file
 
 
 @lru_cache(maxsize=4)
-def _digest_of(file: Path, changed: object) -> str:
-    """Return the hash of a file as it was last changed; each connection asks whenever the manifest is another."""
-    return fingerprint.of_bytes(read_whole(file))
+def _digest_and_format_of(file: Path, changed: object) -> tuple[str, int]:
+    """Return hash and format of a file as it was last changed; each connection asks whenever the manifest is another.
+
+    Files of the first days have no number: it is 0.
+    """
+    content = read_whole(file)
+    return fingerprint.of_bytes(content), int.from_bytes(content[_NUMBER], "big")
 
 
 def _changed(file: Path) -> object:

@@ -22,6 +22,7 @@ from erasable.store.ledger_format import (
     STEPS,
     format_of,
     make_tables,
+    newer,
     set_format,
 )
 
@@ -75,7 +76,7 @@ class Ledger:
                 make_tables(connection)
             found = format_of(connection)
         if found > FORMAT:
-            raise WorkspaceError(f"{path} {_newer(found)}")
+            raise WorkspaceError(f"{path} {newer(found)}")
         ledger = Ledger(path)
         try:
             for number in range(found, FORMAT):
@@ -262,19 +263,12 @@ def _people_in(path: Path, mode: str) -> frozenset[str]:
         connection.execute("BEGIN")  # all that follows is read as of one moment
         found = format_of(connection)
         if found > FORMAT:
-            raise SuppressionUnknown(f"{path} {_newer(found)}; {_NOBODY_SERVED}")
+            raise SuppressionUnknown(f"{path} {newer(found)}; {_NOBODY_SERVED}")
         if found == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
             return frozenset()  # nothing was ever written to it
         if found == 0:
             raise SuppressionUnknown(f"{path} is no ledger of ours, {_NOBODY_SERVED}: put the right one in its place")
         return people_asking(connection)
-
-
-def _newer(found: int) -> str:
-    return (
-        f"has the format {found} and this version of erasable reads up to {FORMAT}: "
-        "a later version wrote it, so install that one or a later one"
-    )
 
 
 def people_asking(connection: sqlite3.Connection) -> frozenset[str]:

@@ -97,8 +97,13 @@ CREATE TABLE progress (batch_number TEXT NOT NULL, step_name TEXT NOT NULL, done
 _ADDED_BY_2 = ("remarks", "remarks_by_request", "events_by_actor", "joined_submissions")
 _NOTHING_HELD = "nothing is held of what was asked for"  # the one reason in requests of format 1 that nobody typed in
 
-ENDED_TABLES = ("events", "current_states", "receipts", "joined_submissions")
-"""The tables whose rows are of one request, and are sealed with it once it has ended."""
+ENDED_TABLES: Mapping[str, str] = {
+    "events": "event_number, request_id, event_time, event_name, status, actor_name, facts",
+    "current_states": "request_id, first_number, status",
+    "receipts": "code_digest, request_id",
+    "joined_submissions": "submission_id, code_digest, request_id, submitted_time, sealed_code",
+}
+"""The tables whose rows are of one request, and are sealed with it once it has ended; with their columns."""
 
 SCHEMA_WORDS = frozenset(re.findall("[a-z_]+", _SCHEMA))
 """The names of tables, columns and the rest, which stand in every ledger."""
@@ -117,6 +122,14 @@ def ended_schema() -> str:
 def format_of(connection: sqlite3.Connection) -> int:
     """Return the number of a ledger's format; 0 is a file without tables."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def newer(found: int) -> str:
+    """Say of a file that its format is a later one."""
+    return (
+        f"has the format {found} and this version of erasable reads up to {FORMAT}: "
+        "a later version wrote it, so install that one or a later one"
+    )
 
 
 def make_tables(connection: sqlite3.Connection) -> None:

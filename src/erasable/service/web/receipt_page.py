@@ -4,7 +4,6 @@ A code that does not exist gets the answer of one about which nothing can be tol
 """
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Form, Request, Response
@@ -13,6 +12,7 @@ from erasable.operations import certificate_file
 from erasable.proof import Accepted, Receipt, read_certificate, salt_of_code
 from erasable.service.access import OPEN_PAGES
 from erasable.service.api.schemas import Id
+from erasable.service.deadlines import Deadlines
 from erasable.service.filed import Submitted
 from erasable.service.shop import Shop, shop_of
 from erasable.service.tokens import Caller
@@ -86,30 +86,32 @@ def receipt_file(request: Request, caller: Visitor, code: Code, told: Annotated[
 def _receipt_page(request: Request, code: str | None, claim: Claim | None = None) -> Response:
     shop = shop_of(request)
     found = None if code is None else shop.requests.submission(code)
-    filed = None if found is None else found.filed
-    until = None if found is None else _looked_into_until(found, shop)
-    facts = {
-        "code": code,
+    told = {"filed": None, "missed": None} if found is None else _told(found, shop)
+    return page(request, "receipt.html", {"code": code, "claim": claim, **told})
+
+
+def _told(found: Submitted, shop: Shop) -> dict[str, object]:
+    """Return what whoever has the code of a submission is told."""
+    filed, is_told = found.filed, _is_told(found, shop)
+    return {
         "filed": filed,
-        "received": None if found is None else found.at,
-        "looked_into_until": until,
-        "deadlines": None if filed is None else filed.deadlines(shop.settings),
-        "late": filed is not None and until is None and filed.late(shop.settings, shop.clock()),
-        "left_out": None if filed is None else filed.when("suppressed"),
-        "claim": claim if filed is not None and filed.state == "erased" else None,
+        "received": found.at,
+        "is_told": is_told,
+        "deadlines": found.deadlines(shop.settings) if is_told else Deadlines.of(found.at, shop.settings),
+        "missed": found.missed(shop.settings, shop.clock()),
+        "left_out": found.left_out(),
     }
-    return page(request, "receipt.html", facts)
 
 
-def _looked_into_until(found: Submitted, shop: Shop) -> datetime | None:
-    """Return until when nothing is told of a submission but that it came, None if more may be told.
+def _is_told(found: Submitted, shop: Shop) -> bool:
+    """Whether more is told of a submission than that it came.
 
-    An application that keeps the code must not learn from it who had asked before: so whether nothing was held or an
-    earlier request was joined is told when the batch window is over.
+    An application that keeps the code must not learn from it who had asked before, nor what was decided about it: so
+    all that it submits look alike until the batch window is over and the request has ended.
     """
-    until = found.at + shop.settings.window
-    unaware = found.joined or (found.filed.from_application and found.filed.state == "rejected")
-    return until if unaware and shop.clock() < until else None
+    if not found.unaware:
+        return True
+    return not found.filed.open and shop.clock() >= found.at + shop.settings.window
 
 
 def _receipt(shop: Shop, code: str, told: Told) -> Receipt | None:
@@ -134,7 +136,7 @@ def _receipt(shop: Shop, code: str, told: Told) -> Receipt | None:
 def _erased(shop: Shop, code: str) -> Submitted | None:
     """Return the submission of a code, if what was asked for is erased and that may be told."""
     found = shop.requests.submission(code)
-    told = found is not None and found.filed.state == "erased" and _looked_into_until(found, shop) is None
+    told = found is not None and found.filed.state == "erased" and _is_told(found, shop)
     return found if told else None
 
 
