@@ -56,7 +56,7 @@ FREE_FORM = frozenset(
 """Fields of ours that hold names of their own, none of a person: libraries, files, measures, request ids."""
 
 FORMAT_WORDS = (
-    "held-out safetensors parquet "
+    "held-out do-not-learn safetensors parquet "
     "__metadata__ data_offsets parquet-cpp-arrow ARROW:schema key_value sqlite_master sqlite_sequence SQLite format 3 "
     "signing-key kept-items recall@10 recall@20\nall data of one person\nsome interactions of one person\n"
     "certificate of erasure\nreceipt of erasure\n" + "0" * 64
