@@ -9,7 +9,7 @@ from erasable.errors import DiskFull, ResidueFound, UnknownUser
 from erasable.operations import DiskHome, Outside, certificates_of, erasure_records, forget, show, verify
 from erasable.operations.erasure import accept
 from erasable.operations.scan import scan
-from erasable.proof import NOTHING_PENDING, Receipt, salt_of_code
+from erasable.proof import NOTHING_PENDING, Accepted, Receipt, salt_of_code
 from erasable.proof.residue import Target, scan_folder
 from erasable.service import erasing
 from erasable.service.intake import Coming
@@ -135,7 +135,7 @@ def test_what_is_on_hold_waits_and_stays_suppressed(shop, worker, file, clock):
 def test_what_was_erased_by_another_way_is_rejected_with_the_reason(shop, worker, file, clock):
     filing = file("ann")
     with pytest.raises(ResidueFound, match="open request"):
-        forget(shop.home, [Request("ann")])
+        forget(shop.home, [Accepted.of(Request("ann"))])
     assert worker.step()
     assert verify(shop.home).identical
     with shop.home.reading() as session:
