@@ -22,6 +22,7 @@ from erasable.interrupts import INTERRUPTED, STOPPED, STOPPED_AT_ONCE
 from erasable.operations import DiskHome, Inputs, Work, learn, learn_more, status
 from erasable.training import Config
 from kit import small_shop
+from kit.copies import copy_of
 
 COMMAND = Path(sys.executable).parent / "erasable"
 IN_TIME = 2.0
@@ -202,12 +203,13 @@ class Shop:
     def _learn_more(self, path: Path) -> None:
         learn_more(DiskHome(path), self._more, Inputs(), Work(2))
 
-    def _after(self, path: Path, change: Callable[[Path], object]) -> dict[str, bytes]:
-        change(Path(shutil.copytree(self._shop, path)))
+    def _after(self, folder: Path, change: Callable[[Path], object]) -> dict[str, bytes]:
+        path = copy_of(self._shop, folder / "shop")
+        change(path)
         return small_shop.lasting_files(path)
 
     def _copy(self, place: Path) -> None:
-        shutil.copytree(self._shop, place / "shop")
+        copy_of(self._shop, place / "shop")
 
     def _words(self, command: str, *options: object) -> Callable[[Path], Sequence[object]]:
         into = options and options[-1] == "--into"
