@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from erasable.proof.residue import Target, scan_folder
 from erasable.proof.residue.encodings import spellings
 
 LONG = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=8, max_size=20)
@@ -105,3 +106,30 @@ def test_a_number_is_also_an_integer_if_it_is_large(number, known):
     found = spellings(str(number))
     assert (number.to_bytes(8, "little") in found) is known
     assert (number.to_bytes(8, "big") in found) is known
+
+
+# Mails break base64 after 57 bytes, here in the middle of the id.
+BROKEN = base64.encodebytes(b"x" * 50 + b"person-007@x.org" + b"y" * 40).decode()
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "<p>person-007&#64;x.org</p>",
+        "<p>&#112;erson&#x2d;007@x.org</p>",
+        "From: person-007=40x.org",
+        "a letter about person-0=\n07@x.org and others",
+        "a letter about person-0=\r\n07@x.org and others",
+        BROKEN,
+    ],
+)
+@pytest.mark.parametrize("name", ["letter.txt", "page.html", "letter.eml"])
+def test_whichever_letters_are_escaped_and_wherever_lines_break_an_id_is_found(tmp_path, name, written):
+    (tmp_path / name).write_bytes(written.encode())
+    assert not scan_folder(tmp_path, [Target("person-007@x.org")]).clean
+    assert scan_folder(tmp_path, [Target("person-008@x.org")]).clean
+
+
+def test_lines_of_words_are_not_joined(tmp_path):
+    (tmp_path / "words.txt").write_text("person-\n007@x.org\n")
+    assert scan_folder(tmp_path, [Target("person-007@x.org")]).clean

@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import quopri
 import re
 import urllib.parse
 import uuid
@@ -17,6 +18,9 @@ _MOST_ZEROS = 3
 _BASE64 = (b"+/", b"-_")
 _SAFE_IN_HEADERS = frozenset(b"-!*+/0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 _SAFE_IN_BODIES = frozenset(range(32, 127)) - {ord("=")}
+_ENTITY = re.compile(rb"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
+_PRINTABLE = re.compile(rb"=[0-9A-Fa-f]{2}|=\r?\n")
+_BROKEN_LINE = re.compile(rb"^([A-Za-z0-9+/_-]{60,76})\r?\n(?=[A-Za-z0-9+/_=-]+\r?$)", re.MULTILINE)
 _RUN_BEFORE, _RUN_AFTER = re.compile(rb"[A-Za-z0-9+/_-]*\Z"), re.compile(rb"[A-Za-z0-9+/_-]*")
 _LEAD = (0, 2, 3)  # how many characters of base64 the bytes before an alignment take part in
 
@@ -49,6 +53,21 @@ def spellings(text: str) -> dict[bytes, Encoding]:
         if len(content) >= SHORTEST:
             found.setdefault(content, encoding)
     return found
+
+
+def decodings(content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield what a text says once escapes are read that may stand for any letter, and broken lines are joined.
+
+    Each letter may be escaped or not, so that no list of spellings has them all. What is no text is left as it is.
+    """
+    if b"\0" in content:
+        return
+    if _ENTITY.search(content):
+        yield "XML", html.unescape(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    if _PRINTABLE.search(content):
+        yield "quoted-printable", quopri.decodestring(content)
+    if _BROKEN_LINE.search(content):
+        yield "base64", _BROKEN_LINE.sub(rb"\1", content)
 
 
 def _all_spellings(text: str) -> Iterator[tuple[Encoding, bytes]]:

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Literal
 
-from erasable.proof.residue.encodings import Around
+from erasable.proof.residue.encodings import Around, decodings
 from erasable.proof.residue.longer import Longer, held_around, texts_around
 from erasable.proof.residue.raw_search import RawSearch
 from erasable.proof.residue.target import Held, Residue, What
@@ -138,6 +138,13 @@ class File:
         """Search bytes for long ids and texts; in text a hit must not be a part of a longer word."""
         if surroundings == "sentences" and names_issuers(self.name) and not self.inside:
             content = self.evidence.without_declared(content)
+        if self._search_spellings(content, place, surroundings) or surroundings == "sentences":
+            return
+        for name, decoded in decodings(content):
+            self._search_spellings(decoded, f"{place}, {name} decoded", surroundings)
+
+    def _search_spellings(self, content: bytes, place: str, surroundings: Surroundings) -> bool:
+        """Search bytes as they are, and say whether anything was found."""
         told: set[tuple[What, str]] = set()
         for span, needle in self.wanted.long_texts.find(content):
             if needle.encoding is None or (needle.what, needle.written) in told:
@@ -146,6 +153,7 @@ class File:
             if around is not None and self.evidence.means(needle, around, surroundings):
                 told.add((needle.what, needle.written))
                 self.found(_where(place, span.start, needle), needle.what)
+        return bool(told)
 
     def search_values(self, needles: Needles, content: bytes, place: str) -> None:
         """Search bytes for numbers."""
