@@ -160,11 +160,11 @@ class TestWhatItSays:
         assert issue(Request("dan"), issuer="Example Ltd")[0]["issuer"] == "Example Ltd"
 
     def test_what_was_typed_in_stands_there_as_a_commitment_only(self):
-        accepted = Accepted.of(Request("dan"), "case 4711")
+        accepted = Accepted.of(Request("dan"), "case of the landlord")
         asked = NOTHING_PENDING.joined_with([accepted]).model_copy(update={"erased": ERASED})
         (certificate,) = issue_certificates(asked, outcome(), KEY)
-        assert b"4711" not in certificate.content
-        assert certificate.reference == reference_commitment(accepted.salt, "case 4711")
+        assert b"landlord" not in certificate.content
+        assert certificate.reference == reference_commitment(accepted.salt, "case of the landlord")
         assert len(certificate.reference) == len(issue(Request("dan"))[0]["reference"])
 
     def test_what_was_left_of_a_pending_erasure_of_0_1_is_certified_without_bounds(self):

@@ -4,6 +4,7 @@ import sqlite3
 import stat
 import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -44,6 +45,25 @@ def test_it_is_for_its_owner_alone(ledger, swift_path):
     with ledger.writing() as connection:
         add(connection, "ann")
     assert stat.S_IMODE((swift_path / f"{LEDGER}-wal").stat().st_mode) == 0o600
+
+
+def test_nobody_who_reads_while_it_is_made_finds_it_half_made(swift_path, monkeypatch):
+    seen = []
+
+    def looked_at(name):
+        do = getattr(ledger_module, name)
+
+        def look_and_do(*given):
+            seen.append(people_in_ledger(swift_path))
+            return do(*given)
+
+        monkeypatch.setattr(ledger_module, name, look_and_do)
+
+    for name in ("write_file", "flush_folder", "_connected"):
+        looked_at(name)
+    with closing(Ledger.open(swift_path)):
+        assert seen == [frozenset()] * 5
+    assert [path.name for path in swift_path.iterdir()] == [LEDGER]
 
 
 def test_a_block_is_written_whole_or_not_at_all(ledger):
@@ -142,7 +162,7 @@ def test_a_ledger_of_another_version_is_refused(swift_path):
 
 
 def test_where_nothing_can_be_written_it_is_refused(swift_path):
-    with pytest.raises(WorkspaceError, match="can't be opened"):
+    with pytest.raises(WorkspaceError, match="check the disk, and that you may write there"):
         Ledger.open(swift_path / "nowhere")
 
 

@@ -4,6 +4,7 @@ What happened is added as events and never changed. Who asked stands in tables o
 """
 
 import os
+import secrets
 import sqlite3
 import threading
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from erasable.errors import DiskFull, SuppressionUnknown, WorkspaceBusy, WorkspaceDamaged, WorkspaceError
 from erasable.store.ended import WithEnded
+from erasable.store.files import flush_folder, write_file
 from erasable.store.layout import LEDGER
 from erasable.store.ledger_format import (
     FORMAT,
@@ -326,12 +328,24 @@ def _number_of(path: Path) -> int | None:
 
 
 def _create(path: Path) -> None:
+    """Make a ledger if there is none; it appears whole, so that nobody who reads meanwhile finds it empty."""
     if os.access(path, os.R_OK | os.W_OK):
         return  # opened and closed here, it would lose the locks that this process may have on it
+    whole = path.with_name(f"{path.name}.new-{secrets.token_hex(4)}")
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        make_tables(connection)
+        content = connection.serialize()
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        write_file(whole, content)
+        with suppress(FileExistsError):  # another process has made it meanwhile
+            os.link(whole, path)
     except OSError as error:
-        raise WorkspaceError(f"{path} can't be opened ({error.strerror}): check that you may write there") from error
+        raise WorkspaceError(
+            f"{path} can't be made ({error.strerror}): put the workspace on a disk with links"
+        ) from error
+    finally:
+        whole.unlink(missing_ok=True)
+    flush_folder(path.parent)
 
 
 @contextmanager
