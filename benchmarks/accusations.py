@@ -46,7 +46,7 @@ def _probe(seed: int) -> list:
     shop = SyntheticSettings(users=100, items=100, groups=4, per_user=20, ratings=True, seed=seed)
     rows, home = synthesise(shop).interactions, MemoryHome()
     users, items = rows.users.array.take(pa.array(rows.user_index)), rows.items.array.take(pa.array(rows.item_index))
-    config = Config(groups=2, epochs=20, batch=64, learning_rate=0.005, seed=seed)
+    config = Config(model="nmf", groups=2, epochs=20, batch=64, learning_rate=0.005, seed=seed)
     with home.writing() as session:
         table = pa.table({"user_id": users, "item_id": items, "rating": rows.rating})
         learn_into(session, table, config, NO_INPUTS, Work(1))

@@ -27,8 +27,8 @@ import numpy as np
 
 from erasable.data import Interactions, RatingScale, read_interactions, recognise_scale, split_holdout
 from erasable.evaluation.metrics import ndcg
-from erasable.models import Arrays, Effort, ModelSettings, Stage
-from erasable.models.als import Als
+from erasable.models import Arrays, Effort, Stage
+from erasable.models.als import ALS
 from erasable.models.blas import one_blas_thread
 from erasable.models.ranking import top_items
 from erasable.seeding import id_keys
@@ -77,7 +77,8 @@ def _measure(contest: Contest) -> dict[str, Any]:
     quality = {}
     for name, rows in (("everyone", training), ("anchors", _of_share(contest, ANCHORS))):
         shared = model.train(start, contest.stage(rows), effort).shared
-        quality[name] = _ndcg({**shared, **model.solve(shared, contest.stage(training), effort)}, contest)
+        users = model.represent(model.prepare(shared), contest.stage(training), effort)
+        quality[name] = _ndcg({**shared, **users}, contest)
         _say(f"{contest.name}: {name} NDCG@10 {quality[name]:.4f}")
     return {
         "data": contest.name,
@@ -166,13 +167,14 @@ def _implicit_venv() -> Path:
 
 def _ndcg(arrays: Arrays, contest: Contest) -> float:
     """Return the mean NDCG@10 over the test users, the whole catalogue ranked less what they have in training."""
-    score = _model().scorer(arrays)
+    model = _model()
+    prepared = model.prepare(arrays)
     places = contest.training.users.positions_of(contest.test.users.array)
 
     def of_user(number: int) -> float:
         place = int(places[number])
         owned = contest.training.items_at(place)
-        ranked = top_items(score({"user": arrays["user"][place]}, owned), 10, excluded=owned)
+        ranked = top_items(model.score(prepared, {"user": arrays["user"][place]}, owned), 10, excluded=owned)
         return ndcg(ranked.tolist(), frozenset(contest.test.items_at(number).tolist()), 10)
 
     with one_blas_thread(), ThreadPoolExecutor(contest.options.threads) as pool:
@@ -224,8 +226,8 @@ def _cells(what: str, value: float, bar: float | None, at_most: bool, reached: b
     return what, f"{value:.3f}", f"{'≤' if at_most else '≥'} {bar:g}", "reached" if reached else "MISSED"
 
 
-def _model() -> Als:
-    return Als(ModelSettings(model="als", factors=FACTORS, regularisation=REGULARISATION))
+def _model() -> ALS:
+    return ALS(factors=FACTORS, regularisation=REGULARISATION)
 
 
 def _contest(name: str, options: argparse.Namespace) -> Contest:
@@ -235,10 +237,11 @@ def _contest(name: str, options: argparse.Namespace) -> Contest:
     return Contest(name, training, test.select(ranked[test.user_index]), recognise_scale(rows.rating), options)
 
 
-def _learned(model: Als, contest: Contest, effort: Effort) -> None:
+def _learned(model: ALS, contest: Contest, effort: Effort) -> None:
     """Do what implicit does: train the item factors, and give everyone a row."""
     stage = contest.stage(contest.training)
-    model.solve(model.train(model.start(contest.training.items, 0), stage, effort).shared, stage, effort)
+    shared = model.train(model.start(contest.training.items, 0), stage, effort).shared
+    model.represent(model.prepare(shared), stage, effort)
 
 
 def _of_share(contest: Contest, share: float) -> Interactions:

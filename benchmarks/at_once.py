@@ -42,8 +42,8 @@ def main() -> None:
 
 def _measured(way: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        recommender = Recommender(**WAYS[way]).fit(options.data / "ml-1m" / "ratings.csv")
-        recommender.save(Path(folder) / "shop")
+        Recommender(**WAYS[way]).fit(options.data / "ml-1m" / "ratings.csv").save(Path(folder) / "shop")
+        recommender = Recommender.load(Path(folder) / "shop")
         shaping, others = _people(Path(folder) / "shop")
         kinds = {(ONE, True): [[user] for user in shaping[: options.runs]]}
         kinds |= {(ONE, False): [[user] for user in others[: options.runs]]} if others else {}

@@ -12,14 +12,16 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from erasable.data import Interactions, RatingScale, read_interactions, split_holdout
 from erasable.evaluation.metrics import ndcg
-from erasable.models import Arrays, Effort, ModelSettings, Stage
-from erasable.models.ease import Ease
+from erasable.models import Arrays, Effort, Stage
+from erasable.models.ease import EASE
 from erasable.models.model import Change
 from erasable.models.ranking import top_items
 from erasable.models.settings import USUAL_REGULARISATION
@@ -40,7 +42,7 @@ def main() -> None:
     options = _options()
     warn_if_busy()
     rows = read_interactions(options.data / "ml-1m" / "ratings.csv").interactions
-    model = Ease(ModelSettings(model="ease", regularisation=options.regularisation))
+    model = EASE(regularisation=options.regularisation)
     quality = [_quality(model, rows, seed, options.threads) for seed in range(SEEDS)]
     found = _forgetting(model, rows, options.threads)
     lines = [
@@ -58,9 +60,13 @@ def main() -> None:
     sys.exit(any(line.get("verdict") == "MISSED" for line in lines))
 
 
-def _quality(model: Ease, rows: Interactions, seed: int, threads: int) -> float:
+def _scorer(model: EASE, shared: Arrays) -> Callable[[Arrays, NDArray[np.int32]], NDArray[np.float32]]:
+    return partial(model.score, model.prepare(shared))
+
+
+def _quality(model: EASE, rows: Interactions, seed: int, threads: int) -> float:
     training, test = split_holdout(rows, 0.1, seed)
-    score = model.scorer(_trained(model, training, threads))
+    score = _scorer(model, _trained(model, training, threads))
     values = []
     for row, user in enumerate(training.users.positions_of(test.users.array)):
         owned = training.items_at(user)
@@ -69,7 +75,7 @@ def _quality(model: Ease, rows: Interactions, seed: int, threads: int) -> float:
     return statistics.mean(values)
 
 
-def _forgetting(model: Ease, rows: Interactions, threads: int) -> dict[str, float]:
+def _forgetting(model: EASE, rows: Interactions, threads: int) -> dict[str, float]:
     order = np.random.default_rng(0).permutation(len(rows.users))
     names = [rows.users[int(user)] for user in order]
     trained = _trained(model, rows, threads)
@@ -100,7 +106,7 @@ def _forgetting(model: Ease, rows: Interactions, threads: int) -> dict[str, floa
     }
 
 
-def _trained(model: Ease, rows: Interactions, threads: int) -> Arrays:
+def _trained(model: EASE, rows: Interactions, threads: int) -> Arrays:
     return model.train(model.start(rows.items, 0), Stage(rows, RatingScale(1, 5), 1, 0, 0), Effort(threads)).shared
 
 
@@ -108,17 +114,17 @@ def _leaving(rows: Interactions, users: list[str]) -> Change:
     return Change(rows.of_users(users), rows.select(np.zeros(len(rows), bool)))
 
 
-def _drift(model: Ease, served: Arrays, fresh: Arrays, rows: Interactions) -> float:
+def _drift(model: EASE, served: Arrays, fresh: Arrays, rows: Interactions) -> float:
     sample = np.linspace(0, len(rows.users) - 1, SAMPLE).astype(int)
     found, expected = (
         np.array([score({}, rows.items_at(user)) for user in sample])
-        for score in (model.scorer(served), model.scorer(fresh))
+        for score in (_scorer(model, served), _scorer(model, fresh))
     )
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
 
-def _scoring(model: Ease, shared: Arrays, rows: Interactions) -> float:
-    score = model.scorer(shared)
+def _scoring(model: EASE, shared: Arrays, rows: Interactions) -> float:
+    score = _scorer(model, shared)
     sample = np.linspace(0, len(rows.users) - 1, SAMPLE).astype(int)
     return _seconds(lambda: [score({}, rows.items_at(user)) for user in sample]) / SAMPLE
 

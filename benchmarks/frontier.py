@@ -194,7 +194,7 @@ class Bench:
 
     def _settings(self, method: Method, seed: int) -> dict[str, Any]:
         given = dict(setting.split("=") for setting in self._options.set)
-        return Config.of({**method.settings, "holdout": HOLDOUT, "seed": seed, **given}).model_dump(mode="json")
+        return Config.of({**method.settings, "holdout": HOLDOUT, "seed": seed, **given}).flat()
 
     def _measured(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         chain, cpu_seconds = self._learned.get({**settings, "aggregate": None}, lambda: self._learn(settings))

@@ -114,8 +114,8 @@ class Bench:
 
     def chain_cell(self, data: str, grouping: str, order: str, seed: int) -> dict[str, Any]:
         """Return how well a chain over the groups in this order recommends."""
-        config = Config(grouping=grouping, order=order, groups=GROUPS, holdout=HOLDOUT, seed=seed)
-        settings = {"data": data, "config": config.model_dump(mode="json"), "code": _digest(CHAIN_CODE)}
+        config = Config(model="nmf", grouping=grouping, order=order, groups=GROUPS, holdout=HOLDOUT, seed=seed)
+        settings = {"data": data, "config": config.flat(), "code": _digest(CHAIN_CODE)}
         return self.kept(f"{data}-{grouping}-{order}-{seed}", settings, lambda: self._learned(data, config))
 
     def planted_cell(self, grouping: str, seeds: Sequence[int]) -> dict[str, Any]:

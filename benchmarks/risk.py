@@ -17,7 +17,7 @@ from erasable.data import Catalogue, Interactions, RatingScale, read_interaction
 from erasable.experiments.expected_cost import likely_plans
 from erasable.grouping import ALONE
 from erasable.seeding import id_keys
-from erasable.training import Config, Knowledge, Link, State, arrange, tasks_of
+from erasable.training import Config, Knowledge, Link, State, arrange, stages_of
 from reporting import documented_parser, print_table, save
 
 RISKY_USERS = 0.1
@@ -53,7 +53,7 @@ def _knowledge(rows: Interactions, settings: dict[str, Any], risky: frozenset[st
 
 def _cost(knowledge: Knowledge, risky: frozenset[str], share: float) -> float:
     """Return the expected cost of one request if the risky make this share of them."""
-    state = State(knowledge, tuple(Link(task.name, task.parent, 0, 0.0) for task in tasks_of(knowledge)))
+    state = State(knowledge, tuple(Link(task.name, task.parent, 0, 0.0) for task in stages_of(knowledge)))
     return share * _mean_cost(state, risky, inside=True) + (1 - share) * _mean_cost(state, risky, inside=False)
 
 

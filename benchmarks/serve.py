@@ -24,7 +24,9 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         workspace = str(Path(folder) / "ml-1m")
-        _erasable("learn", str(options.data / "ml-1m" / "ratings.csv"), "--into", workspace, "--epochs", "8")
+        _erasable(
+            "learn", str(options.data / "ml-1m" / "ratings.csv"), "--into", workspace, "--model", "nmf", "--epochs", "8"
+        )
         everyone = ("recommend", workspace, "--all", "--out", str(Path(folder) / "all.csv"))
         one = ("recommend", workspace, "--user", "42")
         commands = dict(zip(BARS, (everyone, one), strict=True))

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from erasable.data import Interactions, RatingScale, SyntheticSettings, read_interactions, synthesise
-from erasable.models import Effort, Model, ModelSettings, Stage, make_model
+from erasable.models import Effort, Model, Stage, find_model
 from reporting import documented_parser, print_table, save, verdict, warn_if_busy
 
 BARS = {1024: 5.0, 4096: 3.0}
@@ -84,8 +84,8 @@ def _run(contest: Contest) -> dict[str, Any]:
 
 def _our_run(contest: Contest) -> Callable[[], float]:
     """Return what trains long enough to be timed and says its samples a second; already compiled."""
-    settings = ModelSettings(model=contest.model, batch=contest.batch, negatives=NEGATIVES, learning_rate=0.001)
-    model, effort = make_model(settings), Effort(threads=contest.options.threads)
+    model = find_model(contest.model)(batch=contest.batch, negatives=NEGATIVES, learning_rate=0.001)
+    effort = Effort(threads=contest.options.threads)
     one_epoch = _timed(model, contest.interactions, 1, effort)
     one_epoch = min(one_epoch, _timed(model, contest.interactions, 1, effort))
     epochs = math.ceil(contest.options.seconds / one_epoch)

@@ -1,9 +1,10 @@
-"""Flip one random bit of a workspace 10,000 times: each must be noticed before anything is loaded.
+"""Flip one random bit of a document 10,000 times: each must be noticed before anything is loaded.
 
-The workspace has learned, forgotten two people and verified, so that every kind of file is there. A file is drawn
-first and then a byte in it, so that small files are hit as often as large ones. What looks is the first step of
-`erasable verify`, before any data or parameters are decoded. Every tenth flip is made in a certificate that lies
-outside the workspace, as it was handed out.
+The documents are those of a workspace that has learned, forgotten three people, sealed the papers of two and verified,
+a certificate and a receipt as they were handed out, a do-not-learn list and its key; and the same of every released
+version, from the fixtures of the tests. A document is drawn first and then a byte in it, so that small files are hit as
+often as large ones. What looks is the first step of `erasable verify`, before any data or parameters are decoded. Left
+out are a live ledger and the sentence of a receipt that says what it is for: nothing seals them.
 """
 
 import argparse
@@ -17,8 +18,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the kit that the tests share
 
 from erasable.operations import DiskHome, verify
+from erasable.operations.do_not_learn import default_places
+from erasable.store import saving
 from kit import small_shop
-from kit.tampering import files_of, flipped, notices
+from kit.released import watched_documents
+from kit.tampering import Watched, flipped, watched_list, watched_papers, watched_workspace
 from reporting import documented_parser, print_table, save
 
 
@@ -27,27 +31,32 @@ def main() -> None:
     chance = random.Random(options.seed)
     noticed, missed = Counter(), []
     with tempfile.TemporaryDirectory() as folder:
-        shop = small_shop.learn_shop(Path(folder) / "shop", small_shop.table())
-        for position in (1, 2):
-            handed_out = Path(small_shop.forget_in(shop, small_shop.member_of(shop, position)).certificates[0])
-        verify(DiskHome(shop))
-        outside = Path(shutil.copy(handed_out, Path(folder) / "certificate.json"))
+        here, released = _documents_here(Path(folder)), watched_documents(Path(folder))
         for number in range(options.flips):
-            path = outside if number % 10 == 9 else chance.choice(files_of(shop))
-            kind = "certificate outside" if path == outside else _kind(path.relative_to(shop))
-            with flipped(path, chance):
-                if notices(shop, outside):
-                    noticed[kind] += 1
+            document = chance.choice(released if number % 2 else here)
+            with flipped(document.path, chance, document.told):
+                if document.notices():
+                    noticed[document.kind] += 1
                 else:
-                    missed.append(kind)
-    print_table(("file", "flips noticed"), [[kind, f"{count:,}"] for kind, count in sorted(noticed.items())])
+                    missed.append(document.kind)
+    print_table(("document", "flips noticed"), [[kind, f"{count:,}"] for kind, count in sorted(noticed.items())])
     print(f"missed: {len(missed)} of {options.flips:,}")
     save("tampering", {"flips": options.flips, "seed": options.seed, "noticed": noticed, "missed": len(missed)})
     sys.exit(bool(missed))
 
 
-def _kind(path: Path) -> str:
-    return f"{path.parts[0]}/*{path.suffix}" if len(path.parts) > 1 else f"{path.stem.split('-')[0]}{path.suffix}"
+def _documents_here(folder: Path) -> list[Watched]:
+    """Return every document of a workspace of this version."""
+    shop = small_shop.learn_shop(folder / "shop", small_shop.table())
+    saving.OPEN_CERTIFICATES = 2  # so that some are sealed
+    for position in (1, 2, 1):
+        done = small_shop.forget_in(shop, small_shop.member_of(shop, position))
+    verify(DiskHome(shop))
+    certificate = Path(shutil.copy(done.certificates[0], folder / "certificate.json"))
+    receipt = folder / "receipt.json"
+    receipt.write_bytes(done.receipts[0].encoded())
+    outside = [*watched_papers(shop, certificate, receipt), *watched_list(default_places(shop))]
+    return watched_workspace(shop, certificate) + outside
 
 
 def _options() -> argparse.Namespace:

@@ -72,7 +72,7 @@ def main() -> None:
 def _result(cell: Cell, options: argparse.Namespace) -> dict[str, Any]:
     """Return a cell's result, from its file if this code and these settings made it."""
     path = RESULTS / f"{cell.name}.json"
-    made_by = {"config": cell.config.model_dump(mode="json"), "code": _code_digest()}
+    made_by = {"config": cell.config.flat(), "code": _code_digest()}
     if path.exists():
         kept = json.loads(path.read_text())
         if made_by.items() <= kept.items():

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from erasable.cli.main import app
 from erasable.data import ColumnNames
-from erasable.training import Config
+from erasable.training.settings import listed, settings_classes
 
 HEADING = """# Reference
 
@@ -24,21 +24,33 @@ with 0 (done), 1 (refused) or 2 (wrong use).
 ## Settings
 
 Each is an option of `erasable learn`, a line of its `--config` file, and, but for the columns, an argument of
-`erasable.Recommender`. In Python, columns are named when fitting, `fit(table, Inputs(ColumnNames(user="who")))`, with
-`Inputs` from `erasable.operations` and `ColumnNames` from `erasable.data`; `Inputs(on_bad_row="skip")` leaves out
-rows that can't be used.
+`erasable.Recommender`. In Python, columns are named where the table is given, `fit(table, user="who", item="what")`;
+`on_bad_row="skip"` leaves out rows that can't be used ([how to use the library](how-to/use-the-library.md)). Models and
+strategies may be objects there, each with its own settings:
+`Recommender(NMF(epochs=20), strategy=Laser(groups=8), seed=3)`.
 
-| setting | default | meaning |
-|---|---|---|
+A setting belongs to a model, to a strategy, or to the recommender whatever its model is. One that the chosen model and
+strategy do not have is refused; no setting switches the model.
+
+| setting | of | default | meaning |
+|---|---|---|---|
+| `model` | | `als` | als or ease (closed forms), nmf or dmf (trained by steps), or one that a package registers. |
+| `strategy` | | | laser or sisa (nmf and dmf, laser if not given), or retrain (all; als and ease have no other). |
 """
 
 
 def settings_table() -> str:
+    """Return a row for each setting of every model and strategy; those that several share stand together."""
+    owners: dict[tuple[str, str, str], list[str]] = {}
+    for owner, kind in settings_classes().items():
+        for name, field in kind.model_fields.items():
+            default = "" if field.default is None else f"`{field.default}`"
+            owners.setdefault((name, default, field.description or ""), []).append(owner)
     rows = [
-        f"| `{name}` | {'' if field.default is None else f'`{field.default}`'} | {field.description} |"
-        for name, field in Config.model_fields.items()
+        f"| `{name}` | {listed(of)} | {default} | {meaning} |".replace("|  |", "| |")
+        for (name, default, meaning), of in owners.items()
     ]
-    rows += [f"| `{name}_column` | | {field.description} |" for name, field in ColumnNames.model_fields.items()]
+    rows += [f"| `{name}_column` | | | {field.description} |" for name, field in ColumnNames.model_fields.items()]
     return "\n".join(rows) + "\n"
 
 

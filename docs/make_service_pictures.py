@@ -59,7 +59,7 @@ def made_up_table() -> pa.Table:
 def filled_shop(folder: Path) -> tuple[Shop, dict[str, str]]:
     """Learn a shop, let five weeks pass, and return it with the ids of some requests."""
     clock, settings = Clock(), ServiceSettings()
-    learn(made_up_table(), folder, Config(groups=10, epochs=5, holdout=0.1), work=Work(1))
+    learn(made_up_table(), folder, Config(model="nmf", groups=10, epochs=5, holdout=0.1), work=Work(1))
     shop = Shop.open(folder, settings, clock)
     worker = Worker(Post(folder, settings, threads=1, clock=clock))
     groups = shop.live.knowledge.groups

@@ -7,6 +7,7 @@ from types import ModuleType
 
 import pytest
 
+from erasable.data import Interactions
 from kit import agreement as _agreement
 from kit import chains as _chains
 from kit import kernel_slopes as _kernel_slopes
@@ -38,6 +39,20 @@ def reference() -> ModuleType:
 @pytest.fixture(scope="session")
 def tables() -> ModuleType:
     return _tables
+
+
+@pytest.fixture
+def hashed(monkeypatch):
+    """The digests of rows that are worked out, as often as they are, each with that of the items of their numbers."""
+    found = []
+    work_out = Interactions.__dict__["_digest"].func
+
+    def counted(rows: Interactions) -> str:
+        found.append((work_out(rows), rows.items.digest()))
+        return found[-1][0]
+
+    monkeypatch.setattr(Interactions.__dict__["_digest"], "func", counted)
+    return found
 
 
 @pytest.fixture

@@ -94,13 +94,13 @@ SETTINGS = {
     "dmf": ("--model", "dmf"),
     "holdout": ("--holdout", "0.2"),
     "filter": ("--min-interactions", "3"),
-    "full budget": ("--epoch-budget", "full"),
+    "full budget": ("--model", "nmf", "--epoch-budget", "full"),
     "filter, holdout, dmf, full budget": (
         *("--min-interactions", "3", "--holdout", "0.2"),
         *("--model", "dmf", "--epoch-budget", "full"),
     ),
-    "order by count": ("--order", "count", "--seed", "3", "--negatives", "1"),
-    "observed only": ("--negatives", "0", "--batch", "7"),
+    "order by count": ("--model", "nmf", "--order", "count", "--seed", "3", "--negatives", "1"),
+    "observed only": ("--model", "nmf", "--negatives", "0", "--batch", "7"),
 }
 # With the filter on, whoever it dropped can't be forgotten.
 CASES = [
@@ -109,7 +109,8 @@ CASES = [
     for how, settings in SETTINGS.items()
     if not ("filter" in how and LONELY in erasure.users)
 ]
-COMMON = ("--groups", "4", "--epochs", "6", "--batch", "64")
+AT_ONCE = ("--model", "nmf", "--strategy", "retrain", "--epochs", "6", "--batch", "64")
+COMMON = ("--model", "nmf", "--groups", "4", "--epochs", "6", "--batch", "64")
 DECLARED_SCALE = ("--rating-scale", "1", "10")
 
 
@@ -151,17 +152,27 @@ def compare(erasable, tmp_path):
         if later:
             erasable("learn", write(tmp_path / "later.csv", later), "--into", a, "--more")
         before = checkpoints(a)
-        certificates = [path for call in erasure.calls for path in erasable("forget", a, *call)["certificates"]]
+        forgotten = [erasable("forget", a, *call) for call in erasure.calls]
         erasable(
             *("learn", write(tmp_path / "left.csv", erasure.left([*at_first, *later])), "--into", b),
             *(*options_of_both, *options_of_b),
         )
         assert checkpoints(a) == checkpoints(b)
-        assert checkpoints(a) != before
+        assert (checkpoints(a) != before) == any(one["stages_rerun"] for one in forgotten)
+        if erasable("status", a)["rows"] == "solved":  # rows are in no checkpoint
+            assert erasable("recommend", a, "--all") == erasable("recommend", b, "--all")
         assert erasable("verify", a)["identical"] is True
-        assert_nothing_is_left(a, erasure, certificates)
+        assert_nothing_is_left(a, erasure, [path for one in forgotten for path in one["certificates"]])
+        options = {*options_of_both, *options_of_b}
+        if not options & {"--catalogue", "--min-interactions"}:  # what a filter kept stays frozen
+            everything = [*at_first, *later]
+            assert not texts_in(a) & (items_in(everything) - items_in(erasure.left(everything)))
 
     return call
+
+
+def items_in(rows: Sequence[Row]) -> set[str]:
+    return {item for _, item, _ in rows}
 
 
 def assert_nothing_is_left(folder: Path, erasure: Erasure, certificates: Sequence[str]) -> None:
@@ -174,9 +185,8 @@ def assert_nothing_is_left(folder: Path, erasure: Erasure, certificates: Sequenc
 
 
 @pytest.mark.parametrize(("erasure", "settings"), CASES)
-def test_laser_with_the_groups_and_the_catalogue_of_the_first(compare, tmp_path, erasure, settings):
-    given = ("--catalogue", tmp_path / "a", "--groups-from", tmp_path / "a")
-    compare(erasure, (*COMMON, *settings), *given)
+def test_laser_with_the_groups_of_the_first(compare, tmp_path, erasure, settings):
+    compare(erasure, (*COMMON, *settings), "--groups-from", tmp_path / "a")
 
 
 @pytest.mark.parametrize(("model", "holdout"), [("nmf", "0"), ("dmf", "0.2")])
@@ -190,10 +200,9 @@ def test_independent_groups_without_the_groups_of_the_first(compare, tmp_path, e
 
 @pytest.mark.parametrize(("model", "aggregate"), [("nmf", "mean"), ("dmf", "own")])
 @pytest.mark.parametrize("erasure", ERASURES.values(), ids=ERASURES)
-def test_sisa_with_the_groups_and_the_catalogue_of_the_first(compare, tmp_path, erasure, model, aggregate):
-    given = ("--catalogue", tmp_path / "a", "--groups-from", tmp_path / "a")
+def test_sisa_with_the_groups_of_the_first(compare, tmp_path, erasure, model, aggregate):
     options = ("--strategy", "sisa", "--model", model, "--aggregate", aggregate, "--holdout", "0.2")
-    compare(erasure, (*COMMON, *options), *given)
+    compare(erasure, (*COMMON, *options), "--groups-from", tmp_path / "a")
 
 
 def test_sisa_trains_only_the_groups_that_are_hit(erasable, tmp_path):
@@ -212,22 +221,31 @@ GROUPINGS = ("random", "bkm", "cbkm", "cbkm-near", "clpa", "cgmm")
 
 @pytest.mark.parametrize("grouping", GROUPINGS[1:])
 @pytest.mark.parametrize("name", ["the only one with a rating and an item", "in several calls"])
-def test_every_grouping_with_the_groups_and_the_catalogue_of_the_first(compare, tmp_path, grouping, name):
-    given = ("--catalogue", tmp_path / "a", "--groups-from", tmp_path / "a")
-    compare(ERASURES[name], (*COMMON, "--grouping", grouping, "--holdout", "0.2"), *given)
+def test_every_grouping_with_the_groups_of_the_first(compare, tmp_path, grouping, name):
+    compare(ERASURES[name], (*COMMON, "--grouping", grouping, "--holdout", "0.2"), "--groups-from", tmp_path / "a")
 
 
 @pytest.mark.parametrize("grouping", GROUPINGS)
 @pytest.mark.parametrize("name", ["the only one with a rating and an item", "in several calls", "some items"])
-def test_regrouping_with_the_catalogue_of_the_first_alone(compare, tmp_path, grouping, name):
-    options = (*COMMON, "--policy", "regroup", "--grouping", grouping, "--holdout", "0.2")
-    compare(ERASURES[name], options, "--catalogue", tmp_path / "a")
+def test_regrouping_with_nothing_of_the_first(compare, grouping, name):
+    options = (*COMMON, *DECLARED_SCALE, "--policy", "regroup", "--grouping", grouping, "--holdout", "0.2")
+    compare(ERASURES[name], options)
 
 
 @pytest.mark.parametrize("order", ["hard", "count"])
 def test_regrouping_decides_the_filter_and_the_order_anew(compare, erasable, tmp_path, order):
-    options = (*COMMON, "--policy", "regroup", "--grouping", "bkm", "--order", order, "--min-interactions", "3")
-    compare(whole(ODD), options, "--catalogue", tmp_path / "a")
+    options = (
+        *COMMON,
+        "--policy",
+        "regroup",
+        "--grouping",
+        "bkm",
+        "--order",
+        order,
+        "--min-interactions",
+        "3",
+    )
+    compare(whole(ODD), (*options, *DECLARED_SCALE))
     assert EDGE not in texts_in(tmp_path / "a")  # who stood and fell with an item that the person kept above the filter
     (certificate,) = (tmp_path / "a" / "certificates").glob("*.json")
     assert [json.loads(certificate.read_text())[name] for name in ("policy", "filter")] == ["regroup", "applied anew"]
@@ -235,15 +253,13 @@ def test_regrouping_decides_the_filter_and_the_order_anew(compare, erasable, tmp
 
 @pytest.mark.parametrize(("model", "holdout"), [("nmf", "0.2"), ("dmf", "0")])
 @pytest.mark.parametrize("erasure", ERASURES.values(), ids=ERASURES)
-def test_retrain_with_the_catalogue_of_the_first(compare, tmp_path, erasure, model, holdout):
-    options = (*COMMON, "--strategy", "retrain", *DECLARED_SCALE, "--model", model, "--holdout", holdout)
-    compare(erasure, options, "--catalogue", tmp_path / "a")
+def test_retrain_with_nothing_of_the_first(compare, erasure, model, holdout):
+    compare(erasure, (*AT_ONCE, *DECLARED_SCALE, "--model", model, "--holdout", holdout))
 
 
 @pytest.mark.parametrize("name", ["one user", "some items", "in several calls"])  # the filter drops some of the others
 def test_retrain_with_the_one_group_and_the_filter_of_the_first(compare, tmp_path, name):
-    options = (*COMMON, "--strategy", "retrain", "--min-interactions", "3")
-    compare(ERASURES[name], options, "--catalogue", tmp_path / "a", "--groups-from", tmp_path / "a")
+    compare(ERASURES[name], (*AT_ONCE, "--min-interactions", "3"), "--groups-from", tmp_path / "a")
 
 
 OTHER_WAYS = {
@@ -251,7 +267,7 @@ OTHER_WAYS = {
     "solved rows of dmf": (*COMMON, "--model", "dmf", "--rows", "solved", "--holdout", "0.2"),
     "anchors": (*COMMON, "--anchors", "0.5"),
     "hardly an anchor": (*COMMON, "--anchors", "0.0001"),
-    "anchors all at once": (*COMMON, "--strategy", "retrain", "--anchors", "0.5", "--holdout", "0.2"),
+    "anchors all at once": (*AT_ONCE, "--anchors", "0.5", "--holdout", "0.2"),
     "anchored als": ("--model", "als", "--factors", "6", "--regularisation", "0.5", "--anchors", "0.5"),
     "als without settings": (),
     "als of everyone": ("--model", "als", "--factors", "6", "--anchors", "1", "--holdout", "0.2"),
@@ -263,8 +279,8 @@ OTHER_WAYS = {
 
 @pytest.mark.parametrize("options", OTHER_WAYS.values(), ids=OTHER_WAYS)
 @pytest.mark.parametrize("erasure", ERASURES.values(), ids=ERASURES)
-def test_every_other_way_with_the_groups_and_the_catalogue_of_the_first(compare, tmp_path, erasure, options):
-    compare(erasure, options, "--catalogue", tmp_path / "a", "--groups-from", tmp_path / "a")
+def test_every_other_way_with_the_groups_of_the_first(compare, tmp_path, erasure, options):
+    compare(erasure, options, "--groups-from", tmp_path / "a")
 
 
 ON_THEIR_OWN = {
@@ -278,9 +294,46 @@ ON_THEIR_OWN = {
 
 @pytest.mark.parametrize("options", ON_THEIR_OWN.values(), ids=ON_THEIR_OWN)
 @pytest.mark.parametrize("name", ["the only one with a rating and an item", "several users", "in several calls"])
-def test_what_is_declared_is_enough_where_nothing_is_decided_over_all(compare, tmp_path, name, options):
-    (tmp_path / "items.txt").write_text("\n".join(sorted({item for _, item, _ in ROWS})))
-    compare(ERASURES[name], (*options, "--catalogue", str(tmp_path / "items.txt"), *DECLARED_SCALE))
+def test_a_scale_is_enough_where_nothing_is_decided_over_all(compare, name, options):
+    compare(ERASURES[name], (*options, *DECLARED_SCALE))
+
+
+@pytest.mark.parametrize("options", ON_THEIR_OWN.values(), ids=ON_THEIR_OWN)
+def test_what_is_declared_stays(compare, tmp_path, options):
+    items = sorted(items_in(ROWS))
+    (tmp_path / "items.txt").write_text("\n".join(items))
+    compare(whole(ODD), (*options, "--catalogue", str(tmp_path / "items.txt"), *DECLARED_SCALE))
+    assert {*items} <= texts_in(tmp_path / "a")
+
+
+# Three quarters of the people of a sparse shop have something that nobody else has.
+SPARSE = [(f"u{user:02d}", item, 1) for user in range(16) for item in (f"only {user}", f"also {user}", f"i{user % 5}")]
+WAYS_OF_SPARSE = {
+    "als": ("--model", "als", "--factors", "6", "--anchors", "1"),
+    "ease": ("--model", "ease"),
+    "chain": COMMON,
+    "models apart": (*COMMON, "--strategy", "sisa"),
+    "anchored als": ("--model", "als", "--factors", "6", "--anchors", "0.5"),
+    "anchored ease": ("--model", "ease", "--anchors", "0.5"),
+    "anchored chain": (*COMMON, "--anchors", "0.5"),
+}
+
+
+@pytest.mark.parametrize("holdout", ["0", "0.3"])
+@pytest.mark.parametrize("options", WAYS_OF_SPARSE.values(), ids=WAYS_OF_SPARSE)
+def test_someone_with_items_of_their_own_leaves_what_a_plain_learn_without_them_gives(
+    erasable, tmp_path, options, holdout
+):
+    """The first thing that an expert tries; with one group nothing at all is taken from the first."""
+    a, b = tmp_path / "a", tmp_path / "b"
+    erasable("learn", write(tmp_path / "all.csv", SPARSE), "--into", a, *options, "--holdout", holdout)
+    erasable("forget", a, "--user", "u03", "--user", "u11")
+    left = write(tmp_path / "left.csv", whole("u03", "u11").left(SPARSE))
+    given = ("--groups-from", a) if "--groups" in options else ()
+    erasable("learn", left, "--into", b, *options, "--holdout", holdout, *given)
+    assert checkpoints(a) == checkpoints(b)
+    assert not texts_in(a) & {"only 3", "also 3", "only 11", "also 11", "u03", "u11"}
+    assert texts_in(a) == texts_in(b)
 
 
 # New people, new interactions of those who are known, and an item that was not there before.
@@ -292,7 +345,7 @@ LEARNED_LATER = {
     "chain": COMMON,
     "chain of dmf": (*COMMON, "--model", "dmf", "--holdout", "0.2"),
     "models apart": (*COMMON, "--strategy", "sisa"),
-    "all at once": (*COMMON, "--strategy", "retrain"),
+    "all at once": AT_ONCE,
     **OTHER_WAYS,
 }
 
@@ -302,18 +355,18 @@ LEARNED_LATER = {
     "name", ["one user", "the only one with a rating and an item", "several users", "some items", "in several calls"]
 )
 def test_what_was_learned_later_is_forgotten_as_if_all_had_come_at_once(compare, tmp_path, name, options):
-    given = ("--catalogue", tmp_path / "a", "--groups-from", tmp_path / "a")
-    compare(ERASURES[name], options, *given, later=LATER)
+    compare(ERASURES[name], options, "--groups-from", tmp_path / "a", later=LATER)
 
 
 def test_forgetting_all_who_came_later_with_a_new_item_leads_back(erasable, tmp_path):
     shop = tmp_path / "shop"
     erasable("learn", write(tmp_path / "all.csv", ROWS), "--into", shop, *COMMON, "--anchors", "0.5")
-    before = checkpoints(shop)
+    before, held = checkpoints(shop), texts_in(shop)
     erasable("learn", write(tmp_path / "more.csv", [("zoe", "a-new-item", 3)]), "--into", shop, "--more")
-    assert checkpoints(shop) != before
+    assert {"zoe", "a-new-item"} <= texts_in(shop) - held
     erasable("forget", shop, "--user", "zoe")
     assert checkpoints(shop) == before
+    assert not {"zoe", "a-new-item"} & texts_in(shop)
 
 
 def test_the_comparison_can_fail(erasable, tmp_path):
@@ -324,8 +377,7 @@ def test_the_comparison_can_fail(erasable, tmp_path):
     erasable("forget", a, *erasure.calls[0])
     left = erasure.left(ROWS)
     erasable("learn", write(tmp_path / "left.csv", left), "--into", b, *COMMON)
-    given = ("--catalogue", a, "--groups-from", a)
-    erasable("learn", write(tmp_path / "less.csv", left[1:]), "--into", c, *COMMON, *given)
+    erasable("learn", write(tmp_path / "less.csv", left[1:]), "--into", c, *COMMON, "--groups-from", a)
     assert not checkpoints(a).keys() & checkpoints(b).keys()
     assert checkpoints(a) != checkpoints(c)
 
@@ -339,8 +391,8 @@ def test_the_person_decided_what_the_filter_left(erasable, tmp_path):
     assert (everything["users"] - without["users"], everything["items"] - without["items"]) == (2, 1)
 
 
-def test_the_person_alone_shaped_the_scale_and_the_catalogue(erasable, tmp_path):
-    """What makes the erasure of the odd one hard: without them, scale and catalogue would be recognised otherwise."""
+def test_the_person_alone_shaped_the_scale_and_the_items(erasable, tmp_path):
+    """What makes the erasure of the odd one hard: without them there is another scale, and an item less."""
     everything = erasable("learn", write(tmp_path / "all.csv", ROWS), "--into", tmp_path / "a", *COMMON)
     without = erasable("learn", write(tmp_path / "left.csv", whole(ODD).left(ROWS)), "--into", tmp_path / "b", *COMMON)
     assert (everything["items"], without["items"]) == (ITEMS + 1, ITEMS)

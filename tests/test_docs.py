@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from erasable.cli.main import app
 from erasable.cli.options import CONFIG_OPTIONS
-from erasable.training import Config
+from erasable.training.settings import settings_classes
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md")])
@@ -49,9 +49,11 @@ def test_the_reference_is_current(monkeypatch):
     assert (ROOT / "docs" / "reference.md").read_text(encoding="utf-8") == written_reference(), "run scripts/reference"
 
 
-@pytest.mark.parametrize("name", Config.model_fields)
-def test_every_setting_has_a_sentence_and_an_option(name):
-    assert len(Config.model_fields[name].description or "") > 10
+@pytest.mark.parametrize(
+    ("owner", "name"), [(owner, name) for owner, kind in settings_classes().items() for name in kind.model_fields]
+)
+def test_every_setting_has_a_sentence_and_an_option(owner, name):
+    assert len(settings_classes()[owner].model_fields[name].description or "") > 10
     assert name in CONFIG_OPTIONS
 
 
@@ -102,7 +104,9 @@ def shop(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rows = [f"{user},{item},{1 + (user + item) % 5}" for user in (7, 42, 51, 60) for item in range(user % 4, 8)]
     Path("ratings.csv").write_text("\n".join(["user_id,item_id,rating", *rows]) + "\n")
-    learned = CliRunner().invoke(app, ["learn", "ratings.csv", "--into", "shop", "--groups", "2", "--epochs", "1"])
+    learned = CliRunner().invoke(
+        app, ["learn", "ratings.csv", "--into", "shop", "--model", "nmf", "--groups", "2", "--epochs", "1"]
+    )
     forgotten = CliRunner().invoke(app, ["forget", "shop", "--user", "42", "--receipts", "receipts"])
     assert (learned.exit_code, forgotten.exit_code) == (0, 0)
     return tmp_path
@@ -133,3 +137,22 @@ def test_an_outsider_can_check_a_certificate_as_the_page_says(shop):
 def test_rows_to_delete_are_found_as_the_page_on_the_do_not_learn_list_says(shop, capsys):
     run_python("do-not-learn.md")
     assert {line.split()[0] for line in capsys.readouterr().out.splitlines()} == {"42"}
+
+
+def test_the_python_of_the_page_on_the_library_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = run_python("how-to/use-the-library.md")
+    assert names["found"]["user_id"].to_pylist()[0] == "ann@x.org"
+    assert set(names["everyone"]["item_id"]) <= {101, 102, 103, 104}
+    assert names["alike"].num_rows == 2
+    assert (names["rec"].status()["users"], names["shop"].status()["users"]) == (2, 2)
+
+
+def test_what_the_page_on_models_quotes_stands_in_the_example():
+    page, example = ROOT / "docs" / "how-to" / "add-a-model.md", ROOT / "examples" / "own-model"
+    files = [example / "src" / "own_model.py", example / "tests" / "test_own_model.py", example / "pyproject.toml"]
+    texts = [file.read_text(encoding="utf-8") for file in files]
+    quoted = [*blocks(page, "python"), *blocks(page, "toml")]
+    assert len(quoted) >= 8
+    for block in quoted:
+        assert any(block in text for text in texts), block

@@ -44,5 +44,5 @@ def test_it_beats_popularity_and_forgets_exactly(model):
 
 @pytest.mark.slow
 def test_nmf_is_as_good_as_it_should_be():
-    recommender = Recommender(strategy="retrain", epochs=8, holdout=0.1).fit(ratings("ml-1m"))
+    recommender = Recommender(model="nmf", strategy="retrain", epochs=8, holdout=0.1).fit(ratings("ml-1m"))
     assert recommender.evaluate().values["ndcg@10"] > 0.235

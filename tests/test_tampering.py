@@ -1,5 +1,6 @@
-"""One bit changed anywhere, in a workspace or in a certificate handed out, is noticed before anything is loaded."""
+"""One bit changed in any document, of this version or an earlier one, is noticed before anything is loaded."""
 
+import json
 import random
 import shutil
 import sys
@@ -7,9 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from erasable import fingerprint
+from erasable.errors import WorkspaceError, WrongUse
 from erasable.operations import Claim, DiskHome, verify
+from erasable.operations.do_not_learn import default_places
+from erasable.store.manifest import Manifest, encode_manifest
 from kit import small_shop
-from kit.tampering import files_of, flipped, notices
+from kit.copies import copy_of
+from kit.released import watched_documents
+from kit.tampering import files_of, flipped, notices, watched_list, watched_papers
 
 FLIPS_PER_FILE = 12
 
@@ -17,21 +24,33 @@ FLIPS_PER_FILE = 12
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory) -> Path:
     """A workspace with every kind of file: it has forgotten three people, sealed the papers of two, and verified."""
-    folder = small_shop.learn_shop(tmp_path_factory.mktemp("tampering") / "shop", small_shop.table())
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("erasable.store.saving.OPEN_CERTIFICATES", 2)
-        for position in (1, 2, 1):
-            small_shop.forget_in(folder, small_shop.member_of(folder, position))
+    folder = forgetful_shop(tmp_path_factory.mktemp("tampering") / "shop")
     assert len(list((folder / "sealed").iterdir())) == 2
     assert verify(DiskHome(folder)).identical is True
     return folder
 
 
+def forgetful_shop(folder: Path, users: int = 30) -> Path:
+    small_shop.learn_shop(folder, small_shop.table(users))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("erasable.store.saving.OPEN_CERTIFICATES", 2)
+        for position in (1, 2, 1):
+            done = small_shop.forget_in(folder, small_shop.member_of(folder, position))
+    (folder.parent / "receipt.json").write_bytes(done.receipts[0].encoded())
+    shutil.copy(done.certificates[0], folder.parent / "certificate.json")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def other(shop, tmp_path_factory) -> Path:
+    """Another workspace that did the same with other people."""
+    return forgetful_shop(tmp_path_factory.mktemp("other") / "shop", users=24)
+
+
 @pytest.fixture(scope="module")
 def certificate(shop) -> Path:
-    """A certificate as it was handed out."""
-    issued = sorted((shop / "certificates").glob("*.json"))[0]
-    return Path(shutil.copy(issued, shop.parent / "certificate.json"))
+    """A certificate as it was handed out; its receipt lies beside it."""
+    return shop.parent / "certificate.json"
 
 
 def test_undisturbed_there_is_nothing_to_notice(shop, certificate):
@@ -54,6 +73,64 @@ def test_a_flipped_bit_in_a_certificate_outside_is_noticed(shop, certificate):
     for _ in range(200):
         with flipped(certificate, chance):
             assert notices(shop, certificate)
+
+
+def test_a_flipped_bit_in_a_receipt_or_a_do_not_learn_list_is_noticed(shop, certificate):
+    chance = random.Random(3)
+    papers = watched_papers(shop, certificate, certificate.with_name("receipt.json"))
+    for document in (*papers, *watched_list(default_places(shop))):
+        assert not document.notices()
+        for _ in range(100):
+            with flipped(document.path, chance, document.told):
+                assert document.notices(), document.kind
+
+
+def test_a_flipped_bit_in_any_document_of_an_earlier_version_is_noticed(tmp_path):
+    chance = random.Random(4)
+    documents = watched_documents(tmp_path)
+    kinds = {"manifest.json", "audit.jsonl", "pending.json", "certificate outside", "receipt", "do-not-learn list"}
+    assert {f"0.1: {kind}" for kind in kinds} <= {document.kind for document in documents}
+    for document in documents:
+        assert not document.notices()
+        for _ in range(4):
+            with flipped(document.path, chance, document.told):
+                assert document.notices(), document.path
+
+
+@pytest.mark.parametrize("how", ["as it is", "sealed again"])
+@pytest.mark.parametrize(
+    "kind",
+    ["manifest.json", "audit-*", "signing-key*", "certificates/*.json", "data/*", "checkpoints/*", "sealed/*.json"],
+)
+def test_a_document_of_another_workspace_is_noticed(shop, other, tmp_path, kind, how):
+    folder = copy_of(shop, tmp_path / "shop")
+    mine, theirs = (sorted(one.glob(kind))[0] for one in (folder, other))
+    assert mine.read_bytes() != theirs.read_bytes()
+    shutil.copy(theirs, mine)
+    if how == "sealed again":
+        seal_again(folder)
+    assert not_identical(folder)
+
+
+def test_a_certificate_of_another_workspace_gets_no_verdict(shop, other):
+    with pytest.raises(WrongUse, match="signed with another key: it is of another workspace"):
+        verify(DiskHome(shop), Claim(sorted(other.glob("certificates/*.json"))[0]))
+
+
+def not_identical(folder: Path) -> bool:
+    try:
+        return verify(DiskHome(folder)).identical is False
+    except WorkspaceError:
+        return True
+
+
+def seal_again(folder: Path) -> None:
+    """Seal a manifest like someone who knows how."""
+    fields = json.loads((folder / "manifest.json").read_bytes())
+    present = {name: folder / name for name in fields["files"] if (folder / name).exists()}
+    fields["files"] |= {name: fingerprint.of_bytes(path.read_bytes()) for name, path in present.items()}
+    manifest = Manifest.model_validate(fields).sealed()
+    (folder / "manifest.json").write_bytes(encode_manifest(manifest))
 
 
 def test_verify_tells_the_file_and_does_not_replay(shop, monkeypatch):

@@ -2,21 +2,103 @@
 
 TYPE_CHECKING = False  # as type checkers know it; `typing` itself takes time to load
 if TYPE_CHECKING:
-    from erasable.operations import Recommender
+    from erasable.errors import (
+        BadRows,
+        DataRefused,
+        DiskFull,
+        ErasableError,
+        ErasableWarning,
+        ListUnusable,
+        NotReproducible,
+        Refused,
+        ResidueFound,
+        Suppressed,
+        SuppressionUnknown,
+        Unfinished,
+        UnknownInteraction,
+        UnknownItem,
+        UnknownUser,
+        WorkspaceBusy,
+        WorkspaceDamaged,
+        WorkspaceError,
+        WrongSetting,
+        WrongUse,
+    )
+    from erasable.evaluation import hit_rate, ndcg, recall
+    from erasable.models import ALS, DMF, EASE, NMF
+    from erasable.operations import Claim, Inputs, Outside, Recommender
+    from erasable.proof.suppression import Suppression
+    from erasable.training import Laser, Retrain, Sisa
+    from erasable.unlearning import Request
 
 __version__ = "0.1.0"
 
-__all__ = ["Recommender", "__version__"]
+_HOMES = {
+    "erasable.operations": ("Claim", "Inputs", "Outside", "Recommender"),
+    "erasable.models": ("ALS", "DMF", "EASE", "NMF"),
+    "erasable.training": ("Laser", "Retrain", "Sisa"),
+    "erasable.unlearning": ("Request",),
+    "erasable.proof.suppression": ("Suppression",),
+    "erasable.evaluation": ("hit_rate", "ndcg", "recall"),
+    "erasable.errors": (
+        *("BadRows", "DataRefused", "DiskFull", "ErasableError", "ErasableWarning", "ListUnusable", "NotReproducible"),
+        *("Refused", "ResidueFound", "Suppressed", "SuppressionUnknown", "Unfinished", "UnknownInteraction"),
+        *("UnknownItem", "UnknownUser", "WorkspaceBusy", "WorkspaceDamaged", "WorkspaceError", "WrongSetting"),
+        "WrongUse",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "ALS",
+    "DMF",
+    "EASE",
+    "NMF",
+    "BadRows",
+    "Claim",
+    "DataRefused",
+    "DiskFull",
+    "ErasableError",
+    "ErasableWarning",
+    "Inputs",
+    "Laser",
+    "ListUnusable",
+    "NotReproducible",
+    "Outside",
+    "Recommender",
+    "Refused",
+    "Request",
+    "ResidueFound",
+    "Retrain",
+    "Sisa",
+    "Suppressed",
+    "Suppression",
+    "SuppressionUnknown",
+    "Unfinished",
+    "UnknownInteraction",
+    "UnknownItem",
+    "UnknownUser",
+    "WorkspaceBusy",
+    "WorkspaceDamaged",
+    "WorkspaceError",
+    "WrongSetting",
+    "WrongUse",
+    "__version__",
+    "hit_rate",
+    "ndcg",
+    "recall",
+]
 
 
 def __getattr__(name: str) -> object:
-    """Load `Recommender` on first use: the command takes Ctrl-C before it loads anything."""
-    if name == "Recommender":
-        from erasable.operations import Recommender
+    """Load a name on first use: the command takes Ctrl-C before it loads anything."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        globals()[name] = Recommender
-        return Recommender
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:

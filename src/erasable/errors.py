@@ -2,13 +2,17 @@
 
 ErasableError
 ├── WrongUse                 an option or an argument makes no sense
+│   └── WrongSetting         a setting is not there, or has a wrong value
 ├── DataRefused              the input can't be read as interactions
 │   └── BadRows              some of its rows can't be used; they can be left out
 ├── Refused                  the request can't be carried out; nothing was changed
 │   ├── UnknownUser          the workspace holds nothing about that user
 │   │   └── Suppressed       the user has asked to be erased and is not served
 │   ├── UnknownInteraction   the user has no such interaction
+│   ├── UnknownItem          the catalogue has no such item
 │   ├── UnknownRequest       the ledger has no such request
+│   ├── UnknownModel         the workspace's model is not registered here, or can't be loaded
+│   ├── NewerDocument        a later version wrote it: this one can't judge it
 │   ├── ListUnusable         the do-not-learn list or its key is missing, damaged, or of another key
 │   └── ResidueFound         an erasure is done, but something still holds the person: it is not certified
 ├── WorkspaceError           the folder is no workspace, or can't be used as it is
@@ -23,6 +27,8 @@ ErasableError
 └── Unfinished               stopped by its user after a step that can't be taken back; it can be gone on with
 """
 
+import re
+
 
 class ErasableError(Exception):
     """Anything that erasable refuses or can't do."""
@@ -30,6 +36,26 @@ class ErasableError(Exception):
 
 class WrongUse(ErasableError):
     """An option or an argument makes no sense."""
+
+
+class WrongSetting(WrongUse):
+    """A setting is not there, or has a wrong value: said in Python's words, or as an option of the command.
+
+    >>> print(WrongSetting('leave out `rows="stage"`, or give `groups`').of_command)
+    leave out --rows stage, or give --groups
+    """
+
+    def __init__(self, in_python: str, of_command: str | None = None) -> None:
+        super().__init__(in_python)
+        self.of_command = _SETTING.sub(_as_option, of_command or in_python)
+
+
+_SETTING = re.compile(r'`(\w+)(?:="?([^"`]*)"?)?`')
+
+
+def _as_option(setting: re.Match[str]) -> str:
+    name, value = setting.groups()
+    return " ".join(["--" + name.replace("_", "-"), *([value] if value else [])])
 
 
 class DataRefused(ErasableError):
@@ -60,8 +86,20 @@ class UnknownInteraction(Refused):
     """The user has no such interaction."""
 
 
+class UnknownItem(Refused):
+    """The catalogue has no such item."""
+
+
 class UnknownRequest(Refused):
     """The ledger has no such request."""
+
+
+class UnknownModel(Refused):
+    """The workspace's model is not registered here, or can't be loaded."""
+
+
+class NewerDocument(Refused):
+    """A later version wrote it: this one can't judge it."""
 
 
 class ListUnusable(Refused):
@@ -112,11 +150,16 @@ class Unfinished(ErasableError):
     """Stopped by its user after a step that can't be taken back; it can be gone on with."""
 
 
+class ErasableWarning(UserWarning):
+    """Something was done that is most likely not what was meant; it is no error."""
+
+
 _OUTCOMES: dict[type[ErasableError], tuple[int, int]] = {
     WrongUse: (2, 422),
     DataRefused: (1, 422),
     UnknownUser: (1, 404),
     UnknownInteraction: (1, 404),
+    UnknownItem: (1, 404),
     UnknownRequest: (1, 404),
     Refused: (1, 409),
     WorkspaceBusy: (1, 503),

@@ -28,7 +28,7 @@ RATINGS = {
     "gil": {"b": 1, "c": 5, "d": 4},
     LONG: {"a": 2, "c": 2, "e": 3},
 }
-SETTINGS = ("--groups", "3", "--epochs", "6", "--batch", "16")
+SETTINGS = ("--model", "nmf", "--groups", "3", "--epochs", "6", "--batch", "16")
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,9 @@ def big_learned(big_file, tmp_path_factory) -> Path:
     users = ["first", *(f"u{number:04d}" for number in range(1, BIG_USERS))]
     rows = [f"{user},g,{number % BIG_GROUPS}" for number, user in enumerate(users)]
     (folder / "groups.csv").write_text("\n".join(["user_id,group,position", *rows]) + "\n")
-    return _learn(big_file, folder / "shop", "--groups-from", str(folder / "groups.csv"), "--epochs", "80")
+    return _learn(
+        big_file, folder / "shop", "--groups-from", str(folder / "groups.csv"), "--model", "nmf", "--epochs", "80"
+    )
 
 
 @pytest.fixture

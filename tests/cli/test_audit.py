@@ -50,7 +50,7 @@ def shop(tmp_path_factory) -> Path:
     pairs = zip(rows.user_index.tolist(), rows.item_index.tolist(), strict=True)
     file = folder.parent / "rows.csv"
     file.write_text("\n".join(["user_id,item_id", *(f"{users[u]},{items[i]}" for u, i in pairs)]), encoding="utf-8")
-    learn(file, folder, Config(groups=2, epochs=1))
+    learn(file, folder, Config(model="nmf", groups=2, epochs=1))
     return folder
 
 

@@ -35,7 +35,17 @@ def test_what_it_says_is_next_works(run, server, tmp_path, monkeypatch):
     words = run("data", "get", "tiny", "--into", "my data").out.splitlines()[-1]
     assert words.startswith("next: erasable learn 'my data/tiny/ratings.csv' --into shop")
     learned = run(
-        "learn", "my data/tiny/ratings.csv", "--into", "shop", "--groups", "2", "--epochs", "1", "--json"
+        "learn",
+        "my data/tiny/ratings.csv",
+        "--into",
+        "shop",
+        "--model",
+        "nmf",
+        "--groups",
+        "2",
+        "--epochs",
+        "1",
+        "--json",
     ).json
     assert (learned["users"], learned["items"], learned["interactions"]) == (3, 3, len(ROWS))
 

@@ -39,7 +39,7 @@ def all_bytes(folder: Path) -> bytes:
 @pytest.fixture
 def kept_out(run, ratings_file, tmp_path) -> Path:
     """A workspace with a holdout, a filter and several groups, which may be changed."""
-    options = ("--groups", 3, "--epochs", 3, "--holdout", 0.4, "--min-interactions", 2)
+    options = ("--model", "nmf", "--groups", 3, "--epochs", 3, "--holdout", 0.4, "--min-interactions", 2)
     assert run("learn", ratings_file, "--into", tmp_path / "shop", *options).code == 0
     return tmp_path / "shop"
 

@@ -30,7 +30,12 @@ def test_someone_who_is_forgotten_is_no_longer_counted(run, shop, facts):
 
 @pytest.fixture
 def by_likeness(run, ratings_file, tmp_path):
-    assert run("learn", ratings_file, "--into", tmp_path / "alike", "--groups", 2, "--grouping", "bkm").code == 0
+    assert (
+        run(
+            "learn", ratings_file, "--into", tmp_path / "alike", "--model", "nmf", "--groups", 2, "--grouping", "bkm"
+        ).code
+        == 0
+    )
     return tmp_path / "alike"
 
 
@@ -49,7 +54,7 @@ def test_after_someone_is_forgotten_cohesion_is_that_of_who_is_left(run, by_like
 
 
 def test_cohesion_between_vectors_is_gone_with_someone_who_shaped_them(run, ratings_file, facts, tmp_path):
-    run("learn", ratings_file, "--into", tmp_path / "near", "--groups", 2, "--grouping", "cbkm-near")
+    run("learn", ratings_file, "--into", tmp_path / "near", "--model", "nmf", "--groups", 2, "--grouping", "cbkm-near")
     assert all(group["cohesion"] > 0 for group in run("groups", tmp_path / "near", "--json").json["groups"])
     run("forget", tmp_path / "near", "--user", facts.every_item)
     assert {group["cohesion"] for group in run("groups", tmp_path / "near", "--json").json["groups"]} == {None}

@@ -24,6 +24,9 @@ def checkpoints(folder):
     return {path.name: path.read_bytes() for path in folder.rglob("*.safetensors")}
 
 
+CHAIN = ("--model", "nmf", "--groups", 3, "--epochs", 1)
+
+
 @pytest.fixture
 def learn(run, tmp_path):
     """Learn from a text, written to a file, into a new folder."""
@@ -31,7 +34,8 @@ def learn(run, tmp_path):
     def call(text: str | bytes, *options: object, name: str = "input.csv"):
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return run("learn", path, "--into", tmp_path / "shop", "--epochs", "1", *options)
+        usual = () if {"--model", "--preset"}.intersection(options) else ("--model", "nmf", "--epochs", "1")
+        return run("learn", path, "--into", tmp_path / "shop", *usual, *options)
 
     return call
 
@@ -75,7 +79,7 @@ class TestWhatIsLearned:
         assert found["seconds"] > 0
 
     def test_the_same_command_gives_the_same_checkpoints_on_one_thread_and_on_two(self, run, ratings_file, tmp_path):
-        options = ("--groups", 3, "--epochs", 6)
+        options = ("--model", "nmf", "--groups", 3, "--epochs", 6)
         run("learn", ratings_file, "--into", tmp_path / "one", *options, "--threads", 1)
         run("learn", ratings_file, "--into", tmp_path / "two", *options, "--threads", 2)
         assert len(checkpoints(tmp_path / "one")) == 3
@@ -83,7 +87,7 @@ class TestWhatIsLearned:
 
     def test_another_seed_gives_other_checkpoints(self, run, ratings_file, tmp_path):
         for seed in (0, 1):
-            run("learn", ratings_file, "--into", tmp_path / str(seed), "--groups", 3, "--epochs", 1, "--seed", seed)
+            run("learn", ratings_file, "--into", tmp_path / str(seed), *CHAIN, "--seed", seed)
         assert not checkpoints(tmp_path / "0").keys() & checkpoints(tmp_path / "1").keys()
 
     def test_an_empty_folder_is_used(self, learn, tmp_path):
@@ -105,7 +109,7 @@ class TestWhatIsLearned:
         else:
             path.write_text("\n".join(lines[1:]).replace(",", "::"))
         for number, source in enumerate((ratings_file, path)):
-            result = run("learn", source, "--into", tmp_path / str(number), "--groups", 3, "--epochs", 1)
+            result = run("learn", source, "--into", tmp_path / str(number), *CHAIN)
             assert (result.code, result.err) == (0, "")
         assert checkpoints(tmp_path / "0") == checkpoints(tmp_path / "1")
 
@@ -125,7 +129,7 @@ class TestBadRows:
         assert not (tmp_path / "shop").exists()
 
     def test_left_out_they_are_counted_and_leave_the_checkpoints_of_a_file_without_them(self, learn, run, tmp_path):
-        options = ("--groups", 2, "--epochs", 1)
+        options = ("--model", "nmf", "--groups", 2, "--epochs", 1)
         result = learn(FINE + "dan,a,good\ndan,a\n" + "x" * 1001 + ",a,1\n", *options, "--on-bad-row", "skip")
         assert "rows read: 7; repeated (user, item) pairs dropped: 0; bad rows left out: 3\n" in result.out
         (tmp_path / "fine.csv").write_text(FINE)
@@ -198,7 +202,11 @@ class TestRefusedInput:
             (("--learning-rate", "nan"), 2, "wrong setting --learning-rate"),
             (("--policy", "independent"), 2, "the policy independent needs the grouping independent"),
             (("--grouping", "given"), 2, "--grouping given needs --groups-from"),
-            (("--aggregate", "own"), 2, "only the strategy sisa has several models: leave out --aggregate"),
+            (
+                ("--aggregate", "own"),
+                2,
+                "laser has no option --aggregate: it belongs to the strategy sisa; give --strategy",
+            ),
             (("--min-interactions", 9), 1, "input.csv: the filter leaves no interaction: lower --min-interactions"),
             (("--catalogue", "nowhere"), 1, "nowhere does not exist"),
             (("--groups-from", "nowhere"), 1, "nowhere: there is no such file"),
@@ -223,11 +231,20 @@ class TestRefusedInput:
             (("--risk-threshold", "0.5"), "--risk-column and --risk-threshold need each other"),
             (("--risk-column", "rating"), "--risk-column and --risk-threshold need each other"),
             (("--risk-threshold", "0.5", "--policy", "regroup"), "leave out --policy regroup"),
-            (("--risk-threshold", "0.5", "--strategy", "retrain"), "give --anchors below 1, or --strategy laser"),
+            (
+                ("--model", "nmf", "--risk-threshold", "0.5", "--strategy", "retrain"),
+                "give --anchors below 1, or --strategy laser",
+            ),
+            (("--model", "als", "--groups", 3), "als has no option --groups: it belongs to the strategies laser and"),
+            (("--model", "ease", "--epochs", 3), "ease has no option --epochs: it belongs to als, nmf and dmf; give"),
+            (
+                ("--model", "als", "--batch", 3),
+                "als has no option --batch: it belongs to nmf and dmf; give --model nmf",
+            ),
         ],
     )
     def test_what_does_not_go_together_is_wrong_use_and_nothing_is_left(self, learn, tmp_path, options, said):
-        result = learn(FINE, "--groups", 2, *options)
+        result = learn(FINE, *options)
         assert (result.code, result.out) == (2, "")
         assert said in result.err
         assert [path.name for path in tmp_path.rglob("*")] == ["input.csv"]
@@ -265,7 +282,7 @@ class TestRefusedInput:
 
     def test_a_workspace_is_not_learned_over(self, run, shop, ratings_file, content_of):
         before = content_of(shop)
-        result = run("learn", ratings_file, "--into", shop, "--groups", 2)
+        result = run("learn", ratings_file, "--into", shop, "--model", "nmf", "--groups", 2)
         assert result.code == 1
         assert "holds a workspace already" in result.err
         assert content_of(shop) == before
@@ -279,10 +296,10 @@ class TestRefusedInput:
 class TestConfigFile:
     def test_toml_and_json_give_settings_and_columns(self, run, tmp_path):
         (tmp_path / "input.csv").write_text("who,what,how\nann,a,1\nann,b,2\nbob,a,5\ncat,c,3\n")
-        settings = {"groups": 2, "epochs": 3, "rating_scale": [0, 5], "user_column": "who", "item_column": "what"}
-        (tmp_path / "c.json").write_text(json.dumps(settings | {"rating_column": "how"}))
+        settings = {"model": "nmf", "groups": 2, "epochs": 3, "rating_scale": [0, 5], "user_column": "who"}
+        (tmp_path / "c.json").write_text(json.dumps(settings | {"item_column": "what", "rating_column": "how"}))
         (tmp_path / "c.toml").write_text(
-            "groups = 2\nepochs = 3\nrating_scale = [0, 5]\n"
+            'model = "nmf"\ngroups = 2\nepochs = 3\nrating_scale = [0, 5]\n'
             'user_column = "who"\nitem_column = "what"\nrating_column = "how"\n'
         )
         for kind in ("json", "toml"):
@@ -293,11 +310,11 @@ class TestConfigFile:
         assert (found["groups"], found["rating_scale"]) == (2, "0–5")
 
     def test_options_win_over_the_file(self, learn, run, tmp_path):
-        (tmp_path / "c.toml").write_text('groups = 2\nmodel = "dmf"\nuser_column = "nobody"\n')
+        (tmp_path / "c.toml").write_text('groups = 2\nbatch = 9\nuser_column = "nobody"\n')
         options = ("--config", tmp_path / "c.toml", "--groups", 3, "--user-column", "user_id")
         assert learn(FINE, *options).code == 0
         found = run("status", tmp_path / "shop", "--json").json
-        assert (found["groups"], found["model"]) == (3, "dmf")
+        assert (found["groups"], found["model"]) == (3, "nmf")
 
     @pytest.mark.parametrize(
         ("name", "text", "said"),
@@ -314,7 +331,7 @@ class TestConfigFile:
             ("c.toml", 'groups = "many"', "wrong setting --groups: Input should be a valid integer"),
             ("c.toml", "groups = 0", "wrong setting --groups: Input should be greater than or equal to 1"),
             ("c.toml", "rating_scale = [5, 1]", "--rating-scale needs LOW HIGH"),
-            ("c.toml", 'model = "svd"', "wrong setting --model: Input should be 'nmf'"),
+            ("c.toml", 'strategy = "magic"', "there is no strategy 'magic': choose one of laser, sisa, retrain"),
             ("c.toml", "user_column = 3", "wrong setting --user-column: Input should be a valid string"),
         ],
     )
@@ -341,7 +358,7 @@ class TestGivenElsewhere:
         assert positions(tmp_path / "shop") == [["bob", "cat"], ["ann"]]
 
     def test_groups_and_their_order_come_from_a_workspace(self, run, learned, ratings_file, tmp_path):
-        run("learn", ratings_file, "--into", tmp_path / "other", "--groups-from", learned, "--seed", 9)
+        run("learn", ratings_file, "--into", tmp_path / "other", "--groups-from", learned, *CHAIN[:2], "--seed", 9)
         assert positions(tmp_path / "other") == positions(learned)
 
     def test_given_groups_are_recorded_as_what_they_are(self, learn, run, tmp_path):
@@ -375,7 +392,7 @@ class TestGivenElsewhere:
     def test_the_catalogue_comes_from_a_file_or_a_workspace(self, learn, run, tmp_path):
         (tmp_path / "items.txt").write_text("c\nb\nd\na\n")
         assert learn(FINE, "--groups", 2, "--catalogue", tmp_path / "items.txt", "--json").json["items"] == 4
-        options = ("--groups", 2, "--epochs", 1, "--catalogue", tmp_path / "shop")
+        options = ("--model", "nmf", "--groups", 2, "--epochs", 1, "--catalogue", tmp_path / "shop")
         assert run("learn", tmp_path / "input.csv", "--into", tmp_path / "other", *options, "--json").json["items"] == 4
         assert checkpoints(tmp_path / "shop") == checkpoints(tmp_path / "other")
 
@@ -398,7 +415,7 @@ class TestGivenElsewhere:
 def test_ids_are_kept_exactly_as_written(run, tmp_path):
     table = pa.table({"user_id": ["7", "007", " 7", "Ä"], "item_id": ["1", "01", "1.0", "[red]"]})
     pq.write_table(table, tmp_path / "odd.parquet")
-    run("learn", tmp_path / "odd.parquet", "--into", tmp_path / "shop", "--groups", 1, "--epochs", 1)
+    run("learn", tmp_path / "odd.parquet", "--into", tmp_path / "shop", *CHAIN, "--groups", 1)
     found = run("recommend", tmp_path / "shop", "--all", "--json").json["recommendations"]
     assert [one["user_id"] for one in found] == [" 7", "007", "7", "Ä"]
     assert {item["item_id"] for item in found[1]["items"]} == {"1", "1.0", "[red]"}
@@ -427,7 +444,7 @@ class TestSuppressed:
         assert first.startswith("learned 2 users, 1 item, 2 interactions in 2 groups (")
         assert second.startswith("left out 1 person and 1 single interaction on the do-not-learn list (")
         (tmp_path / "never.csv").write_text(HEADER + "ann,a,1\nbob,a,5\n")
-        run("learn", tmp_path / "never.csv", "--into", tmp_path / "never", "--epochs", 1, "--groups", 2)
+        run("learn", tmp_path / "never.csv", "--into", tmp_path / "never", *CHAIN, "--groups", 2)
         assert checkpoints(tmp_path / "shop") == checkpoints(tmp_path / "never")
         assert len(checkpoints(tmp_path / "never")) == 2
 

@@ -11,7 +11,7 @@ from erasable import __version__
 
 COMMANDS = [
     *("demo", "learn", "recommend", "show", "plan", "forget", "verify", "scan", "audit", "evaluate", "groups"),
-    *("status", "reproduce", "serve", "doctor", "data", "token"),
+    *("status", "upgrade", "reproduce", "serve", "doctor", "data", "token"),
 ]
 WITH_A_FOLDER = {
     "recommend": ("--user", "ann"),
@@ -22,6 +22,7 @@ WITH_A_FOLDER = {
     "evaluate": (),
     "groups": (),
     "status": (),
+    "upgrade": (),
 }
 # The contract of DESIGN.md, section 6: the least that each command says, and of which kind.
 FIELDS = {
@@ -53,7 +54,7 @@ FIELDS = {
 
 def arguments_of(command, shop, measured, ratings_file, tmp_path):
     if command == "learn":
-        return [ratings_file, "--into", tmp_path / "new", "--groups", "3", "--epochs", "3"]
+        return [ratings_file, "--into", tmp_path / "new", "--model", "nmf", "--groups", "3", "--epochs", "3"]
     if command == "doctor":
         return []
     return [measured if command == "evaluate" else shop, *WITH_A_FOLDER[command]]
@@ -151,8 +152,14 @@ def test_every_command_explains_itself(run, command):
         (("learn", "ratings.csv"), "Missing option '--into'"),
         (("show", "shop"), "Missing option '--user'"),
         (("status", "shop", "--loud"), "No such option: --loud"),
-        (("learn", "ratings.csv", "--into", "shop", "--model", "svd"), "'svd' is not one of 'nmf'"),
-        (("learn", "ratings.csv", "--into", "shop", "--epochs", "many"), "Invalid value for '--epochs'"),
+        (
+            ("learn", "ratings.csv", "--into", "shop", "--model", "svd"),
+            "there is no model 'svd': choose one of als, ease, nmf, dmf",
+        ),
+        (
+            ("learn", "ratings.csv", "--into", "shop", "--model", "nmf", "--epochs", "many"),
+            "Invalid value for '--epochs'",
+        ),
         (("learn", "ratings.csv", "--into", "shop", "--threads", "0"), "Invalid value for '--threads'"),
         (("learn", "ratings.csv", "--into", "shop", "--rating-scale", "1"), "--rating-scale"),
     ],
@@ -182,7 +189,7 @@ def wait_for(condition, process: subprocess.Popen) -> None:
 
 def test_ctrl_c_while_learning_leaves_nothing_behind_and_says_one_line(start_apart, big_file, tmp_path):
     folder = tmp_path / "deep" / "shop"
-    process = start_apart("learn", big_file, "--into", folder, "--groups", "20", "--epochs", "300")
+    process = start_apart("learn", big_file, "--into", folder, "--model", "nmf", "--groups", "20", "--epochs", "300")
     wait_for(lambda: list(folder.glob("checkpoints/*.safetensors")), process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()

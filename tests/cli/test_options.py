@@ -16,9 +16,10 @@ from erasable.cli.options import (
     work_with,
 )
 from erasable.data import ColumnNames
-from erasable.errors import WrongUse
+from erasable.errors import WrongSetting
 from erasable.store import Workspace
 from erasable.training import Config
+from erasable.training.settings import settings_classes
 
 # A value other than the default for each setting; all go together.
 VALUES = {
@@ -46,9 +47,10 @@ OTHER_VALUES = {
     "anchors": ("0.5", 0.5),
     "risk_threshold": ("0.7", 0.7),
     "row_epochs": ("2", 2),
-    "factors": ("5", 5),
-    "regularisation": ("3", 3.0),
 }
+# These are of another model.
+VALUES_OF_ALS = {"factors": ("5", 5), "regularisation": ("3", 3.0)}
+NAMES = {"model", "strategy", *(name for kind in settings_classes().values() for name in kind.model_fields)}
 
 
 class Toy(BaseModel):
@@ -63,9 +65,9 @@ class Toy(BaseModel):
 def test_every_setting_and_every_column_is_an_option_of_learn(run):
     text = run("learn", "--help").out
     options = set(re.findall(r"--[a-z-]+", text))
-    names = [*Config.model_fields, *(f"{name}_column" for name in ColumnNames.model_fields)]
+    names = [*NAMES, *(f"{name}_column" for name in ColumnNames.model_fields)]
     assert {"--" + name.replace("_", "-") for name in names} <= options
-    assert {*VALUES, *OTHER_VALUES} == set(Config.model_fields)
+    assert {*VALUES, *OTHER_VALUES, *VALUES_OF_ALS} == NAMES
 
 
 def test_the_value_of_every_option_arrives(run, ratings_file, tmp_path):
@@ -84,31 +86,47 @@ def test_the_value_of_every_other_option_arrives(run, tmp_path):
 
 def settings_in(folder, names):
     with Workspace.reading(folder) as workspace:
-        found = workspace.state().knowledge.config.model_dump()
-    return {name: found[name] for name in names}
+        found = workspace.state().knowledge.config.flat()
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items() if name in names}
+
+
+def test_the_value_of_every_option_of_als_arrives(run, ratings_file, tmp_path):
+    words = [word for name, (given, _) in VALUES_OF_ALS.items() for word in ("--" + name, given)]
+    assert run("learn", ratings_file, "--into", tmp_path / "shop", *words).code == 0
+    assert settings_in(tmp_path / "shop", VALUES_OF_ALS) == {name: value for name, (_, value) in VALUES_OF_ALS.items()}
 
 
 def test_the_value_of_every_column_arrives(run, tmp_path):
     (tmp_path / "t.csv").write_text("when,how,what,who\n50,2,a,ann\n60,3,b,bob\n")
     words = ("--user-column", "who", "--item-column", "what", "--rating-column", "how", "--time-column", "when")
-    options = ("--groups", 2, "--epochs", 1, *words)
+    options = ("--model", "nmf", "--groups", 2, "--epochs", 1, *words)
     assert run("learn", tmp_path / "t.csv", "--into", tmp_path / "shop", *options).code == 0
     found = run("show", tmp_path / "shop", "--user", "bob", "--json").json["interactions"]
     assert found == [{"item_id": "b", "rating": 3.0, "time": 60.0, "held_out": False}]
 
 
 def test_an_option_left_out_keeps_the_default(run, ratings_file, tmp_path):
-    run("learn", ratings_file, "--into", tmp_path / "shop", "--groups", 2)
+    run("learn", ratings_file, "--into", tmp_path / "shop", "--model", "nmf", "--groups", 2)
     with Workspace.reading(tmp_path / "shop") as workspace:
-        assert workspace.state().knowledge.config == Config(groups=2)
+        assert workspace.state().knowledge.config == Config(model="nmf", groups=2)
 
 
 def test_help_shows_the_sentence_and_the_default_of_a_setting(run):
     text = " ".join(run("learn", "--help").out.split())
-    for field in Config.model_fields.values():
-        assert " ".join(field.description.split()) in text
-    assert f"[default: ({Config.model_fields['epochs'].default})]" in text
+    for kind in settings_classes().values():
+        for field in kind.model_fields.values():
+            assert " ".join(field.description.split()) in text
     assert "--rating-scale LOW HIGH" in text
+
+
+def test_help_shows_whose_settings_are_whose_with_their_true_defaults(run):
+    text = " ".join(run("learn", "--help").out.split())
+    assert "Settings of als: --factors" in text
+    assert "Settings of als and ease: --regularisation" in text
+    assert "[default: (20.0 for als, 500.0 for ease)]" in text
+    assert "Settings of nmf and dmf: --batch" in text
+    assert "Adam's step size. [default: (0.001 for nmf, 0.005 for dmf)]" in text
+    assert "Settings of strategies laser and sisa: --grouping" in text
 
 
 def test_parameters_have_the_sentence_of_the_setting_and_are_optional():
@@ -132,20 +150,34 @@ def test_a_command_receives_its_own_options_and_those_that_were_given():
 
 
 def test_a_wrong_value_is_said_in_terms_of_its_option():
-    with pytest.raises(WrongUse, match="wrong setting --epoch-budget: Input should be 'shared' or 'full'"):
-        Config.of({"epoch_budget": "some"})
-    with pytest.raises(WrongUse, match=r"^wrong setting: the policy independent needs"):
-        Config.of({"policy": "independent"})
-    with pytest.raises(WrongUse, match="wrong setting --time-column: Input should be a valid string"):
+    with pytest.raises(WrongSetting) as refused:
+        Config.of({"model": "nmf", "epoch_budget": "some"})
+    assert refused.value.of_command == "wrong setting --epoch-budget: Input should be 'shared' or 'full'"
+    with pytest.raises(WrongSetting, match=r"^wrong setting: the policy independent needs"):
+        Config.of({"model": "nmf", "policy": "independent"})
+    with pytest.raises(WrongSetting) as refused:
         columns_from({"time_column": 3})
+    assert refused.value.of_command == "wrong setting --time-column: Input should be a valid string"
 
 
 def test_columns_lose_their_ending():
     assert columns_from({"user_column": "who"}) == ColumnNames(user="who")
     assert set(COLUMN_OPTIONS) == {"user_column", "item_column", "rating_column", "time_column", "risk_column"}
-    assert set(CONFIG_OPTIONS) == set(Config.model_fields)
+    assert set(CONFIG_OPTIONS) == NAMES
 
 
 def test_threads_are_those_asked_for_or_all_cores():
     assert work_with(3).threads == 3
     assert work_with(None).threads >= 1
+
+
+def test_a_command_s_own_option_wins_over_a_setting_of_the_same_name():
+    found = []
+
+    @settings_options(parameters_of(Toy))
+    def command(size: int, settings: dict) -> None:
+        found.append((size, settings))
+
+    command(size=5, colour="red")
+    assert found == [(5, {"colour": "red"})]
+    assert list(inspect.signature(command).parameters) == ["size", "colour"]

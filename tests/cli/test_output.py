@@ -102,7 +102,9 @@ class TestProgress:
         assert (said.out, said.err) == ("", "")
 
     def test_a_terminal_shows_notes_and_a_bar_and_standard_output_stays_clean(self, ratings_file, tmp_path):
-        code, out, shown = with_a_terminal("learn", ratings_file, "--into", tmp_path / "shop", "--groups", 2)
+        code, out, shown = with_a_terminal(
+            "learn", ratings_file, "--into", tmp_path / "shop", "--model", "nmf", "--groups", 2
+        )
         assert code == 0
         assert out.startswith("learned 8 users")
         assert "comma-separated" in shown
@@ -112,7 +114,7 @@ class TestProgress:
 
     @pytest.mark.parametrize("option", ["--quiet", "--json"])
     def test_quiet_and_json_are_silent_even_on_a_terminal(self, ratings_file, tmp_path, option):
-        words = ("learn", ratings_file, "--into", tmp_path / "shop", "--groups", 2, option)
+        words = ("learn", ratings_file, "--into", tmp_path / "shop", "--model", "nmf", "--groups", 2, option)
         code, out, shown = with_a_terminal(*words)
         assert (code, shown) == (0, "")
         assert out.startswith("learned 8 users" if option == "--quiet" else "{")

@@ -106,7 +106,7 @@ class TestForWhom:
         for options in ((), ("--all", "--user", "ann")):
             result = run("recommend", learned, *options)
             assert (result.code, result.out) == (2, "")
-            assert "give --user U (may be repeated), --users-file F or --all" in result.err
+            assert "give --user U (may be repeated), --users-file F, --all or --history I,I" in result.err
 
     @pytest.mark.parametrize(
         ("text", "said"),
@@ -225,3 +225,22 @@ def test_recommending_to_one_user_compiles_nothing_and_loads_no_gensim(learned, 
     assert '"user_id": "ann"' in ended.stdout
     assert ended.stderr == "[] False\n"
     assert list(tmp_path.rglob("*.nb*")) == []
+
+
+class TestAHistory:
+    def test_items_are_separated_by_commas_or_the_option_is_repeated(self, recommended):
+        (one,) = recommended("--history", "a,b")
+        assert one["user_id"] == ""
+        assert not {"a", "b"} & {item["item_id"] for item in one["items"]}
+        assert recommended("--history", "b", "--history", "a") == [one]
+
+    def test_unknown_items_are_left_out_and_said(self, run, learned):
+        said = run("recommend", learned, "--history", 'a,"b, the second"')
+        assert (said.code, "b, the second" in said.out) == (0, True)
+        told = run("recommend", learned, "--history", "a,zz", "--json").json
+        assert told["left_out"] == ["zz"]
+
+    def test_it_stands_alone(self, run, learned):
+        for more in (["--all"], ["--user", "ann"]):
+            said = run("recommend", learned, "--history", "a", *more)
+            assert (said.code, "--history" in said.err) == (2, True)

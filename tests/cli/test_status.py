@@ -38,7 +38,7 @@ def test_every_learning_has_its_own_key_and_keeps_it(run, shop, ratings_file, tm
     run("verify", shop)
     assert run("status", shop, "--json").json["public_key"] == key
     assert bytes.fromhex(key) != bytes.fromhex((shop / "signing-key.txt").read_text())
-    run("learn", ratings_file, "--into", tmp_path / "other", "--groups", 3, "--epochs", 1)
+    run("learn", ratings_file, "--into", tmp_path / "other", "--model", "nmf", "--groups", 3, "--epochs", 1)
     assert run("status", tmp_path / "other", "--json").json["public_key"] != key
 
 
@@ -65,7 +65,7 @@ def test_forgetting_is_counted_by_people_and_by_versions(run, shop):
 
 
 def test_independent_groups_imply_their_policy(run, ratings_file, tmp_path):
-    options = ("--grouping", "independent", "--groups", 3, "--epochs", 1)
+    options = ("--model", "nmf", "--grouping", "independent", "--groups", 3, "--epochs", 1)
     run("learn", ratings_file, "--into", tmp_path / "shop", *options)
     found = run("status", tmp_path / "shop", "--json").json
     assert (found["grouping"], found["policy"]) == ("independent", "independent")

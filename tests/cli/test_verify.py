@@ -17,6 +17,7 @@ from erasable.store.checkpoints import encode_checkpoint
 from erasable.store.manifest import decode_manifest, encode_manifest
 from erasable.training import Checkpoint, numeric_environment
 from erasable.unlearning import Request
+from kit import elsewhere
 from kit.copies import copy_of
 
 
@@ -50,7 +51,7 @@ def replace_checkpoint(folder, position, name):
 
 def move_elsewhere(folder):
     """Make a workspace look as if it had been learned in another numeric environment."""
-    rewrite_manifest(folder, environment={**numeric_environment(), "numba": "0.1", "processor": "abacus"})
+    elsewhere.moved(folder, numba="0.1", processor="abacus")
 
 
 class TestIdentical:
@@ -219,7 +220,7 @@ class TestDifferent:
     ):
         other = tmp_path / "other.csv"
         other.write_text(ratings_file.read_text().replace("ann,a,5", "ann,a,4"))
-        settings = ("--groups", 3, "--epochs", 6, "--batch", 16)
+        settings = ("--model", "nmf", "--groups", 3, "--epochs", 6, "--batch", 16)
         assert run("learn", other, "--into", tmp_path / "other", "--groups-from", learned, *settings).code == 0
         groups, files = manifest_of(tmp_path / "other").groups, dict(manifest_of(shop).files)
         for old, new in zip(manifest_of(shop).groups, groups, strict=True):
@@ -256,6 +257,7 @@ class TestElsewhere:
         result = run("forget", moved, "--user", "ann", "--json")
         assert (result.code, result.out) == (1, "")
         assert "was learned in another numeric environment (numba is" in result.err
+        assert f"erasable upgrade {moved}" in result.err
         assert "give --rerun to train everything again here" in result.err
         assert content_of(moved) == before
 
@@ -266,7 +268,8 @@ class TestElsewhere:
             user = workspace.state().knowledge.groups[2].users[0]
         found = run("forget", moved, "--user", user, "--rerun", "--json").json
         assert (found["stages_rerun"], found["stages_total"]) == (3, 3)
-        assert manifest_of(moved).environment == numeric_environment()
+        (environment,) = manifest_of(moved).environments
+        assert environment["numba"] == numeric_environment()["numba"]
         assert run("verify", moved, "--json").json["identical"] is True
         left = run("recommend", moved, "--all", "--json").json["recommendations"]
         assert run("forget", moved, "--user", left[0]["user_id"]).code == 0

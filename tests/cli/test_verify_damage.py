@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from erasable.operations import DiskHome, forget, learn
+from erasable.operations import DiskHome, Inputs, forget, learn
 from erasable.proof import NOTHING_PENDING
 from erasable.store import Workspace
 from erasable.training import Config
@@ -23,8 +23,9 @@ KINDS = (
 def every_kind(ratings_file, tmp_path_factory) -> Path:
     """A workspace with a file of every kind; to be copied."""
     path = tmp_path_factory.mktemp("every-kind") / "shop"
-    config = Config(groups=3, epochs=2, batch=16, holdout=0.4, min_interactions=2)
-    learn(ratings_file, path, config)
+    config = Config(model="nmf", groups=3, epochs=2, batch=16, holdout=0.4, min_interactions=2)
+    (path.parent / "items").write_text("\n".join("abcdefgh"))
+    learn(ratings_file, path, config, Inputs(catalogue=path.parent / "items"))
     forget(DiskHome(path), [Request("ann")])
     with Workspace.writing(path) as workspace:
         pending = NOTHING_PENDING.joined_with([Request("bob")])

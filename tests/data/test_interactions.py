@@ -186,3 +186,13 @@ def test_the_object_checks_itself(users, user_index, item_index, rating, reason)
 def test_a_mask_of_the_wrong_kind_is_refused():
     with pytest.raises(WrongUse, match="mask"):
         table({("a", "x"): 1}).select(np.array([0]))
+
+
+@given(rows, st.data())
+def test_the_users_at_some_rows_are_those_users_only(ratings, data):
+    interactions = table(ratings)
+    chosen = sorted(data.draw(st.sets(st.integers(0, len(interactions.users) - 1))))
+    found = interactions.at(np.array(chosen, dtype=np.int64))
+    expected = interactions.of_users([interactions.users[row] for row in chosen])
+    assert (found.users, found.items) == (expected.users, expected.items)
+    assert found.digest() == expected.digest()

@@ -25,7 +25,7 @@ def shop() -> object:
 def trained() -> tuple[object, MemoryStore]:
     """A chain of two groups over 40 items, with its checkpoints."""
     data = synthesise(SyntheticSettings(users=60, items=40, groups=2, per_user=8, ratings=True, seed=1)).interactions
-    config = Config(groups=2, holdout=0.2, epochs=2)
+    config = Config(model="nmf", groups=2, holdout=0.2, epochs=2)
     training, held_out = split_holdout(data, config.holdout, config.seed)
     groups = tuple(training.select(training.user_index % 2 == position) for position in (0, 1))
     knowledge = Knowledge(config, Catalogue.from_items(data.items), RatingScale(1, 5), groups, held_out)

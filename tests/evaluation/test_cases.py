@@ -3,7 +3,9 @@ import threading
 import numpy as np
 import pytest
 
-from erasable.evaluation.cases import cases_of, for_each_case
+from erasable.evaluation import cases
+from erasable.evaluation.cases import cases_of, for_each_case, measured_people
+from erasable.training import Scoring
 from kit.tables import table
 
 
@@ -45,7 +47,7 @@ def test_the_seed_decides_which_item_is_chosen(trained):
     state, _ = trained
     knowledge = state.knowledge
     other = type(knowledge)(
-        knowledge.config.model_copy(update={"seed": 1}),
+        knowledge.config.changed(seed=1),
         knowledge.catalogue,
         knowledge.scale,
         knowledge.groups,
@@ -57,15 +59,16 @@ def test_the_seed_decides_which_item_is_chosen(trained):
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 100])
 def test_answers_come_in_the_order_of_the_cases(trained, threads):
-    state, _ = trained
+    state, checkpoints = trained
     cases = cases_of(state.knowledge, state.knowledge.held_out)
-    seen = set()
+    scoring, seen = Scoring(state, checkpoints), set()
 
-    def ask(case):
+    def ask(case, scores):
         seen.add(threading.get_ident())
+        assert scores.tobytes() == scoring.scores(case.position, case.row).tobytes()
         return case.user
 
-    assert for_each_case(cases, ask, threads) == [case.user for case in cases]
+    assert for_each_case(scoring, cases, ask, threads) == [case.user for case in cases]
     assert len(seen) <= min(threads, len(cases))
 
 
@@ -74,3 +77,19 @@ def test_users_come_in_the_order_of_the_test_set_whatever_their_group(trained):
     cases = cases_of(state.knowledge, state.knowledge.held_out)
     assert [case.user for case in cases] == state.knowledge.held_out.users.texts()
     assert np.unique([case.position for case in cases]).tolist() == [0, 1]
+
+
+class TestThoseWhoAreMeasured:
+    def test_few_are_all_measured(self, trained):
+        held_out = trained[0].knowledge.held_out
+        assert measured_people(held_out, 0) is held_out
+
+    def test_of_many_those_with_the_smallest_hashes_are_whoever_else_is_there(self, trained, monkeypatch):
+        monkeypatch.setattr(cases, "PEOPLE_MEASURED", 10)
+        held_out = trained[0].knowledge.held_out
+        chosen = measured_people(held_out, 7)
+        assert len(chosen.users) == 10
+        assert chosen.digest() == held_out.of_users(chosen.users.texts()).digest()
+        assert set(measured_people(held_out, 8).users) != set(chosen.users)
+        others = [user for user in held_out.users if user not in chosen.users][::2]
+        assert measured_people(held_out.without(users=others), 7).digest() == chosen.digest()

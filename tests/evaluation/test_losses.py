@@ -9,6 +9,7 @@ from erasable.evaluation.losses import cross_entropies
 from erasable.evaluation.unseen import UnseenItems
 from erasable.models import make_model
 from erasable.training import Config
+from kit.model_suite import scorer
 from kit.rated_shop import rated_shop
 from kit.tables import table
 
@@ -65,16 +66,22 @@ def by_numpy(state, store, test, judge):
     """Compute the losses anew: scores from the checkpoints, targets and negatives put together user by user."""
     knowledge = state.knowledge
     model = make_model(knowledge.config)
-    unseen = UnseenItems(knowledge.catalogue.items, knowledge.config.seed, "test negatives")
+    unseen = UnseenItems(knowledge.items, knowledge.config.seed, "test negatives")
     found = [[] for _ in knowledge.groups]
     for case in cases_of(knowledge, test):
         rows = store.get(state.chain[case.position].fingerprint).parameters.rows["user"]
         shared = store.get(state.chain[judge(case.position)].fingerprint).parameters.shared
         owned = knowledge.groups[case.position].items_at(case.row)
-        scores = model.scorer(shared)({"user": rows[case.row]}, owned).astype(np.float64)
+        known = knowledge.known(judge(case.position)).places.tolist()
+        own = np.array([known.index(item) for item in owned.tolist() if item in known], np.int32)
+        scores = scorer(model, shared)({"user": rows[case.row]}, own).astype(np.float64)
         p = sigmoid(scores) if knowledge.config.model == "nmf" else np.clip(scores, 1e-4, 1 - 1e-4)
+        p = dict(zip(known, p.tolist(), strict=True))
         target = dict(zip(case.items.tolist(), (case.ratings / knowledge.scale.high).tolist(), strict=True))
-        drawn = unseen.draw(case.user, knowledge.config.negatives * len(target), np.union1d(owned, case.items))
+        target = {item: value for item, value in target.items() if item in p}
+        unknown = [item for item in range(len(knowledge.items)) if item not in p]
+        seen = np.union1d(np.union1d(owned, list(target)), unknown).astype(np.int64)
+        drawn = unseen.draw(case.user, knowledge.config.setting("negatives") * len(target), seen)
         assert not {*drawn.tolist()} & ({*owned.tolist()} | {*target})
         target |= dict.fromkeys(drawn.tolist(), 0.0)
         found[case.position] += [-(t * np.log(p[item]) + (1 - t) * np.log(1 - p[item])) for item, t in target.items()]
@@ -96,6 +103,7 @@ class TestAgainstNumpy:
         found = group_losses(learned.state, learned.store, test, 1)
         assert found == pytest.approx(by_numpy(learned.state, learned.store, test, lambda own: own), rel=1e-6)
         assert len(found) == 3
+        assert len(learned.state.knowledge.known(0)) < len(learned.state.knowledge.items)
 
 
 @pytest.mark.parametrize("threads", [2, 500])

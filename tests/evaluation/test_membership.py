@@ -45,14 +45,14 @@ def changed(state, store, change) -> MemoryStore:
 
 def with_seed(state, seed) -> State:
     """Return the same chain as if it had learned with another seed."""
-    config = Config(**{**state.knowledge.config.model_dump(), "seed": seed})
+    config = state.knowledge.config.changed(seed=seed)
     return State(replace(state.knowledge, config=config), state.chain)
 
 
 def learned_otherwise(state, **settings) -> tuple[State, MemoryStore]:
     """Learn the same data with other settings."""
     store = MemoryStore()
-    config = Config(**{**state.knowledge.config.model_dump(), **settings})
+    config = state.knowledge.config.changed(**settings)
     return train_chain(replace(state.knowledge, config=config), store, Effort()), store
 
 
@@ -97,7 +97,7 @@ class TestBalancedLoss:
     [(4096, {"negatives": 0}, 200), (4097, {"negatives": 0}, 134), (1, {}, 400), (1_000_000, {}, 1), (0, {}, 400)],
 )
 def test_rows_are_learned_anew_in_about_as_many_steps_whatever_the_data(interactions, settings, epochs):
-    assert relearning_epochs(interactions, Config(**settings)) == epochs
+    assert relearning_epochs(interactions, Config(model="nmf", **settings)) == epochs
 
 
 class TestAsServed:

@@ -75,7 +75,7 @@ class TestOneOf100:
     def test_is_what_sampled_candidates_gives_with_the_same_candidates(self, trained):
         # Of 40 items fewer than 99 are free, so the candidates are all that a user does not have.
         state, store = trained
-        test, catalogue = state.knowledge.held_out, state.knowledge.catalogue.items
+        test, catalogue = state.knowledge.held_out, state.knowledge.items
         one = test.select(np.isin(np.arange(len(test)), test.user_starts[:-1]))
         owned = Interactions.merge(state.knowledge.groups)
         numbers = {user: owned.of_users([user]).item_index.tolist() for user in one.users}
@@ -90,7 +90,7 @@ def wide_shop(items):
     """Return a shop of many items in which item n scores 9 n for ann."""
     shop = rated_shop()
     knowledge = shop.state.knowledge
-    catalogue = type(knowledge.catalogue).from_items([*knowledge.catalogue.items, *items])
+    catalogue = type(knowledge.catalogue).from_items([*knowledge.items, *items])
     groups = tuple(group.with_items(catalogue.items) for group in knowledge.groups)
     held_out = knowledge.held_out.with_items(catalogue.items)
     wide = replace(knowledge, catalogue=catalogue, groups=groups, held_out=held_out)
@@ -188,13 +188,13 @@ def test_several_protocols_at_once_give_what_each_gives_alone(trained):
 
 def test_several_protocols_score_each_user_once(trained, monkeypatch):
     state, store = trained
-    scored, scores = [], Scoring.scores
+    scored, rows = [], Scoring.rows
 
-    def counting(self, position, row):
-        scored.append((position, row))
-        return scores(self, position, row)
+    def counting(self, places):
+        scored.extend(places)
+        return rows(self, places)
 
-    monkeypatch.setattr(Scoring, "scores", counting)
+    monkeypatch.setattr(Scoring, "rows", counting)
     measure_all(state, store, state.knowledge.held_out, 1, PROTOCOLS)
     assert len(scored) == len(set(scored)) == len(state.knowledge.held_out.users)
 
@@ -231,6 +231,6 @@ class TestSampledCandidates:
     def test_threads_change_nothing(self, trained, threads):
         state, store = trained
         test = state.knowledge.held_out
-        candidates = {user: state.knowledge.catalogue.items.texts()[:15] for user in test.users}
+        candidates = {user: state.knowledge.items.texts()[:15] for user in test.users}
         one, many = (sampled_candidates(state, store, test, candidates, number) for number in (1, threads))
         assert one == many

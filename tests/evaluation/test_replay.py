@@ -26,7 +26,7 @@ def trained(request):
 def regrouping():
     """A chain whose groups are decided anew whenever it is trained."""
     data = synthesise(SyntheticSettings(users=30, items=20, groups=3, per_user=5, seed=1)).interactions
-    config = Config(groups=3, grouping="random", policy="regroup", epochs=2)
+    config = Config(model="nmf", groups=3, grouping="random", policy="regroup", epochs=2)
     frame = Knowledge(config, Catalogue.from_items(data.items), RatingScale(1, 1), (), data)
     store = MemoryStore()
     return train_chain(arrange(data, frame, ALONE), store, Effort()), store

@@ -14,7 +14,7 @@ def shop(tmp_path_factory):
     users = rows.users.array.take(pa.array(rows.user_index))
     items = rows.items.array.take(pa.array(rows.item_index))
     folder = tmp_path_factory.mktemp("study") / "shop"
-    Recommender(groups=4, epochs=1, grouping="bkm").fit(pa.table({"user": users, "item": items})).save(folder)
+    Recommender("nmf", groups=4, epochs=1, grouping="bkm").fit(pa.table({"user": users, "item": items})).save(folder)
     return DiskHome(folder)
 
 

@@ -18,7 +18,7 @@ from erasable.experiments.expected_cost import (
 )
 from erasable.grouping import anchors_among
 from erasable.models import make_model
-from erasable.training import Config, Knowledge, Link, State, tasks_of
+from erasable.training import Config, Knowledge, Link, State, stages_of
 from kit.tables import table
 
 ITEMS = list("abcdefgh")
@@ -28,7 +28,7 @@ GROUPS = (
     table({"eve": "aeh"}, ITEMS),
 )
 KNOWLEDGE = Knowledge(
-    Config(groups=3, epochs=3, negatives=1, holdout=0),
+    Config(model="nmf", groups=3, epochs=3, negatives=1, holdout=0),
     Catalogue.from_items(ITEMS),
     RatingScale(1, 1),
     GROUPS,
@@ -38,8 +38,8 @@ KNOWLEDGE = Knowledge(
 
 def learned(knowledge):
     """A state as learning leaves it if each sample takes a second."""
-    tasks = tasks_of(knowledge)
-    chain = (Link(task.name, task.parent, task.step.samples, float(task.step.samples)) for task in tasks)
+    tasks = stages_of(knowledge)
+    chain = (Link(task.name, task.parent, task.samples, float(task.samples)) for task in tasks)
     return State(knowledge, tuple(chain))
 
 
@@ -90,7 +90,7 @@ def test_draws_come_near_the_mean_over_all_pairs():
 
 
 def test_draws_depend_on_the_seed_only():
-    other = replace(KNOWLEDGE, config=Config(groups=3, seed=1))
+    other = replace(KNOWLEDGE, config=Config(model="nmf", groups=3, seed=1))
     assert drawn_shares(KNOWLEDGE, [12, 8, 6]) == drawn_shares(KNOWLEDGE, [12, 8, 6]) != drawn_shares(other, [12, 8, 6])
 
 
@@ -102,7 +102,7 @@ def test_a_random_user_is_a_typical_one_of_a_group():
 
 
 def test_users_who_are_no_anchors_are_a_class_of_their_own_and_cost_no_stage():
-    config = Config(groups=1, epochs=3, negatives=1, row_epochs=1, anchors=0.5, holdout=0)
+    config = Config(model="nmf", groups=1, epochs=3, negatives=1, row_epochs=1, anchors=0.5, holdout=0)
     everyone = table({f"user {number}": ITEMS[: 1 + number % 8] for number in range(40)}, ITEMS)
     nobody = everyone.select(np.zeros(len(everyone), bool))
     anchors = anchors_among(everyone.users, 0.5, 0)

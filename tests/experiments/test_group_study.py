@@ -58,7 +58,7 @@ def test_the_papers_grouping_is_left_out_where_it_would_take_hours(shop, monkeyp
 
 
 def test_one_user_can_t_be_drawn(tmp_path):
-    recommender = Recommender(groups=2, epochs=1).fit(pa.table({"user": ["ann", "bob"], "item": ["a", "b"]}))
+    recommender = Recommender("nmf", groups=2, epochs=1).fit(pa.table({"user": ["ann", "bob"], "item": ["a", "b"]}))
     recommender.forget(["ann"])
     recommender.save(tmp_path / "shop")
     with pytest.raises(Refused, match="fewer than two users"):

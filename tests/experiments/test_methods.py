@@ -1,12 +1,12 @@
 import pytest
 
+from erasable.experiments.cells import config_of
 from erasable.experiments.methods import METHODS, method_settings
-from erasable.training import Config
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_some_settings_of_learn(method):
-    assert Config.of(method_settings(method, 4)).groups == (1 if method == "Retrain" else 4)
+    assert config_of({"model": "nmf", **method_settings(method, 4)}).groups == (1 if method == "Retrain" else 4)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -15,5 +15,5 @@ def test_with_one_group_all_methods_are_the_same(method):
 
 
 def test_the_papers_order_is_easy_first_and_its_ablation_hard_first():
-    assert Config.of(method_settings("L-CBKM", 4)).order == "easy"
-    assert Config.of(method_settings("L-CBKM hard", 4)).order == "hard"
+    assert config_of({"model": "nmf", **method_settings("L-CBKM", 4)}).order == "easy"
+    assert config_of({"model": "nmf", **method_settings("L-CBKM hard", 4)}).order == "hard"

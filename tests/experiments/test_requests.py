@@ -15,7 +15,9 @@ def knowledge():
 def arranged(rows, **settings):
     from erasable.data import recognise_scale
 
-    return arrange_into_groups(rows, recognise_scale(rows.rating), {"groups": 4, "holdout": 0.1, **settings}, 1)
+    return arrange_into_groups(
+        rows, recognise_scale(rows.rating), {"model": "nmf", "groups": 4, "holdout": 0.1, **settings}, 1
+    )
 
 
 def everyone(knowledge):

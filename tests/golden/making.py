@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 FILES = Path(__file__).resolve().parent
 ADAPTERS = {"0.1": "golden.read_0_1"}
 """How to read what each released version writes."""
-PRESENT = "golden.read_0_1"
+PRESENT = "golden.read_present"
 """How to read what the present code writes."""
 MEMORY = Path("/dev/shm")
 """Where temporary folders go if it is there: thousands of flushes take long on a busy disk."""

@@ -1,6 +1,8 @@
 """Runs ways with the version that is first on the path, in a process of its own: see `golden.making.run`.
 
 python -P -m golden.run_ways ADAPTER SOURCE OUTPUT WAY...
+
+A way whose name begins with `frozen:` is run with the items declared that 0.1 froze.
 """
 
 import importlib
@@ -11,7 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from golden.digests import make
-from golden.ways import WAYS
+from golden.ways import FROZEN, WAYS
+
+IS_FROZEN = "frozen:"
 
 
 def main(adapter_name: str, source: str, output: str, names: Sequence[str]) -> None:
@@ -23,7 +27,8 @@ def main(adapter_name: str, source: str, output: str, names: Sequence[str]) -> N
     made = {}
     for name in names:
         with TemporaryDirectory(dir=Path(output).parent) as folder:
-            made[name] = make(WAYS[name], adapter, Path(folder))
+            way = FROZEN[name.removeprefix(IS_FROZEN)] if name.startswith(IS_FROZEN) else WAYS[name]
+            made[name] = make(way, adapter, Path(folder))
     Path(output).write_text(json.dumps(made), encoding="utf-8")
 
 

@@ -46,6 +46,8 @@ class Shop:
     ratings: str
     special: str
     declared: bool
+    frozen: bool = False
+    """Whether those items are declared that the data have, as 0.1 froze them without being told."""
 
     def files(self, step: str) -> dict[str, tuple[str, str]]:
         """Return what `learn` reads in a step, each by its option: the name and the text of a file."""
@@ -53,7 +55,7 @@ class Shop:
         found = {"": (f"{step.replace(' ', '-')}.csv", self._text(rows))}
         if step == "learn" and self.special == "given":
             found["--groups-from"] = ("groups.csv", self._groups())
-        if self.declared and (step == "learn" or self.special == "extended"):
+        if self.frozen or (self.declared and (step == "learn" or self.special == "extended")):
             found["--catalogue"] = (f"{step.replace(' ', '-')}-items.txt", self._items(step))
         return found
 
@@ -118,6 +120,9 @@ class Shop:
         return "".join(["user_id,group,position\n", *(f"{user},{place},{place}\n" for user, place in places.items())])
 
     def _items(self, step: str) -> str:
+        if self.frozen:
+            rows = self.first if step == "learn" else [*self.first, *self.later]
+            return "".join(f"{item}\n" for item in sorted({item for _, item in rows}))
         items: Iterable[str] = {*ITEMS, *LEFT.values(), *NEVER_HAD}
         if self.special != "extended" or step == "learn more":
             items = {*items, NEW_ITEM}

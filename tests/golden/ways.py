@@ -7,7 +7,7 @@ further options of `erasable learn`. A line is never changed once a file of dige
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -53,7 +53,7 @@ class Way:
     @cached_property
     def shop(self) -> Shop:
         """The data."""
-        return Shop(self.table, self.ratings, self.special, self.catalogue == "declared")
+        return Shop(self.table, self.ratings, self.special, self.catalogue == "declared", self.catalogue == "frozen")
 
     def options(self) -> list[str]:
         """Return the options of `erasable learn` that are no files, those of the model and the strategy only."""
@@ -114,3 +114,5 @@ def _by_name(ways: Sequence[Way]) -> dict[str, Way]:
 
 WAYS = _by_name(list(_ways()))
 """Every way by its name."""
+FROZEN = {name: replace(way, catalogue="frozen") for name, way in WAYS.items() if way.catalogue == "followed"}
+"""The ways without a declared catalogue, with the items declared that 0.1 froze; by the names of those ways."""

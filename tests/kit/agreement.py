@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from erasable.models import Effort, ModelSettings, make_model
+from erasable.models import Effort, Model, find_model
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ LARGER = [Case(700, 4, True, users=50, items=30), Case(100_000, 4, False, users=
 CASES = SMALL + LARGER
 
 
-def largest_difference(tables, reference, settings: ModelSettings, case: Case, widen: float) -> float:
+def largest_difference(tables, reference, model: Model, case: Case, widen: float) -> float:
     """Train a case both ways for three epochs and return the largest difference between any two numbers.
 
     Adam's first steps have the size of the learning rate whatever the slope, so where slopes cancel to nearly
@@ -37,15 +37,14 @@ def largest_difference(tables, reference, settings: ModelSettings, case: Case, w
     """
     rows = tables.random_table(0, case.users, case.items, case.ratings)
     stage = tables.stage(rows, epochs=3, seed=0, position=2)
-    model = make_model(settings)
     shared = {name: array * np.float32(widen) for name, array in model.start(rows.items, 0).items()}
     trained = model.train(shared, stage, Effort(2))
-    expected = reference.train_reference(settings, shared, stage)
+    expected = reference.train_reference(model, shared, stage)
     found = {**trained.shared, **trained.rows}
     assert found.keys() == expected.keys()
     return max(float(np.abs(found[name] - expected[name]).max()) for name in expected)
 
 
-def settings_of(model: str, case: Case) -> ModelSettings:
-    """Return the settings of a case."""
-    return ModelSettings(model=model, batch=case.batch, negatives=case.negatives, learning_rate=0.001)
+def model_of(name: str, case: Case) -> Model:
+    """Return the model with the settings of a case."""
+    return find_model(name)(batch=case.batch, negatives=case.negatives, learning_rate=0.001)

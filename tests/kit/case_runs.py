@@ -1,8 +1,8 @@
 """The acceptance test of exactness on one random case, through the command's own entry point; no pytest here.
 
-Learn A and forget; learn B from the file without what was erased, with A's catalogue and, where A's groups or filter
-stay as they were, `--groups-from` A. Where a part of the table comes later, A learns it with `--more`. The checkpoints
-must be the same by name and byte, and `verify` must say so of A.
+Learn A and forget; learn B from the file without what was erased, with A's rating scale and, where A's groups or filter
+stay as they were, `--groups-from` A. No catalogue is declared. Where a part of the table comes later, A learns it with
+`--more`. The checkpoints must be the same by name and byte, and `verify` must say so of A.
 """
 
 import io
@@ -21,7 +21,8 @@ from unittest.mock import patch
 import numpy as np
 
 from erasable.cli.main import main
-from erasable.models import ModelSettings, Stage, make_model
+from erasable.data import Ids, Interactions
+from erasable.models import Stage, find_model
 from erasable.store import Workspace
 from erasable.unlearning import Request
 from kit.random_cases import CHAINS, Asked, Case, Moment, requests_of, without
@@ -112,9 +113,7 @@ def learn_a(case: Case, folder: Path) -> None:
     first = case.first_pairs
     rows = [row for row in case.table.rows if row.pair in first]
     file = write_rows(folder / "all.csv", case.table.columns, rows)
-    items = case.table.items
-    catalogue = ["--catalogue", write_lines(folder / "items.txt", items)] if "catalogue" in case.declared else []
-    words = [*case.choices.words(), *_scale(case), *catalogue]
+    words = [*case.choices.words(), *_scale(case)]
     command("learn", file, "--into", folder / "a", *words, "--threads", case.threads[0])
 
 
@@ -123,10 +122,8 @@ def learn_b(case: Case, folder: Path, left: frozenset[Pair], options: Sequence[s
     rows = [row for row in case.table.rows if row.pair in left]
     order = np.random.default_rng(case.order_of_b).permutation(len(rows))
     file = write_rows(folder / "left.csv", case.table.columns, [rows[place] for place in order])
-    again = write_lines(folder / "items-again.txt", reversed(case.table.items))
-    catalogue = again if case.choices.policy == "independent" else folder / "a"
     given = ["--groups-from", folder / "a"] if case.groups_are_given else []
-    words = [*case.choices.words(), *_scale(case), "--catalogue", catalogue, *given, *options]
+    words = [*case.choices.words(), *(_scale(case) or ([] if given else _scale_of(folder / "a"))), *given, *options]
     command("learn", file, "--into", folder / "b", *words, "--threads", case.threads[1])
 
 
@@ -212,15 +209,26 @@ def _reference_chain(case: Case, b: Path) -> Iterator[Arrays]:
         knowledge = workspace.state().knowledge
         groups = tuple(knowledge.groups)
     choices = case.choices
-    settings = ModelSettings(model=choices.model, batch=choices.batch, negatives=choices.negatives)
+    model = find_model(choices.model)(batch=choices.batch, negatives=choices.negatives)
     epochs = choices.epochs if choices.epoch_budget == "full" else math.ceil(choices.epochs / len(groups))
-    origin = make_model(settings).start(knowledge.catalogue.items, choices.seed)
-    shared = origin
-    for position, group in enumerate(groups):
-        trained = train_reference(settings, shared, Stage(group, knowledge.scale, epochs, choices.seed, position))
+    shared = None
+    for position in range(len(groups)):
+        group = _known_rows(groups[: position + 1], choices.strategy == "sisa")
+        start = model.start(group.items, choices.seed)
+        if shared is not None:  # items that come begin as they do at the start
+            start = {**shared, "item": np.concatenate([shared["item"], start["item"][len(shared["item"]) :]])}
+        trained = train_reference(model, start, Stage(group, knowledge.scale, epochs, choices.seed, position))
         yield trained
         followed = {name: array for name, array in trained.items() if name != "user"}
-        shared = origin if choices.strategy == "sisa" else followed
+        shared = None if choices.strategy == "sisa" else followed
+
+
+def _known_rows(groups: Sequence[Interactions], apart: bool) -> Interactions:
+    """Return the last group over the items known there: in the order in which groups bring them, by id in a group."""
+    items: dict[str, None] = {}
+    for group in groups[-1:] if apart else groups:
+        items |= dict.fromkeys(sorted({group.items[number] for number in group.item_index.tolist()}))
+    return groups[-1].with_items(Ids.of(items))
 
 
 def _largest_difference(found: Sequence[Arrays], expected: Sequence[Arrays]) -> float:
@@ -251,6 +259,12 @@ def _steps(case: Case, folder: Path) -> int:
 def _members(folder: Path) -> list[set[str]]:
     with Workspace.reading(folder) as workspace:
         return [set(group.users) for group in workspace.state().knowledge.groups]
+
+
+def _scale_of(folder: Path) -> list[str]:
+    with Workspace.reading(folder) as workspace:
+        scale = workspace.state().knowledge.scale
+    return ["--rating-scale", str(scale.low), str(scale.high)]
 
 
 def _scale(case: Case) -> list[str]:

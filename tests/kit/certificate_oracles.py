@@ -25,13 +25,14 @@ Leaves = dict[str, str]
 SHUFFLES = 500
 STRIKING = 0.01
 CLASSES = 4
+_INDEPENDENT = {"model": "nmf", "groups": 6, "grouping": "independent", "epochs": 6, "batch": 256}
 WAYS: Mapping[str, dict[str, Any]] = {
     "als": {"model": "als", "factors": 8},
     "als with anchors": {"model": "als", "factors": 8, "anchors": 0.3},
     "als with anchors, some interactions": {"model": "als", "factors": 8, "anchors": 0.3},
     "ease": {"model": "ease"},
-    "nmf chain, independent groups": {"groups": 6, "grouping": "independent", "epochs": 6, "batch": 256},
-    "sisa, independent groups": {"groups": 6, "grouping": "independent", "epochs": 6, "batch": 256, "strategy": "sisa"},
+    "nmf chain, independent groups": _INDEPENDENT,
+    "sisa, independent groups": {**_INDEPENDENT, "strategy": "sisa"},
 }
 
 

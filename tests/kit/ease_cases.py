@@ -4,6 +4,7 @@ import numpy as np
 
 from erasable.models import Effort
 from erasable.models.model import Change
+from kit.model_suite import scorer
 from kit.tables import stage
 
 LAMBDA = 20.0
@@ -29,7 +30,7 @@ def closed_form(rows, regularisation=LAMBDA):
 
 
 def scores(model, shared, rows):
-    score = model.scorer(shared)
+    score = scorer(model, shared)
     return np.array([score({}, rows.items_at(user)) for user in range(len(rows.users))])
 
 

@@ -23,6 +23,7 @@ from erasable.operations import DiskHome, Inputs, Work, learn, learn_more, statu
 from erasable.training import Config
 from kit import small_shop
 from kit.copies import copy_of
+from kit.fitting import fitting
 
 COMMAND = Path(sys.executable).parent / "erasable"
 IN_TIME = 2.0
@@ -186,8 +187,9 @@ class Shop:
 
     def _learning(self, model: str) -> Trial:
         def words(place: Path) -> Sequence[object]:
-            settings = (word for name, value in _SETTINGS.items() for word in (f"--{name}", value))
-            return ["learn", self._rows, "--into", place / "shop", "--model", model, *settings]
+            settings = fitting({**_SETTINGS, "model": model})
+            options = (word for name, value in settings.items() for word in (f"--{name}", value))
+            return ["learn", self._rows, "--into", place / "shop", *options]
 
         def check(place: Path) -> None:
             if not (place / "shop" / "manifest.json").exists():
@@ -197,7 +199,7 @@ class Shop:
         return Trial(words, lambda place: None, check)
 
     def _learn(self, path: Path, model: str) -> dict[str, bytes]:
-        learn(self._rows, path, Config.of({**_SETTINGS, "model": model}), work=Work(2))
+        learn(self._rows, path, Config.of(fitting({**_SETTINGS, "model": model})), work=Work(2))
         return small_shop.lasting_files(path)
 
     def _learn_more(self, path: Path) -> None:

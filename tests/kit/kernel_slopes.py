@@ -5,14 +5,13 @@ This is the only place in the tests that knows how a table lies in memory.
 
 import numpy as np
 
-from erasable.models import Effort, ModelSettings, Stage, make_model
+from erasable.models import Effort, Model, Stage
 from erasable.models.batches import FIRST_DECAY, make_table
 from erasable.models.blas import one_blas_thread
 
 
-def slopes_of(settings: ModelSettings, values: dict[str, np.ndarray], stage: Stage) -> dict[str, np.ndarray]:
+def slopes_of(model: Model, values: dict[str, np.ndarray], stage: Stage) -> dict[str, np.ndarray]:
     """Return the mean slopes over a stage that fits into one batch, by array."""
-    model = make_model(settings)
     network = np.concatenate([values[name].ravel() for name in model.shapes])[None, :]
     tables = tuple(make_table(rows.astype(np.float32)) for rows in (values["user"], values["item"], network))
     with one_blas_thread():

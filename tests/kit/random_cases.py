@@ -17,6 +17,7 @@ from typing import TypeVar
 import numpy as np
 
 from erasable.unlearning import Request
+from kit.fitting import fitting
 from kit.random_tables import Generator, Pair, Table, by_user, core, draw_table
 
 T = TypeVar("T")
@@ -56,10 +57,10 @@ class Choices:
     regularisation: float | None = None
 
     def words(self) -> list[str]:
-        """Return the options; the policy independent is not given but implied."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        """Return the options that the model and the strategy have; independent groups imply their policy."""
+        given = fitting({field.name: getattr(self, field.name) for field in fields(self)})
         left_out = {name for name, value in given.items() if value is None}
-        left_out |= {"policy"} if self.policy == "independent" else set()
+        left_out |= {"policy"} if self.policy == "independent" and "grouping" in given else set()
         return [
             word for name in given if name not in left_out for word in (f"--{name.replace('_', '-')}", str(given[name]))
         ]
@@ -163,14 +164,13 @@ def case_of(number: int) -> Case:
 def _draw_case(generator: Generator, number: int) -> Case:
     table = draw_table(generator)
     choices = _draw_choices(generator)
-    declared = [what for what in ("catalogue", "scale") if generator.random() < 0.3]
-    if choices.policy == "independent" or table.scale == ("0", "100"):
-        declared = ["catalogue", "scale"] if choices.policy == "independent" else sorted({*declared, "scale"})
+    _, scale = generator.random(), generator.random()  # once a catalogue was declared in some cases
+    has_scale = scale < 0.3 or choices.policy == "independent" or table.scale == ("0", "100")
     return Case(
         number=number,
         table=table,
         choices=choices,
-        declared=tuple(declared),
+        declared=("scale",) if has_scale else (),
         threads=(int(generator.integers(1, 5)), int(generator.integers(1, 5))),
         calls=tuple(_draw_call(generator) for _ in range(generator.integers(1, 5))),
         order_of_b=int(generator.integers(2**32)),

@@ -8,6 +8,7 @@ from erasable.data import Catalogue, RatingScale
 from erasable.models import Parameters
 from erasable.models.nmf_kernel import ROW
 from erasable.training import ORIGIN, Checkpoint, Config, Knowledge, Link, MemoryStore, State
+from kit.fitting import fitting
 from kit.handmade import Learned, shared_parameters
 from kit.tables import table
 
@@ -21,7 +22,7 @@ def rated_shop(items: list[str] = ITEMS, scores: Mapping[str, list[float]] = SCO
     """Return the shop; under sisa both models are the same, and so are their scores."""
     catalogue = Catalogue.from_items(items)
     groups = tuple(table(rows, items) for rows in TRAINING)
-    config = Config(**{"groups": 2, "negatives": 1, **settings})
+    config = Config(**fitting({"groups": 2, "negatives": 1, **settings}))
     knowledge = Knowledge(config, catalogue, RatingScale(1, 5), groups, table(HELD_OUT, items))
     shared = {**shared_parameters(1.0), "item": np.eye(len(items), ROW, dtype=np.float32)}
     store, names = MemoryStore(), [ORIGIN, "one", "two"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from erasable.data import Ids, Interactions
-from erasable.models import ModelSettings, Stage
+from erasable.models import Model, Stage
 from erasable.models.sampling import shuffled
 from erasable.seeding import child_key, id_keys, mix, normals
 
@@ -150,9 +150,9 @@ class ReferenceAdam:
             value[where] -= self.rate * first / (np.sqrt(second) + 1e-8)
 
 
-def train_reference(settings: ModelSettings, shared: Arrays, stage: Stage) -> Arrays:
+def train_reference(trained: Model, shared: Arrays, stage: Stage) -> Arrays:
     """Train one stage and return all arrays, the users' rows under "user"."""
-    model = REFERENCES[settings.model]
+    model, settings = REFERENCES[trained.name], trained.settings
     start = {"user": starting_rows(model, stage.interactions.users, stage.seed), **shared}
     adam = ReferenceAdam({name: array.astype(np.float64) for name, array in start.items()}, settings.learning_rate)
     units = max(1, settings.batch // (1 + settings.negatives))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from erasable.data import Interactions
-from erasable.models import ModelSettings, Stage, make_model
+from erasable.models import Model, Stage
 from erasable.models.sampling import shuffled
 from erasable.seeding import id_keys, mix
 from kit.reference import REFERENCES, Arrays, ReferenceAdam, Samples, missing_items, starting_rows
@@ -11,14 +11,14 @@ from kit.reference import REFERENCES, Arrays, ReferenceAdam, Samples, missing_it
 STEPS = 32
 
 
-def solve_reference(settings: ModelSettings, shared: Arrays, stage: Stage) -> np.ndarray:
+def solve_reference(model: Model, shared: Arrays, stage: Stage) -> np.ndarray:
     """Return every user's row, each solved alone."""
-    start = starting_rows(REFERENCES[settings.model], stage.interactions.users, stage.seed)
-    return np.array([_solved(settings, shared, stage, user, row) for user, row in enumerate(start)])
+    start = starting_rows(REFERENCES[model.name], stage.interactions.users, stage.seed)
+    return np.array([_solved(model, shared, stage, user, row) for user, row in enumerate(start)])
 
 
-def _solved(settings: ModelSettings, shared: Arrays, stage: Stage, user: int, start: np.ndarray) -> np.ndarray:
-    rate, pull = make_model(settings).row_rate, make_model(settings).row_pull
+def _solved(model: Model, shared: Arrays, stage: Stage, user: int, start: np.ndarray) -> np.ndarray:
+    rate, pull = model.row_rate, model.row_pull
     key = id_keys(stage.seed, "rows", [stage.interactions.users[user]])
     adam = ReferenceAdam({"user": start[None, :].astype(np.float64)}, rate)
     owned = int((stage.interactions.user_index == user).sum())
@@ -27,9 +27,9 @@ def _solved(settings: ModelSettings, shared: Arrays, stage: Stage, user: int, st
         order = shuffled(owned, _draw(key, 2 * number))
         for step in range(steps):
             units = order[owned * step // steps : owned * (step + 1) // steps]
-            samples = _samples(stage, user, units, settings.negatives, _draw(key, 2 * number + 1))
+            samples = _samples(stage, user, units, model.settings.negatives, _draw(key, 2 * number + 1))
             values = {name: array.astype(np.float64) for name, array in shared.items()} | adam.values
-            slopes = REFERENCES[settings.model].slopes(values, samples)["user"]
+            slopes = REFERENCES[model.name].slopes(values, samples)["user"]
             towards_0 = pull * len(units) / owned / len(samples.items) * adam.values["user"]
             adam.rate = rate * (1 - (number * steps + step) / (stage.epochs * steps))
             adam.step({"user": slopes + towards_0}, {})

@@ -10,7 +10,7 @@ from erasable.store import Workspace
 from erasable.training import Config
 from erasable.unlearning import Request
 
-CONFIG = Config(groups=3, grouping="random", order="number", epochs=3, holdout=0.2)
+CONFIG = Config(model="nmf", groups=3, grouping="random", order="number", epochs=3, holdout=0.2)
 
 
 def table(users: int = 30, items: int = 20) -> pa.Table:

@@ -1,14 +1,27 @@
-"""One bit of a file, flipped and put back; and whether `verify` notices before it loads anything."""
+"""One bit of a document, flipped and put back; and whether it is noticed before anything is loaded."""
 
+import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from erasable.errors import Refused, WorkspaceError
 from erasable.operations import DiskHome
 from erasable.operations.verify import integrity_fault
-from erasable.proof import read_certificate
+from erasable.proof import read_certificate, read_receipt
+from erasable.proof.suppression import Suppression, SuppressionList
+
+
+class Watched(NamedTuple):
+    """A file, what kind of document it is, and whether a change in it is noticed."""
+
+    path: Path
+    kind: str
+    notices: Callable[[], bool]
+    told: bytes = b""
+    """What it tells people, which nothing depends on and nothing covers."""
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -16,12 +29,37 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
 
 
+def watched_workspace(folder: Path, certificate: Path | None = None, release: str = "") -> list[Watched]:
+    """Return the files of a workspace, which what comes first in `verify` looks at."""
+    return [
+        Watched(path, release + _kind(path.relative_to(folder)), lambda: notices(folder, certificate))
+        for path in files_of(folder)
+    ]
+
+
+def watched_papers(folder: Path, certificate: Path, receipt: Path, release: str = "") -> list[Watched]:
+    """Return a certificate and a receipt as they were handed out."""
+    about = json.loads(receipt.read_bytes())["about"].encode()
+    return [
+        Watched(certificate, f"{release}certificate outside", lambda: notices(folder, certificate)),
+        Watched(receipt, f"{release}receipt", lambda: not _is_plain(receipt, certificate), about),
+    ]
+
+
+def watched_list(places: Suppression, release: str = "") -> list[Watched]:
+    """Return a do-not-learn list and its key."""
+    kinds = {places.list: "do-not-learn list", places.key: "key of the do-not-learn list"}
+    return [Watched(path, release + kind, lambda: not _is_usable(places)) for path, kind in kinds.items()]
+
+
 @contextmanager
-def flipped(path: Path, chance: random.Random) -> Iterator[None]:
-    """Flip one bit of a file while the block runs."""
+def flipped(path: Path, chance: random.Random, told: bytes = b"") -> Iterator[None]:
+    """Flip one bit of a file while the block runs, outside of what it only tells people."""
     content = path.read_bytes()
     changed = bytearray(content)
-    changed[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    start = content.index(told)
+    place = chance.randrange(len(content) - len(told))
+    changed[place if place < start else place + len(told)] ^= 1 << chance.randrange(8)
     path.write_bytes(changed)
     try:
         yield
@@ -29,10 +67,32 @@ def flipped(path: Path, chance: random.Random) -> Iterator[None]:
         path.write_bytes(content)
 
 
-def notices(folder: Path, certificate: Path) -> bool:
+def notices(folder: Path, certificate: Path | None) -> bool:
     """Whether the checks that come before any loading find a fault."""
     try:
         with DiskHome(folder).reading() as session:
-            return integrity_fault(session, read_certificate(certificate.read_bytes())) is not None
+            given = read_certificate(certificate.read_bytes()) if certificate else None
+            return integrity_fault(session, given) is not None
     except (WorkspaceError, Refused):
         return True
+
+
+def _is_plain(receipt: Path, certificate: Path) -> bool:
+    """Whether a receipt belongs to a certificate, and has no field that is not known here, which `verify` tells."""
+    try:
+        found = read_receipt(receipt.read_bytes())
+        return found.opens(read_certificate(certificate.read_bytes())) and not found.newer
+    except Refused:
+        return False
+
+
+def _is_usable(places: Suppression) -> bool:
+    try:
+        SuppressionList.open(places)
+    except Refused:
+        return False
+    return True
+
+
+def _kind(path: Path) -> str:
+    return f"{path.parts[0]}/*{path.suffix}" if len(path.parts) > 1 else f"{path.stem.split('-')[0]}{path.suffix}"

@@ -3,6 +3,7 @@
 from typing import Any
 
 from erasable.training import Config
+from kit.fitting import fitting
 
 WAYS: dict[str, dict[str, Any]] = {
     "chain": {"model": "nmf", "groups": 3},
@@ -26,4 +27,4 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def config_of(way: str, **settings: object) -> Config:
     """Return the configuration of a way, with further settings."""
-    return Config(**{"epochs": 2, "batch": 40, "seed": 1, **WAYS[way], **settings})
+    return Config(**fitting({"epochs": 2, "batch": 40, "seed": 1, **WAYS[way], **settings}))

@@ -3,9 +3,9 @@ import pytest
 
 from erasable.data import Ids, Interactions, RatingScale
 from erasable.errors import Refused
-from erasable.models import Effort, ModelSettings
-from erasable.models.als import Als
-from erasable.models.model import Change
+from erasable.models import Amends, Effort, Subtracts
+from erasable.models.als import ALS
+from kit.model_suite import represent, scorer
 
 SCALE = RatingScale(1, 5)
 FACTORS = 5
@@ -13,7 +13,7 @@ NOTHING = np.empty(0, np.int32)
 
 
 def als(factors=FACTORS, regularisation=2.0):
-    return Als(ModelSettings(model="als", factors=factors, regularisation=regularisation))
+    return ALS(factors=factors, regularisation=regularisation)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def dense(rows):
 
 
 def solved_by_user(model, shared, tables, rows, threads=1):
-    found = model.solve(shared, stage_of(tables, rows), Effort(threads))["user"]
+    found = represent(model, shared, stage_of(tables, rows), Effort(threads))["user"]
     return {user: row.tobytes() for user, row in zip(rows.users.texts(), found, strict=True)}
 
 
@@ -84,7 +84,7 @@ def trained(tables, rows, threads=1, **facts):
 
 @pytest.mark.parametrize("regularisation", [0.01, 2, 500])
 def test_a_row_is_what_numpy_solves(tables, rows, wide, regularisation):
-    found = als(regularisation=regularisation).solve(wide, stage_of(tables, rows), Effort(1))["user"]
+    found = represent(als(regularisation=regularisation), wide, stage_of(tables, rows), Effort(1))["user"]
     assert found == pytest.approx(plain_rows(dense(rows), wide["item"], regularisation), rel=2e-5, abs=2e-6)
 
 
@@ -92,14 +92,14 @@ def test_a_user_of_more_items_than_one_tile_holds_is_solved_like_any_other(table
     items = [f"i{number:04d}" for number in range(1300)]
     rows = tables.table({"all": dict.fromkeys(items, 3.0), "some": dict.fromkeys(items[:513], 5.0), "one": items[:1]})
     shared = {"item": np.random.default_rng(1).normal(0, 0.7, (len(items), FACTORS)).astype(np.float32)}
-    found = als().solve(shared, stage_of(tables, rows), Effort(1))["user"]
+    found = represent(als(), shared, stage_of(tables, rows), Effort(1))["user"]
     assert found == pytest.approx(plain_rows(dense(rows), shared["item"], 2), rel=2e-5, abs=2e-6)
 
 
 def test_a_row_by_hand(tables):
     model = als(factors=1, regularisation=3)
     rows = tables.table({"u": {"a": 5.0}}, catalogue="ab")
-    found = model.solve({"item": np.array([[2], [1]], np.float32)}, stage_of(tables, rows), Effort(1))["user"]
+    found = represent(model, {"item": np.array([[2], [1]], np.float32)}, stage_of(tables, rows), Effort(1))["user"]
     assert found[0, 0] == pytest.approx(5 * 2 / (4 + 1 + 3 + 4 * 4), rel=1e-6)
 
 
@@ -151,7 +151,7 @@ def test_one_epoch_is_close_to_numpy_s(tables, rows, wide):
 
 def test_rows_are_solved_in_closed_form_and_left_out_of_training(tables, rows):
     parameters = trained(tables, rows, epochs=3)
-    found = als().solve(parameters.shared, stage_of(tables, rows), Effort(1))["user"]
+    found = represent(als(), parameters.shared, stage_of(tables, rows), Effort(1))["user"]
     assert parameters.rows == {}
     assert found == pytest.approx(plain_rows(dense(rows), parameters.shared["item"].astype(np.float64), 2), abs=1e-4)
 
@@ -186,7 +186,7 @@ def test_nothing_is_changed_in_place_and_what_comes_back_is_read_only(tables, ro
     start = {"item": model.start(rows.items, 0)["item"].copy()}
     before = start["item"].tobytes()
     parameters = model.train(start, stage_of(tables, rows, epochs=2), Effort(2))
-    solved = model.solve(start, stage_of(tables, rows), Effort(2))
+    solved = represent(model, start, stage_of(tables, rows), Effort(2))
     assert start["item"].tobytes() == before
     assert start["item"].flags.writeable
     everything = (model.start(rows.items, 0), parameters.shared, parameters.rows, solved)
@@ -200,8 +200,8 @@ def test_an_item_of_nobody_scores_0_for_everyone(tables):
     rows = tables.table({"u": "ab", "v": "bc"}, catalogue="abcd")
     parameters = trained(tables, rows, epochs=3)
     assert not parameters.shared["item"][3].any()
-    row = als().solve(parameters.shared, stage_of(tables, rows), Effort(1))["user"][0]
-    assert als().scorer(parameters.shared)({"user": row}, NOTHING)[3] == 0
+    row = represent(als(), parameters.shared, stage_of(tables, rows), Effort(1))["user"][0]
+    assert scorer(als(), parameters.shared)({"user": row}, NOTHING)[3] == 0
 
 
 def test_without_interactions_the_item_factors_stay_and_there_are_no_rows(tables):
@@ -211,7 +211,7 @@ def test_without_interactions_the_item_factors_stay_and_there_are_no_rows(tables
     parameters = model.train(start, stage_of(tables, nobody, epochs=3), Effort(2))
     assert parameters.shared["item"].tobytes() == start["item"].tobytes()
     assert not np.shares_memory(parameters.shared["item"], start["item"])
-    assert model.solve(start, stage_of(tables, nobody), Effort(2))["user"].shape == (0, FACTORS)
+    assert represent(model, start, stage_of(tables, nobody), Effort(2))["user"].shape == (0, FACTORS)
     assert model.samples(nobody, epochs=3) == 0
 
 
@@ -229,16 +229,13 @@ def test_newcomers_have_rows_of_zeros(rows, wide):
     assert not found.any()
 
 
-def test_there_is_no_short_way_to_amend(tables, rows, wide):
-    change = Change(rows.of_users(["u0003"]), rows.of_users([]))
-    assert als().amended(wide, change, Effort(1)) is None
-    assert als().samples_amended(rows, change) is None
-    assert als().provisional(wide, change)["item"].tobytes() == wide["item"].tobytes()
+def test_there_is_no_short_way_to_amend_and_nothing_to_subtract():
+    assert not isinstance(als(), Amends | Subtracts)
 
 
 def test_a_score_is_the_product_of_the_rows():
     shared = {"item": np.array([[1, 2], [0, -1], [3, 0]], np.float32)}
-    found = als(factors=2).scorer(shared)({"user": np.array([2, 0.5], np.float32)}, NOTHING)
+    found = scorer(als(factors=2), shared)({"user": np.array([2, 0.5], np.float32)}, NOTHING)
     assert found.dtype == np.float32
     assert found.tolist() == [3, -0.5, 6]
 
@@ -256,16 +253,12 @@ def test_training_tells_of_all_its_samples(tables, rows):
     model = als()
     model.train(model.start(rows.items, 0), stage_of(tables, rows, epochs=4), Effort(1, told.append))
     assert sum(told) == model.samples(rows, epochs=4)
-    told.clear()
-    model.solve(model.start(rows.items, 0), stage_of(tables, rows, epochs=4), Effort(1, told.append))
-    assert sum(told) == model.samples_of_rows(rows, epochs=4) == model.samples_of_rows(rows, epochs=9)
 
 
 def test_more_users_and_more_epochs_are_more_work(rows):
     model = als()
     fewer = rows.without(["u0000"])
-    assert 0 < model.samples_of_rows(fewer, 1) < model.samples_of_rows(rows, 1) < model.samples(rows, 1)
-    assert model.samples(fewer, 1) < model.samples(rows, 1) < model.samples(rows, 2)
+    assert 0 < model.samples(fewer, 1) < model.samples(rows, 1) < model.samples(rows, 2)
 
 
 def test_a_regularisation_too_small_for_32_bits_is_refused(tables):

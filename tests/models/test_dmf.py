@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from erasable.data import Ids
-from erasable.models import Dmf, ModelSettings
+from erasable.models import DMF
+from kit.model_suite import scorer
 
 
 def by_row(scorer):
@@ -12,19 +13,19 @@ def by_row(scorer):
 
 @pytest.fixture(scope="module")
 def model():
-    return Dmf(ModelSettings(model="dmf"))
+    return DMF()
 
 
 def wide_values(items, seed=0):
     """Return parameters wide enough that relus open and close, by array."""
     generator = np.random.default_rng(seed)
-    shared = {"item": (items, 16), **Dmf.shapes}
+    shared = {"item": (items, 16), **DMF.shapes}
     return {name: generator.normal(0, 0.4, shape).astype(np.float32) for name, shape in shared.items()}
 
 
 def test_training_agrees_with_the_reference(tables, reference, agreement, case):
-    settings = agreement.settings_of("dmf", case)
-    assert agreement.largest_difference(tables, reference, settings, case, widen=1) < 1e-5
+    model = agreement.model_of("dmf", case)
+    assert agreement.largest_difference(tables, reference, model, case, widen=1) < 1e-5
 
 
 def test_rows_start_at_0_1_layers_as_he_et_al_say_and_biases_at_0(model):
@@ -49,7 +50,7 @@ def test_the_towers_do_not_start_alike(model):
 
 
 def test_a_score_by_hand(model):
-    shared = {name: np.zeros(shape, np.float32) for name, shape in {"item": (3, 16), **Dmf.shapes}.items()}
+    shared = {name: np.zeros(shape, np.float32) for name, shape in {"item": (3, 16), **DMF.shapes}.items()}
     row = np.zeros(16, np.float32)
     for side in ("user", "item"):  # place p of a row goes straight through to place p of the output
         for place in range(2):
@@ -57,7 +58,7 @@ def test_a_score_by_hand(model):
     row[:2] = 3, 4
     shared["item"][:, :2] = [[4, 3], [-1, 2], [-1, -1]]
     # cos((3, 4), (4, 3)) = 24 / 25; the relu makes (−1, 2) (0, 2), so 8 / 10; (−1, −1) has none left.
-    assert by_row(model.scorer(shared))(row) == pytest.approx([0.96, 0.8, 0.0], rel=1e-6)
+    assert by_row(scorer(model, shared))(row) == pytest.approx([0.96, 0.8, 0.0], rel=1e-6)
 
 
 @pytest.mark.parametrize("items", [1, 7, 4096, 4097, 9000])
@@ -66,14 +67,14 @@ def test_scores_are_the_reference_s_cosines_however_many_items_there_are(model, 
     row = np.random.default_rng(1).normal(0, 0.4, 16).astype(np.float32)
     values = {name: array.astype(np.float64) for name, array in {**shared, "user": row[None, :]}.items()}
     expected = reference.REFERENCES["dmf"].cosines(values, np.zeros(items, int), np.arange(items))
-    found = by_row(model.scorer(shared))(row)
+    found = by_row(scorer(model, shared))(row)
     assert found.dtype == np.float32
     assert found == pytest.approx(expected, abs=1e-5)
 
 
 def test_scores_lie_between_0_and_1(model):
     rows = np.random.default_rng(2).normal(0, 1, (50, 16)).astype(np.float32)
-    scores = np.array([by_row(model.scorer(wide_values(40)))(row) for row in rows])
+    scores = np.array([by_row(scorer(model, wide_values(40)))(row) for row in rows])
     assert scores.min() >= 0
     assert scores.max() <= 1 + 1e-6
 

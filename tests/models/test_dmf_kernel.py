@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from erasable.models import Dmf, ModelSettings
+from erasable.models import DMF
 
-ARRAYS = ["user", "item", *Dmf.shapes]
-SHAPES = {"user": (6, 16), "item": (7, 16), **Dmf.shapes}
+ARRAYS = ["user", "item", *DMF.shapes]
+SHAPES = {"user": (6, 16), "item": (7, 16), **DMF.shapes}
 
 
 def exact(values):
@@ -21,8 +21,8 @@ def problem(request, tables, reference, kernel_slopes):
     stage = tables.stage(rows, seed=4)
     generator = np.random.default_rng(0)
     values = {name: generator.normal(0, 0.4, shape).astype(np.float32) for name, shape in SHAPES.items()}
-    settings = ModelSettings(model="dmf", batch=1000, negatives=negatives)
-    found = kernel_slopes.slopes_of(settings, values, stage)
+    model = DMF(batch=1000, negatives=negatives)
+    found = kernel_slopes.slopes_of(model, values, stage)
     return exact(values), reference.samples_of(stage, np.arange(len(rows)), negatives, epoch=0), found
 
 
@@ -47,5 +47,5 @@ def test_a_cosine_at_either_end_has_no_slope(tables, kernel_slopes):
     alike = {name: np.ones(shape, np.float32) for name, shape in shapes.items()}  # cosine 1
     nothing = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}  # no direction at all
     for values in (alike, nothing):
-        found = kernel_slopes.slopes_of(ModelSettings(model="dmf"), values, stage)
+        found = kernel_slopes.slopes_of(DMF(), values, stage)
         assert not any(slopes.any() for slopes in found.values())

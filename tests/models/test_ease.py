@@ -3,15 +3,16 @@ import pytest
 
 from erasable.data import Ids
 from erasable.errors import Refused
-from erasable.models import Effort, ModelSettings, memory
-from erasable.models.ease import Ease
+from erasable.models import Effort, memory
+from erasable.models.ease import EASE
 from erasable.models.model import Change
 from kit.ease_cases import LAMBDA, closed_form, contents, dense, nobody, pruned, reverse, scores, taken, train
+from kit.model_suite import represent, scorer
 
 
 @pytest.fixture(scope="module")
 def model():
-    return Ease(ModelSettings(model="ease", regularisation=LAMBDA))
+    return EASE(regularisation=LAMBDA)
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +26,11 @@ def test_scores_are_the_paper_s_closed_form(model, rows):
 
 def test_a_small_case_by_hand(tables):
     """Two items that one user has: XᵀX + I is 2 on the diagonal, 1 beside it; its inverse is ⅔ and −⅓."""
-    model = Ease(ModelSettings(model="ease", regularisation=1.0))
+    model = EASE(regularisation=1.0)
     shared = train(model, tables.table({"u": "ab"}))
     assert shared["gram"].tolist() == [[1, 1], [1, 1]]
     assert shared["inverse"] == pytest.approx(np.array([[2, -1], [-1, 2]]) / 3, rel=1e-6)
-    assert model.scorer(shared)({}, np.array([0], np.int32)).tolist() == pytest.approx([0, 0.5])
+    assert scorer(model, shared)({}, np.array([0], np.int32)).tolist() == pytest.approx([0, 0.5])
 
 
 def test_the_shared_parameters_are_whole_numbers_and_a_symmetric_inverse(model, rows):
@@ -56,8 +57,7 @@ def test_there_are_no_personal_rows(model, tables, rows):
     shared = train(model, rows)
     assert model.train(shared, tables.stage(rows), Effort()).rows == {}
     assert model.newcomers(shared, rows.users, 0) == {}
-    assert model.solve(shared, tables.stage(rows), Effort()) == {}
-    assert model.samples_of_rows(rows, 3) == 0
+    assert represent(model, shared, tables.stage(rows), Effort()) == {}
 
 
 def test_threads_do_not_change_a_byte(model, rows):
@@ -130,7 +130,7 @@ def test_without_interactions_equal_copies_come_back(model, tables, rows):
 
 
 def test_a_user_s_scores_follow_from_the_own_items_alone(model, rows):
-    score = model.scorer(train(model, rows))
+    score = scorer(model, train(model, rows))
     alone = score({}, rows.items_at(4).copy())
     rest = [score({}, rows.items_at(user)) for user in range(len(rows.users))]
     assert rest[4].tobytes() == alone.tobytes()
@@ -184,6 +184,6 @@ def test_a_million_items_are_refused_with_the_sizes(model):
 
 @pytest.mark.parametrize("regularisation", [1e-20, 1e-300])
 def test_a_regularisation_too_small_to_invert_is_refused(tables, regularisation):
-    model = Ease(ModelSettings(model="ease", regularisation=regularisation))
+    model = EASE(regularisation=regularisation)
     with pytest.raises(Refused, match="regularisation"):
         train(model, tables.table({"u": "abc", "v": "abc"}))

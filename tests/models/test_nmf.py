@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from erasable.data import Ids
-from erasable.models import ModelSettings, Nmf
+from erasable.models import NMF
+from kit.model_suite import scorer
 
 
 def by_row(scorer):
@@ -12,26 +13,26 @@ def by_row(scorer):
 
 @pytest.fixture(scope="module")
 def model():
-    return Nmf(ModelSettings(model="nmf"))
+    return NMF()
 
 
 def wide_values(items, seed=0):
     """Return parameters wide enough that relus open and close, by array."""
     generator = np.random.default_rng(seed)
-    shared = {"item": (items, 32), **Nmf.shapes}
+    shared = {"item": (items, 32), **NMF.shapes}
     return {name: generator.normal(0, 0.4, shape).astype(np.float32) for name, shape in shared.items()}
 
 
 def test_training_agrees_with_the_reference(tables, reference, agreement, case):
-    settings = agreement.settings_of("nmf", case)
-    assert agreement.largest_difference(tables, reference, settings, case, widen=20) < 1e-5
+    model = agreement.model_of("nmf", case)
+    assert agreement.largest_difference(tables, reference, model, case, widen=20) < 1e-5
 
 
 @pytest.mark.parametrize("negatives", [0, 4])
 def test_training_agrees_with_the_reference_from_the_model_s_own_start(tables, reference, agreement, negatives):
     case = agreement.Case(batch=100_000, negatives=negatives, ratings=True)
-    settings = agreement.settings_of("nmf", case)
-    assert agreement.largest_difference(tables, reference, settings, case, widen=1) < 1e-6
+    model = agreement.model_of("nmf", case)
+    assert agreement.largest_difference(tables, reference, model, case, widen=1) < 1e-6
 
 
 def test_rows_and_weights_start_at_the_paper_s_deviation_and_biases_at_0(model):
@@ -59,7 +60,7 @@ def test_a_product_of_16_and_layers_of_64_and_32_are_joined_into_one_output(mode
 
 
 def test_a_score_by_hand(model):
-    shared = {name: np.zeros(shape, np.float32) for name, shape in {"item": (2, 32), **Nmf.shapes}.items()}
+    shared = {name: np.zeros(shape, np.float32) for name, shape in {"item": (2, 32), **NMF.shapes}.items()}
     row = np.zeros(32, np.float32)
     row[0], shared["item"][0, 0], shared["product_out"][0] = (
         2,
@@ -72,7 +73,7 @@ def test_a_score_by_hand(model):
     shared["hidden"][7, 3], shared["second_bias"][3], shared["hidden_out"][3] = 10, 4, 0.1
     shared["bias_out"][0] = 0.25
     # Item 0: 3 + 0.1 · (10 · (2 + 1) + 4) + 0.25. Item 1: 0 + 0.1 · (10 · 0 + 4) + 0.25.
-    assert by_row(model.scorer(shared))(row) == pytest.approx([6.65, 0.65], rel=1e-6)
+    assert by_row(scorer(model, shared))(row) == pytest.approx([6.65, 0.65], rel=1e-6)
 
 
 def test_a_probability_is_the_sigmoid_of_the_score(model):
@@ -88,6 +89,6 @@ def test_scores_are_the_reference_s_logits_however_many_items_there_are(model, r
     row = np.random.default_rng(1).normal(0, 0.4, 32).astype(np.float32)
     values = {name: array.astype(np.float64) for name, array in {**shared, "user": row[None, :]}.items()}
     expected = reference.REFERENCES["nmf"].logits(values, np.zeros(items, int), np.arange(items))
-    found = by_row(model.scorer(shared))(row)
+    found = by_row(scorer(model, shared))(row)
     assert found.dtype == np.float32
     assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)

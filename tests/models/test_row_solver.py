@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from erasable.data import Ids, RatingScale
-from erasable.models import Effort, ModelSettings, make_model, row_solver
-from erasable.models.model import Change
+from erasable.models import Amends, Effort, Subtracts, find_model, row_solver
+from kit.model_suite import represent, scorer
 from kit.row_reference import solve_reference
 
 MODELS = ["nmf", "dmf"]
@@ -19,7 +19,7 @@ def name(request):
 
 @pytest.fixture
 def model(name):
-    return make_model(ModelSettings(model=name, batch=128))
+    return find_model(name)(batch=128)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def shared_of(tables, rows):
     anchors = rows.select(rows.user_index < 30)
 
     def trained(name):
-        model = make_model(ModelSettings(model=name, batch=128))
+        model = find_model(name)(batch=128)
         return model.train(model.start(rows.items, 0), tables.stage(anchors, epochs=4), Effort()).shared
 
     return {name: trained(name) for name in MODELS}
@@ -50,7 +50,7 @@ def solved(model, shared, tables):
 
     def solve(interactions, threads=1, **facts):
         facts = {"epochs": 3, "scale": RatingScale(1, 5)} | facts
-        found = model.solve(shared, tables.stage(interactions, **facts), Effort(threads))
+        found = represent(model, shared, tables.stage(interactions, **facts), Effort(threads))
         assert found.keys() == {"user"}
         return {user: row.tobytes() for user, row in zip(interactions.users, found["user"], strict=True)}
 
@@ -61,14 +61,13 @@ def solved(model, shared, tables):
 def test_rows_are_those_of_the_reference(name, tables, negatives):
     rows = tables.random_table(1, users=8, items=45, ratings=True)
     assert np.diff(rows.user_starts).max() > row_solver.STEPS
-    settings = ModelSettings(model=name, negatives=negatives)
-    model = make_model(settings)
+    model = find_model(name)(negatives=negatives)
     shared = {
         array: value * np.float32(20 if name == "nmf" else 1) for array, value in model.start(rows.items, 3).items()
     }
     stage = tables.stage(rows, epochs=2, seed=3)
-    found = model.solve(shared, stage, Effort(2))["user"]
-    expected = solve_reference(settings, shared, stage)
+    found = represent(model, shared, stage, Effort(2))["user"]
+    expected = solve_reference(model, shared, stage)
     start = model.newcomers(shared, rows.users, 3)["user"]
     assert np.abs(expected - start).max(axis=1).min() > 0.01
     assert np.abs(found - expected).max() < 2e-4
@@ -121,8 +120,8 @@ def test_how_often_compiled_code_returns_changes_nothing(solved, rows, monkeypat
 def test_progress_adds_up_to_the_samples(model, shared, tables, rows, monkeypatch):
     monkeypatch.setattr(row_solver, "_SAMPLES_PER_CALL", 900)
     told = []
-    model.solve(shared, tables.stage(rows, epochs=3), Effort(2, told.append))
-    assert sum(told) == model.samples_of_rows(rows, epochs=3)
+    represent(model, shared, tables.stage(rows, epochs=3), Effort(2, told.append))
+    assert sum(told) == model.samples(rows, epochs=3)
     assert len(told) > 2
 
 
@@ -135,13 +134,8 @@ def test_an_interrupt_ends_it(model, shared, tables, rows, monkeypatch):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        model.solve(shared, tables.stage(rows), Effort(2, interrupt))
+        represent(model, shared, tables.stage(rows), Effort(2, interrupt))
     assert len(told) == 1
-
-
-def test_samples_of_rows_are_positives_and_negatives_in_every_pass(model, tables):
-    rows = tables.table({"all": "abcd", "one": "a", "two": "bc"})
-    assert model.samples_of_rows(rows, epochs=5) == 5 * (4 + 3 * 5)
 
 
 def test_solves_a_checkerboard_for_users_who_never_shaped_the_shared_parameters(name, tables):
@@ -152,18 +146,18 @@ def test_solves_a_checkerboard_for_users_who_never_shaped_the_shared_parameters(
         has = {user: np.delete(liked[user % 2], [user % 20, (user + 3) % 20]) for user in users}
         return tables.table({f"u{user:03d}": [f"i{item:02d}" for item in has[user]] for user in users})
 
-    model = make_model(ModelSettings(model=name, batch=128))
+    model = find_model(name)(batch=128)
     anchors, others = board(range(200)), board(range(200, 230))
     shared = model.train(model.start(anchors.items, 0), tables.stage(anchors, epochs=6), Effort()).shared
-    found = model.solve(shared, tables.stage(others, epochs=4), Effort())["user"]
+    found = represent(model, shared, tables.stage(others, epochs=4), Effort())["user"]
     for row, user in zip(found, range(200, 230), strict=True):
-        scores = model.scorer(shared)({"user": row}, np.empty(0, np.int32))
+        scores = scorer(model, shared)({"user": row}, np.empty(0, np.int32))
         assert scores[liked[user % 2]].min() > scores[liked[1 - user % 2]].max()
 
 
 def test_shared_parameters_are_not_changed_and_rows_are_read_only(model, shared, tables, rows):
     before = {array: values.tobytes() for array, values in shared.items()}
-    found = model.solve(shared, tables.stage(rows), Effort(2))["user"]
+    found = represent(model, shared, tables.stage(rows), Effort(2))["user"]
     assert {array: values.tobytes() for array, values in shared.items()} == before
     assert found.dtype == np.float32
     assert found.shape == (len(rows.users), model.width)
@@ -173,21 +167,21 @@ def test_shared_parameters_are_not_changed_and_rows_are_read_only(model, shared,
 
 def test_writable_and_read_only_parameters_give_the_same_rows(model, shared, tables, rows):
     copies = {array: values.copy() for array, values in shared.items()}
-    one, other = (model.solve(each, tables.stage(rows), Effort())["user"] for each in (shared, copies))
+    one, other = (represent(model, each, tables.stage(rows), Effort())["user"] for each in (shared, copies))
     assert one.tobytes() == other.tobytes()
 
 
 @pytest.mark.parametrize("few", [{"u": "a"}, {"u": "abc"}, {"u": {"a": 1.0}, "v": {"a": 5.0}}], ids=str)
 def test_the_smallest_tables_give_finite_rows(model, tables, few):
     rows = tables.table(few, catalogue="abc")
-    found = model.solve(model.start(rows.items, 0), tables.stage(rows, epochs=20), Effort())["user"]
+    found = represent(model, model.start(rows.items, 0), tables.stage(rows, epochs=20), Effort())["user"]
     assert np.isfinite(found).all()
 
 
 def test_nobody_has_no_rows(model, tables):
     nobody = tables.table({}, catalogue="abc")
     stage = tables.stage(nobody, scale=RatingScale(1, 5))
-    assert model.solve(model.start(nobody.items, 0), stage, Effort(2))["user"].shape == (0, model.width)
+    assert represent(model, model.start(nobody.items, 0), stage, Effort(2))["user"].shape == (0, model.width)
 
 
 def test_a_newcomer_starts_from_the_seed_and_the_own_id(model, shared):
@@ -218,8 +212,5 @@ def test_a_catalogue_that_has_not_grown_changes_nothing(model, shared, rows):
     }
 
 
-def test_there_is_no_short_way_to_a_change(model, shared, rows):
-    change = Change(rows.of_users(["u0003"]), rows.of_users([]))
-    assert model.amended(shared, change, Effort()) is None
-    assert model.samples_amended(rows, change) is None
-    assert model.provisional(shared, change) is shared
+def test_there_is_no_short_way_to_a_change_and_nothing_to_subtract(model):
+    assert not isinstance(model, Amends | Subtracts)

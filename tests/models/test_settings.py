@@ -1,51 +1,67 @@
+"""Each model owns its settings: its own names, bounds and defaults, and nothing of another model's."""
+
 import pytest
 from pydantic import ValidationError
 
-from erasable.models import ModelSettings
+from erasable.errors import WrongSetting
+from erasable.models import ALS, DMF, EASE, NMF
 
-
-def test_the_usual_learning_rate_goes_with_the_model_unless_one_is_given():
-    assert ModelSettings(model="nmf").learning_rate == 0.001
-    assert ModelSettings(model="dmf").learning_rate == 0.005
-    assert ModelSettings(model="dmf", learning_rate=0.1).learning_rate == 0.1
-
-
-def test_the_defaults():
-    settings = ModelSettings()
-    assert (settings.model, settings.factors, settings.regularisation) == ("als", 64, 20)
-    assert (settings.batch, settings.negatives, settings.row_epochs) == (2048, 4, 3)
-
-
-@pytest.mark.parametrize(("model", "usual"), [("ease", 500), ("als", 20)])
-def test_each_closed_form_has_its_usual_regularisation(model, usual):
-    assert ModelSettings(model=model).regularisation == usual
-    assert ModelSettings(model=model, regularisation=3).regularisation == 3
+STEPS = {"epochs": 20, "batch": 2048, "negatives": 4, "learning_rate": 0.001, "row_epochs": 3}
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("model", "defaults"),
     [
-        {"model": "bert"},
-        {"batch": 0},
-        {"negatives": -1},
-        {"learning_rate": 0},
-        {"learning_rate": 2},
-        {"regularisation": 0},
-        {"regularisation": 1e13},
-        {"batches": 5},
+        (ALS, {"factors": 64, "regularisation": 20.0, "epochs": 20}),
+        (EASE, {"regularisation": 500.0}),
+        (NMF, STEPS),
+        (DMF, {**STEPS, "learning_rate": 0.005}),
+    ],
+)
+def test_the_settings_of_each_model_and_their_defaults(model, defaults):
+    assert model().settings.model_dump() == defaults
+
+
+@pytest.mark.parametrize(
+    ("model", "wrong"),
+    [
+        (NMF, {"batch": 0}),
+        (NMF, {"negatives": -1}),
+        (DMF, {"learning_rate": 0}),
+        (DMF, {"learning_rate": 2}),
+        (ALS, {"regularisation": 0}),
+        (EASE, {"regularisation": 1e13}),
+        (ALS, {"factors": 0}),
     ],
     ids=str,
 )
-def test_settings_without_sense_are_refused(wrong):
-    with pytest.raises(ValidationError):
-        ModelSettings(**wrong)
+def test_a_value_without_sense_is_refused(model, wrong):
+    with pytest.raises(WrongSetting, match=f"wrong setting `{next(iter(wrong))}`: Input should be"):
+        model(**wrong)
+
+
+def test_a_setting_that_is_not_there_is_refused_with_the_nearest():
+    with pytest.raises(WrongSetting, match="there is no setting `n_factors` in als: did you mean `factors`") as refused:
+        ALS(n_factors=3)
+    assert refused.value.of_command == "als has no option --n-factors: did you mean --factors?"
+    with pytest.raises(WrongSetting, match="in ease: there are `regularisation`"):
+        EASE(xyz=3)
+
+
+def test_the_american_spelling_is_accepted():
+    assert ALS(regularization=3).settings == ALS(regularisation=3).settings
+
+
+def test_a_model_is_shown_as_it_was_made():
+    assert repr(ALS(factors=64)) == "ALS(factors=64)"
+    assert repr(NMF()) == "NMF()"
 
 
 def test_settings_can_t_be_changed():
     with pytest.raises(ValidationError):
-        ModelSettings().batch = 1
+        NMF().settings.batch = 1
 
 
-def test_settings_survive_being_written_and_read():
-    settings = ModelSettings(model="dmf", negatives=0)
-    assert ModelSettings.model_validate_json(settings.model_dump_json()) == settings
+@pytest.mark.parametrize("model", [ALS, EASE, NMF, DMF])
+def test_every_setting_has_a_sentence(model):
+    assert all(len(field.description or "") > 10 for field in model.settings_class.model_fields.values())

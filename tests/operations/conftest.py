@@ -35,6 +35,9 @@ class Remembering:
     def note(self, text: str) -> None:
         self.notes.append(text)
 
+    def doubt(self, text: str) -> None:
+        self.notes.append(text)
+
     @contextmanager
     def track(self, label: str, total: int | None = None) -> Iterator:
         self.work.append((label, total))
@@ -73,7 +76,7 @@ def table(as_table) -> pa.Table:
 
 @pytest.fixture(scope="session")
 def config() -> Config:
-    return Config(groups=3, epochs=3, batch=16, holdout=0.3)
+    return Config(model="nmf", groups=3, epochs=3, batch=16, holdout=0.3)
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
 from erasable.training import Checkpoint, Config, State
 from erasable.unlearning import Request
+from kit.fitting import fitting
 
 SETTINGS = {"groups": 2, "epochs": 20, "batch": 64, "learning_rate": 0.005}
 PEOPLE, SEEDS = 20, 5
@@ -38,7 +39,7 @@ def made_up(users: int = 100) -> pa.Table:
 def home_with(table: pa.Table, **settings: object) -> MemoryHome:
     home = MemoryHome()
     with home.writing() as session:
-        learn_into(session, table, Config(**{**SETTINGS, **settings}), NO_INPUTS, Work(1))
+        learn_into(session, table, Config(**fitting({**SETTINGS, **settings})), NO_INPUTS, Work(1))
     return home
 
 
@@ -141,7 +142,7 @@ class TestPretended:
         assert replace(again, seconds=0.0) == replace(probe, seconds=0.0)
 
     def test_nothing_is_written(self, tmp_path):
-        learn(made_up(40), tmp_path / "shop", Config(groups=2, epochs=2))
+        learn(made_up(40), tmp_path / "shop", Config(model="nmf", groups=2, epochs=2))
         before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
         audit(DiskHome(tmp_path / "shop"), seeds=3, work=Work(1))
         assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}

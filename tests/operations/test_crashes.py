@@ -1,4 +1,4 @@
-"""Learning and forgetting, stopped at every single disk change, or by a full disk: nothing is lost or half done."""
+"""Learning, forgetting, upgrading, stopped at every disk change, or by a full disk: nothing is lost or half done."""
 
 import errno
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from erasable.errors import DiskFull
-from erasable.operations import DiskHome, status, verify
+from erasable.operations import DiskHome, Work, status, upgrade, verify
 from erasable.store import files
-from kit import small_shop
+from kit import elsewhere, small_shop
 from kit.killing import killed_at
 
 
@@ -37,6 +37,11 @@ def whole(path: Path) -> dict:
         assert session.damaged() == []
     assert small_shop.unnamed_files(path) == []
     return status(DiskHome(path))
+
+
+def lasting_contents(path: Path) -> list[bytes]:
+    """Return what lasting files hold, whatever they are called: a checkpoint that replaces another has another name."""
+    return sorted(small_shop.lasting_files(path).values())
 
 
 def test_a_learn_killed_at_any_change_leaves_nothing_or_everything(shop, source, swift_path):
@@ -70,6 +75,25 @@ def test_a_forget_killed_at_any_change_is_finished_by_the_next_one(shop, forgott
         assert small_shop.lasting_files(path) == small_shop.lasting_files(forgotten)
     before, accepted, erased, certified = (1, 0, 0), (1, 1, 0), (2, 1, 0), (2, 0, 1)
     assert list(dict.fromkeys(met)) == [before, accepted, erased, certified]
+
+
+def test_an_upgrade_killed_at_any_change_leaves_the_state_before_or_after(shop, copied, swift_path):
+    moved = copied(shop, swift_path / "moved")
+    elsewhere.spoiled(moved, 1)
+    elsewhere.moved(moved, numpy="0.0")
+    expected = {1: lasting_contents(moved), 2: lasting_contents(shop)}
+    assert expected[1] != expected[2]
+    died, change, met = True, 0, []
+    while died:
+        change += 1
+        path = copied(moved, swift_path / f"shop-{change}")
+        died = killed_at(change, lambda path=path: upgrade(DiskHome(path), Work(1)))
+        found = whole(path)
+        met.append((found["version"], found["records"]))
+        assert lasting_contents(path) == expected[found["version"]]
+        assert upgrade(DiskHome(path), Work(1)).changed == (found["version"] == 1)
+        assert verify(DiskHome(path)).identical is True
+    assert list(dict.fromkeys(met)) == [(1, 1), (2, 2)]
 
 
 def test_what_was_finished_after_a_kill_can_be_verified(shop, copied, swift_path):

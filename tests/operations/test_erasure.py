@@ -26,10 +26,11 @@ from erasable.proof import NOTHING_PENDING, coarse, read_certificate, read_pendi
 from erasable.proof.residue.wording import SEALED
 from erasable.proof.suppression import Suppression, SuppressionList
 from erasable.store import saving
-from erasable.store.manifest import decode_manifest, encode_manifest
 from erasable.training import Config, MemoryStore
 from erasable.unlearning import Request
+from kit import elsewhere
 from kit.copies import copy_of
+from kit.listed import is_listed
 from kit.small_shop import lasting_files
 
 BEFORE_TRAINING, AFTER_TRAINING, BEFORE_SCAN = ("forgetting", "begins"), ("forgetting", "ends"), ("scanning", "begins")
@@ -44,6 +45,9 @@ class Acting:
         self._action: Callable[[], object] | None = action
 
     def note(self, text: str) -> None:
+        pass
+
+    def doubt(self, text: str) -> None:
         pass
 
     @contextmanager
@@ -276,7 +280,7 @@ class TestKilledAfterAcceptance:
 
     def test_another_numeric_environment_leaves_them_pending(self, home):
         before = pending_of(home)
-        learned_elsewhere(home.path)
+        elsewhere.moved(home.path, machine="abacus")
         with pytest.raises(NotReproducible):
             forget(home, [])
         assert pending_of(home) == before
@@ -287,14 +291,6 @@ class TestKilledAfterAcceptance:
         assert found.identical is True
         assert "an erasure was interrupted: finish it with erasable forget DIR --resume" in found.reason
         assert pending_of(home).requests == [Request("ann"), Request("bob", ("a",))]
-
-
-def learned_elsewhere(path: Path) -> None:
-    manifest = decode_manifest((path / "manifest.json").read_bytes(), "manifest.json")
-    environment = manifest.environment | {"machine": "abacus"}
-    (path / "manifest.json").write_bytes(
-        encode_manifest(manifest.model_copy(update={"environment": environment}).sealed())
-    )
 
 
 class TestKilledBeforeTheCertificates:
@@ -311,7 +307,7 @@ class TestKilledBeforeTheCertificates:
     def test_the_certificate_names_the_list_that_they_are_on_even_if_none_is_kept_from_now_on(self, home):
         kept = pending_of(home).suppression
         listed = SuppressionList.open(Suppression(*map(Path, kept[0])))
-        assert listed.holds_user("ann")
+        assert is_listed("ann", listed)
         forget(home, [], outside=Outside(without_do_not_learn=True))
         assert ["A keyed digest" in facts["do_not_learn"] for facts in certificates_of(home)] == [True, True]
         forget(home, [Request("cat")], outside=Outside(without_do_not_learn=True))
@@ -517,7 +513,7 @@ class TestUtility:
         assert self.utility(home)["before"] != with_them
 
     def test_without_a_holdout_there_is_none(self, table, swift_path):
-        learn(table, swift_path / "shop", Config(groups=2, epochs=1))
+        learn(table, swift_path / "shop", Config(model="nmf", groups=2, epochs=1))
         forget(DiskHome(swift_path / "shop"), [Request("ann")])
         assert self.utility(DiskHome(swift_path / "shop")) is None
 
@@ -540,7 +536,7 @@ def user_with_holdout(home) -> str:
 class TestOutside:
     def listed(self, suppression) -> list[str]:
         found = SuppressionList.open(suppression)
-        return [user for user in ("ann", "bob", "cat") if found.holds_user(user)]
+        return [user for user in ("ann", "bob", "cat") if is_listed(user, found)]
 
     def test_whoever_is_forgotten_is_on_the_suppression_list_before_the_erasure_is_current(self, disk, suppression):
         seen, outside = [], Outside(suppression=suppression)

@@ -26,9 +26,9 @@ from erasable.operations.learn import learn_into
 from erasable.operations.prepare import Inputs
 from erasable.proof import Accepted, read_certificate, read_receipt, records_of
 from erasable.proof.coarse import share
-from erasable.proof.issuing import numeric_part
-from erasable.training import Config, numeric_environment
+from erasable.training import Config, environment_for
 from erasable.unlearning import Request
+from kit import elsewhere
 
 
 def users_at(home, position):
@@ -63,7 +63,7 @@ def test_what_is_left_is_what_learning_without_the_person_gives(home, learned, a
     scratch = MemoryHome()
     table = as_table({other: has for other, has in ratings.items() if other != user})
     with scratch.writing() as session:
-        learn_into(session, table, config, Inputs(groups_from=learned, catalogue=learned), Work(1))
+        learn_into(session, table, config, Inputs(groups_from=learned), Work(1))
     found, expected = held(home), held(scratch)
     assert (found.names, found.arrays) == (expected.names, expected.arrays)
     assert (found.groups, found.held_out) == (expected.groups, expected.held_out)
@@ -210,28 +210,27 @@ class TestReceipts:
 
 class TestAnotherNumericEnvironment:
     @pytest.fixture
-    def elsewhere(self, table, config):
+    def learned_elsewhere(self, table, config):
         """A home that seems to have learned on another machine."""
         home = MemoryHome()
         with home.writing() as session:
             learn_into(session, table, config, Inputs(), Work(1))
-        with home.reading() as session:
-            session.environment["machine"] = "abacus"
+        elsewhere.moved_in_memory(home, machine="abacus")
         return home
 
-    def test_is_refused_and_changes_nothing(self, elsewhere):
-        before = held(elsewhere)
+    def test_is_refused_and_changes_nothing(self, learned_elsewhere):
+        before = held(learned_elsewhere)
         with pytest.raises(NotReproducible, match=r"machine is .* here and was abacus.*give --rerun"):
-            forget(elsewhere, [Request("ann")])
-        assert held(elsewhere) == before
+            forget(learned_elsewhere, [Request("ann")])
+        assert held(learned_elsewhere) == before
 
-    def test_may_train_everything_again(self, elsewhere):
-        done = forget(elsewhere, [Request(users_at(elsewhere, 2)[0])], rerun=True)
+    def test_may_train_everything_again(self, learned_elsewhere, config):
+        done = forget(learned_elsewhere, [Request(users_at(learned_elsewhere, 2)[0])], rerun=True)
         assert (done.stages_rerun, done.stages_total) == (3, 3)
-        (facts,) = certificates_of(elsewhere)
-        assert kept_of(elsewhere) == [False, False, False]
-        assert facts["environment"] == numeric_part(numeric_environment())
-        assert verify(elsewhere).identical is True
+        (facts,) = certificates_of(learned_elsewhere)
+        assert kept_of(learned_elsewhere) == [False, False, False]
+        assert facts["environment"] == environment_for(config)
+        assert verify(learned_elsewhere).identical is True
 
 
 def test_a_random_plan_is_for_that_many_users_and_repeats(home):

@@ -9,7 +9,7 @@ from erasable.errors import WorkspaceBusy, WorkspaceError, WrongUse
 from erasable.operations import DiskHome, MemoryHome, Work, forget
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
-from erasable.training import numeric_environment
+from erasable.training import environment_for
 from erasable.unlearning import Request
 
 
@@ -39,7 +39,7 @@ def test_a_home_that_has_learned_is_at_its_first_version(home):
         assert (session.stamp.version, len(session.stamp.salt)) == (1, 64)
         assert (session.erasures, session.issued(), session.leftovers, session.damaged()) == (0, {}, (), [])
         assert session.pending_files == ()
-        assert session.environment == numeric_environment()
+        assert session.state().environment == environment_for(session.state().knowledge.config)
 
 
 def test_a_commit_adds_certificates_and_drops_what_it_replaces(home):

@@ -18,8 +18,8 @@ TABLE = pa.table(
 
 def test_the_library_logs_what_it_read(caplog):
     with caplog.at_level(logging.INFO, logger="erasable"):
-        recommender = Recommender(groups=2, epochs=1).fit(TABLE, Inputs(on_bad_row="skip"))
-    assert [record.message for record in caplog.records if record.name == "erasable"] == [
+        recommender = Recommender(model="nmf", groups=2, epochs=1).fit(TABLE, Inputs(on_bad_row="skip"))
+    assert [record.message for record in caplog.records if record.name == "erasable"][-3:] == [
         "model: nmf; rating scale: 1–5",
         "columns taken: user, item, rating (score); left: title",
         "rows read: 5; repeated (user, item) pairs dropped: 1; bad rows left out: 1",
@@ -30,7 +30,7 @@ def test_the_library_logs_what_it_read(caplog):
 
 
 def test_learning_more_logs_it_too(caplog):
-    recommender = Recommender(groups=2, epochs=1).fit(TABLE.slice(0, 4))
+    recommender = Recommender(model="nmf", groups=2, epochs=1).fit(TABLE.slice(0, 4))
     with caplog.at_level(logging.INFO, logger="erasable"):
         more = recommender.learn_more(pa.table({"user": ["eve", None], "item": ["a", "a"], "score": [4, 4]}), SKIP)
     assert "rows read: 2; repeated (user, item) pairs dropped: 0; bad rows left out: 1" in caplog.messages

@@ -29,7 +29,7 @@ def test_everything_that_is_held_about_a_person_is_shown(home, ratings):
 
 def test_times_are_shown_where_they_are_known(as_table):
     table = as_table({"ann": {"a": 1, "b": 1}, "bob": {"a": 1}}).append_column("timestamp", [[7.5, None, 9.0]])
-    recommender = Recommender(groups=2, epochs=1).fit(table)
+    recommender = Recommender(model="nmf", groups=2, epochs=1).fit(table)
     assert [one.time for one in recommender.show("ann").interactions] == [7.5, None]
 
 
@@ -94,7 +94,7 @@ def test_the_holdout_is_measured_by_the_protocol_asked_for(home, protocol):
 
 
 def test_the_recommender_measures_by_a_protocol_too(as_table, ratings):
-    recommender = Recommender(groups=2, epochs=1, holdout=0.4).fit(as_table(ratings))
+    recommender = Recommender(model="nmf", groups=2, epochs=1, holdout=0.4).fit(as_table(ratings))
     assert recommender.evaluate(protocol="one-of-100").protocol == "one-of-100"
     assert recommender.evaluate().protocol == "whole-catalogue"
 
@@ -121,6 +121,6 @@ def test_ratings_that_say_nothing_are_refused_where_they_matter(home, tmp_path, 
 
 
 def test_without_a_holdout_it_is_refused(as_table):
-    recommender = Recommender(groups=2, epochs=1).fit(as_table({"ann": {"a": 1}, "bob": {"b": 1}}))
-    with pytest.raises(Refused, match="nothing was held out: learn with --holdout"):
+    recommender = Recommender(model="nmf", groups=2, epochs=1).fit(as_table({"ann": {"a": 1}, "bob": {"b": 1}}))
+    with pytest.raises(Refused, match=r"nothing was held out: learn with holdout=0.1, or give evaluate\(TABLE\)"):
         recommender.evaluate()

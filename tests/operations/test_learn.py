@@ -3,9 +3,10 @@
 import pytest
 
 from erasable.errors import DataRefused, Refused, WorkspaceError
-from erasable.operations import DiskHome, Work, learn
+from erasable.operations import DiskHome, Inputs, Work, learn
 from erasable.operations.learn import samples_of
 from erasable.training import Config
+from kit.fitting import fitting
 
 
 def test_it_counts_what_it_learned(table, config, tmp_path):
@@ -41,7 +42,7 @@ def test_two_recommenders_share_neither_key_nor_salt(table, config, tmp_path):
 
 def test_a_group_may_be_empty(as_table, tmp_path):
     table = as_table({"ann": {"a": 1}, "bob": {"b": 1}})
-    config = Config(grouping="independent", groups=9, epochs=9)
+    config = Config(model="nmf", grouping="independent", groups=9, epochs=9)
     assert learn(table, tmp_path / "shop", config).groups == 9
 
 
@@ -55,7 +56,7 @@ def test_a_group_may_be_empty(as_table, tmp_path):
 )
 def test_what_is_refused_leaves_no_folder(table, tmp_path, settings, error):
     with pytest.raises(error):
-        learn(table, tmp_path / "deep" / "shop", Config(**{"groups": 2, **settings}))
+        learn(table, tmp_path / "deep" / "shop", Config(**fitting({"groups": 2, **settings})))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -64,16 +65,11 @@ def test_a_folder_in_use_is_refused_before_the_input_is_read(table, config, lear
         learn("no such file", learned, config)
 
 
-def test_a_number_of_groups_that_is_not_used_is_noted(table, tmp_path, reporter):
-    for name, settings in (("given", {"groups": 3}), ("left out", {})):
-        config = Config(strategy="retrain", epochs=1, **settings)
-        assert learn(table, tmp_path / name, config, work=Work(1, reporter)).groups == 1
-    assert sum("one group" in note for note in reporter.notes) == 1
-
-
 def test_samples_are_positives_and_negatives_in_every_epoch_of_every_stage(as_table, tmp_path):
     table = as_table({"ann": {"a": 1}, "bob": {"b": 1, "c": 1}})
-    learn(table, tmp_path / "shop", Config(groups=2, epochs=5, negatives=3))
+    (tmp_path / "items").write_text("a\nb\nc\n")
+    inputs = Inputs(catalogue=tmp_path / "items")
+    learn(table, tmp_path / "shop", Config(model="nmf", groups=2, epochs=5, negatives=3), inputs)
     with DiskHome(tmp_path / "shop").reading() as session:
         # Three interactions with three negatives each; the two groups share five epochs, rounded up.
         assert samples_of(session.state().knowledge) == 3 * 4 * 3
@@ -84,11 +80,6 @@ def test_factors_that_vanish_are_told(table, tmp_path, reporter, regularisation,
     config = Config(model="als", regularisation=regularisation)
     learn(table, tmp_path / "shop", config, work=Work(1, reporter))
     assert any("give a smaller --regularisation" in note for note in reporter.notes) == said
-
-
-def test_settings_that_a_model_does_not_have_are_told(table, tmp_path, reporter):
-    learn(table, tmp_path / "shop", Config(model="ease", batch=7, groups=2), work=Work(1, reporter))
-    assert "ease is solved at once: --batch, --groups is not used" in reporter.notes
 
 
 def test_nobody_who_shapes_anything_is_told(table, tmp_path, reporter):

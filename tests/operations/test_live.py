@@ -15,6 +15,7 @@ from erasable.operations.prepare import NO_INPUTS
 from erasable.proof import NOTHING_PENDING
 from erasable.training import Config
 from erasable.unlearning import Request
+from kit.fitting import fitting
 
 
 def learned_in_memory(table, config):
@@ -91,7 +92,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("settings", [{"model": "als"}, {"model": "ease"}, {"strategy": "sisa", "groups": 2}])
     def test_it_does_so_for_every_way_to_score(self, table, settings):
-        home = learned_in_memory(table, Config(**settings))
+        home = learned_in_memory(table, Config(**fitting(settings)))
         assert Live(home).recommend("ann", 10).ranked == ranked(home, "ann")
 
     def test_an_answer_says_which_version_it_comes_from(self, home):
@@ -324,3 +325,80 @@ class TestManyThreads:
                 live.withhold([])
         live.follow()
         assert served(live, "bob")
+
+
+class TestRowsThatAreKept:
+    """Rows that are solved are kept while serving: of nobody who is withheld, and of no other version."""
+
+    @pytest.fixture
+    def als(self, table):
+        return learned_in_memory(table, Config(model="als", factors=4, regularisation=0.5))
+
+    @pytest.fixture
+    def live(self, als):
+        return Live(als)
+
+    def kept(self, live, ratings):
+        return {user for user in ratings if user in live.served.scoring.cache}
+
+    def test_whoever_was_served_is_kept_and_served_the_same_again(self, live, ratings):
+        first = {user: served(live, user) for user in ratings}
+        assert self.kept(live, ratings) == set(ratings)
+        assert {user: served(live, user) for user in ratings} == first
+
+    def test_a_kept_row_is_what_is_served(self, live):
+        own = live.served.scoring.cache
+        before = served(live, "bob")
+        own.put("bob", {name: -array for name, array in own.get("bob").items()})
+        assert served(live, "bob") != before
+
+    def test_whoever_is_withheld_is_dropped_at_once(self, live, ratings):
+        live.recommend_many(list(ratings), 3)
+        live.withhold(["bob"])
+        assert self.kept(live, ratings) == set(ratings) - {"bob"}
+
+    def test_a_row_that_is_solved_while_its_person_is_withheld_is_not_kept(self, live, ratings):
+        scoring, place = live.served.scoring, live.knowledge.find("bob")
+        live.withhold(["bob"])
+        scoring.rows([place])  # as a thread does that was asked before
+        assert "bob" not in scoring.cache
+
+    def test_those_whose_request_the_recommender_holds_are_dropped_by_following(self, als, live, ratings):
+        live.recommend_many(list(ratings), 3)
+        ask_to_be_erased(als, "bob")
+        live.follow()
+        assert "bob" not in live.served.scoring.cache
+
+    def test_nobody_who_is_withheld_is_kept_from_warming_up(self, als, ratings):
+        ask_to_be_erased(als, "ann")
+        assert "ann" not in Live(als).served.scoring.cache
+
+    def test_whoever_takes_a_request_back_is_kept_again(self, live, ratings):
+        live.withhold(["bob"])
+        live.withhold([])
+        live.follow()
+        served(live, "bob")
+        assert "bob" in live.served.scoring.cache
+
+    def test_another_version_begins_with_none(self, als, live, ratings):
+        live.recommend_many(list(ratings), 3)
+        before = live.served.scoring.cache
+        forget(als, [Request("bob")])
+        live.follow()
+        assert live.served.scoring.cache is not before
+        assert self.kept(live, ratings) <= {live.knowledge.groups[0].users[0]}  # who is scored to warm up
+        assert served(live, "ann") == ranked(als, "ann")
+
+    def test_being_rid_of_someone_s_lessons_begins_with_none(self, als, ratings, monkeypatch):
+        monkeypatch.setattr(
+            "erasable.models.als.ALS.provisional",
+            lambda model, shared, change: {name: array * 0.5 for name, array in shared.items()},
+            raising=False,
+        )
+        live = Live(als)
+        live.recommend_many(list(ratings), 3)
+        before = served(live, "ann")
+        live.withhold(["bob"])
+        live.follow()
+        assert self.kept(live, ratings) <= {live.knowledge.groups[0].users[0]}
+        assert served(live, "ann") != before

@@ -9,7 +9,8 @@ from erasable.evaluation.membership import Suspects
 from erasable.grouping import ALONE
 from erasable.models import Effort
 from erasable.operations.membership_trial import Trial, training_rows
-from erasable.training import Config, Knowledge, arrange
+from erasable.training import LOCAL, Config, Knowledge, arrange
+from kit.fitting import fitting
 from kit.tables import as_rows
 
 ERASED = ["u0003", "u0011", "u0020"]
@@ -17,7 +18,7 @@ ERASED = ["u0003", "u0011", "u0020"]
 
 def knowledge_of(**settings: object) -> Knowledge:
     rows = synthesise(SyntheticSettings(users=40, items=30, groups=2, per_user=8, ratings=True)).interactions
-    config = Config(**{"groups": 2, "epochs": 1, "batch": 32, **settings})
+    config = Config(**fitting({"groups": 2, "epochs": 1, "batch": 32, **settings}))
     return arrange(rows, Knowledge(config, Catalogue.from_items(rows.items), RatingScale(1, 5), (), rows), ALONE)
 
 
@@ -93,3 +94,26 @@ def test_samples_are_counted_beforehand(settings):
     trial, visited = trial_of(knowledge_of(**settings)), []
     trial.measured(range(3), Effort(1, visited.append))
     assert sum(visited) == 3 * trial.samples
+
+
+class Backwards:
+    """An executor that carries out the last task first, and remembers all."""
+
+    def __init__(self) -> None:
+        self.tasks = []
+
+    def map(self, function, tasks, effort):
+        self.tasks += tasks
+        return reversed(list(LOCAL.map(function, tasks[::-1], effort)))
+
+
+@pytest.mark.parametrize("settings", [{}, {"model": "als"}, {"strategy": "sisa"}], ids=str)
+def test_each_chain_is_a_task_and_no_executor_changes_a_byte(settings):
+    trial, backwards = trial_of(knowledge_of(**settings)), Backwards()
+    alone, threads = trial.measured(range(3), Effort()), trial.measured(range(3), Effort(3))
+    elsewhere = trial.measured(range(3), Effort(2), backwards)
+    for other in (threads, elsewhere):
+        for kind in ("before", "forgotten", "never"):
+            measured = zip(getattr(alone, kind), getattr(other, kind), strict=True)
+            assert all(one.tobytes() == same.tobytes() for one, same in measured)
+    assert {(task.known, task.number) for task in backwards.tasks} == {(k, n) for k in (True, False) for n in range(3)}

@@ -1,19 +1,24 @@
 """Learning goes on: more data into a recommender that is there."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 from erasable import Recommender
-from erasable.data import ColumnNames
+from erasable.data import Catalogue, ColumnNames
 from erasable.errors import DataRefused, Refused, WrongUse
+from erasable.models import Effort
 from erasable.operations import Inputs, MemoryHome, Work, forget, learn, learn_more, recommend, verify
 from erasable.operations.erasure import accept
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
 from erasable.proof import NOTHING_PENDING, records_of
 from erasable.proof.suppression import Suppression, add_requests
-from erasable.training import Config
+from erasable.store import Stamp
+from erasable.training import Config, train_chain
 from erasable.unlearning import Request
+from kit.fitting import fitting
 
 MORE = {"ann": {"d": 2, "new": 5}, "zoe": {"a": 5, "new": 4}, "yan": {"b": 1, "c": 2}}
 
@@ -26,7 +31,7 @@ def more(as_table):
 def learned(table, inputs=NO_INPUTS, **settings):
     home = MemoryHome()
     with home.writing() as session:
-        learn_into(session, table, Config(**settings), inputs, Work(1))
+        learn_into(session, table, Config(**fitting(settings)), inputs, Work(1))
     return home
 
 
@@ -141,7 +146,7 @@ def test_of_those_who_come_all_but_one_may_be_suppressed(table, as_table, tmp_pa
 
 
 def test_the_library_has_it_too(table, more):
-    recommender = Recommender(groups=2, epochs=1).fit(table)
+    recommender = Recommender(model="nmf", groups=2, epochs=1).fit(table)
     assert recommender.learn_more(more).users_added == 2
     assert recommender.recommend(["zoe"], k=2).num_rows == 2
 
@@ -151,10 +156,48 @@ def test_a_table_without_ratings_is_refused_where_there_are_some(home):
         learn_more(home, pa.table({"user_id": ["ann"], "item_id": ["d"]}))
 
 
-def test_the_catalogue_of_a_workspace_will_do(table, as_table, tmp_path):
-    learn(as_table({"x": {"new": 1, "a": 5}, "y": {"b": 1}}), tmp_path / "other", Config(groups=1, epochs=1))
-    home = learned(table, groups=2, epochs=1)
+def test_the_items_of_a_workspace_will_do_as_a_list(table, as_table, tmp_path):
+    likes = {"x": {"new": 1, "a": 5}, "y": {"b": 1}}
+    learn(as_table(likes), tmp_path / "other", Config(model="nmf", groups=1, epochs=1))
+    (tmp_path / "items").write_text("\n".join("abcdef"))
+    home = learned(table, Inputs(catalogue=tmp_path / "items"), groups=2, epochs=1)
     assert learn_more(home, as_table({"zoe": {"a": 5}}), Inputs(catalogue=tmp_path / "other")).items_added == 1
+
+
+def test_where_items_follow_the_people_no_list_is_taken(home, more, tmp_path):
+    (tmp_path / "items").write_text("\n".join("abcdef"))
+    with pytest.raises(WrongUse, match="leave it out"):
+        learn_more(home, more, Inputs(catalogue=tmp_path / "items"))
+
+
+class TestWhatWasFrozenBy01:
+    """Its catalogue counts as declared as long as it holds everything; then items follow the people."""
+
+    @pytest.fixture
+    def frozen(self, table):
+        home = learned(table, groups=2, epochs=1)
+        with home.writing() as session:
+            state = session.state()
+            catalogue = Catalogue(state.knowledge.items, (len(state.knowledge.items),), declared=False)
+            new = train_chain(replace(state.knowledge, catalogue=catalogue), session.checkpoints, Effort())
+            session.commit(new, session.papers(), Stamp.after(session.stamp.version))
+        return home
+
+    def catalogue_of(self, home):
+        with home.reading() as session:
+            return session.state().knowledge.catalogue
+
+    def test_nothing_changes_while_no_item_is_new(self, frozen, as_table):
+        learn_more(frozen, as_table({"zoe": {"a": 5}}))
+        assert not self.catalogue_of(frozen).declared
+
+    def test_a_new_item_ends_it_and_the_outcome_is_that_of_learning_now(self, frozen, table, as_table, snapshot):
+        coming = as_table({"zoe": {"a": 5, "new": 3}})
+        learn_more(frozen, coming)
+        now = learned(table, groups=2, epochs=1)
+        learn_more(now, coming)
+        assert self.catalogue_of(frozen) is None
+        assert snapshot(frozen).arrays == snapshot(now).arrays
 
 
 def test_items_that_no_stage_knows_are_counted(table, as_table):

@@ -12,9 +12,10 @@ from erasable.operations import MemoryHome, Work, evaluate, forget, learn_more, 
 from erasable.operations.learn import learn_into
 from erasable.operations.live import Live
 from erasable.operations.offers import Served, Stock
-from erasable.operations.prepare import NO_INPUTS
+from erasable.operations.prepare import NO_INPUTS, Inputs
 from erasable.training import Config, Scoring
 from erasable.unlearning import Request
+from kit.fitting import fitting
 from kit.handmade import handmade
 
 WAYS = {
@@ -44,7 +45,7 @@ def shop_of(users=40, items=12):
 def learned(as_table, ratings, settings):
     home = MemoryHome()
     with home.writing() as session:
-        learn_into(session, as_table(ratings), Config(**settings), NO_INPUTS, Work(1))
+        learn_into(session, as_table(ratings), Config(**fitting(settings)), NO_INPUTS, Work(1))
     return home
 
 
@@ -82,6 +83,41 @@ class TestWhatSomeoneHas:
     def test_evaluation_still_finds_it_among_all_that_is_not_in_training(self, as_table):
         home = learned(as_table, shop_of(), {"model": "ease", "holdout": 0.4})
         assert evaluate(home).values["hr@10"] > 0.9  # 12 items, of which 3 or so are in training
+
+
+class TestWhatOnlySomeoneHasWhoAsked:
+    """An item that nobody else has goes with its owner: at once, and for good."""
+
+    @each_way
+    def test_it_is_offered_to_nobody_from_then_on(self, as_table, settings):
+        ratings = {**shop_of(), "zoe": {"i00": 1, "i01": 1, "only zoe": 1}}
+        home = learned(as_table, ratings, settings)
+        live, whole = Live(home), set().union(*shop_of().values())
+        live.withhold(["zoe"])
+        assert all({offer.item_id for offer in live.recommend(user, 100).ranked} <= whole for user in shop_of())
+        assert live.follow()
+        assert all({offer.item_id for offer in live.recommend(user, 100).ranked} <= whole for user in shop_of())
+        forget(home, [Request("zoe")])
+        assert all({item.item_id for item in one} <= whole for one in recommend(home, None, k=100))
+        with home.reading() as session:
+            assert "only zoe" not in session.state().knowledge.items.texts()
+
+    def test_others_are_offered_it_before(self, as_table):
+        ratings = {**shop_of(), "zoe": {"i00": 1, "i01": 1, "only zoe": 1}}
+        found = recommend(learned(as_table, ratings, WAYS["ease"]), ["u00"], k=100)
+        assert "only zoe" in {item.item_id for item in found[0]}
+
+    def test_what_is_declared_stays(self, as_table, tmp_path):
+        ratings = {**shop_of(), "zoe": {"i00": 1, "i01": 1, "only zoe": 1}}
+        items = sorted(set().union(*ratings.values()))
+        (tmp_path / "items.txt").write_text("\n".join(items))
+        home = MemoryHome()
+        with home.writing() as session:
+            inputs = Inputs(catalogue=tmp_path / "items.txt")
+            learn_into(session, as_table(ratings), Config(**WAYS["ease"]), inputs, Work(1))
+        forget(home, [Request("zoe")])
+        with home.reading() as session:
+            assert session.state().knowledge.items.texts() == items
 
 
 class TestWhereTheModelSaysNothing:
@@ -125,7 +161,7 @@ class TestWhereTheModelSaysNothing:
         made = handmade()
         knowledge = made.state.knowledge
         served = Served(knowledge, Scoring(made.state, made.checkpoints), frozenset(), Stock(knowledge))
-        items = knowledge.catalogue.items
+        items = knowledge.items
         assert served.best((0, 1), 10) == [
             (items[3], 3.0, False),
             (items[4], 3.0, False),

@@ -9,12 +9,13 @@ from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
 from erasable.training import Config
 from erasable.unlearning import Request
+from kit.fitting import fitting
 
 
 def learned(table, **settings):
     home = MemoryHome()
     with home.writing() as session:
-        learn_into(session, table, Config(**settings), NO_INPUTS, Work(1))
+        learn_into(session, table, Config(**fitting(settings)), NO_INPUTS, Work(1))
     return home
 
 

@@ -12,6 +12,7 @@ from erasable.operations.work import QUIET_WORK
 from erasable.proof.suppression import NONE_SUPPRESSED, Suppression, SuppressionList, add_requests
 from erasable.training import Config
 from erasable.unlearning import Request
+from kit.fitting import fitting
 
 
 @pytest.fixture
@@ -19,7 +20,8 @@ def prepared(table):
     """Return the knowledge for some settings."""
 
     def call(source=table, inputs=NO_INPUTS, **settings):
-        return prepare(source, Config(**{"groups": 2, **settings}), inputs, QUIET_WORK, opened(inputs)).knowledge
+        config = Config(**fitting({"groups": 2, **settings}))
+        return prepare(source, config, inputs, QUIET_WORK, opened(inputs)).knowledge
 
     return call
 
@@ -39,7 +41,7 @@ def content(folder):
         parts = [part.digest() for part in (*knowledge.groups, knowledge.held_out)]
     checkpoints = {path.name: path.read_bytes() for path in folder.rglob("*.safetensors")}
     assert len(checkpoints) == len(knowledge.groups)
-    return checkpoints, parts, knowledge.catalogue.items.texts()
+    return checkpoints, parts, knowledge.items.texts()
 
 
 class TestDecidedHere:
@@ -55,9 +57,9 @@ class TestDecidedHere:
 
     def test_the_catalogue_is_what_the_filter_left(self, prepared):
         knowledge = prepared(min_interactions=2)
-        assert knowledge.catalogue.items.texts() == ["a", "b", "c", "d", "e"]
+        assert knowledge.items.texts() == ["a", "b", "c", "d", "e"]
         assert knowledge.kept_items == frozenset("abcde")
-        assert not knowledge.catalogue.declared
+        assert knowledge.catalogue is None
         assert prepared().kept_items is None
 
     def test_the_data_are_named_when_they_do_not_fit(self, prepared, as_table, tmp_path):
@@ -76,7 +78,7 @@ class TestDecidedElsewhere:
     def given(self, table, tmp_path):
         """A workspace with a scale, a filter, a holdout and groups of its own."""
         settings = {"rating_scale": (0, 6), "min_interactions": 2, "grouping": "random", "order": "count"}
-        learn(table, tmp_path / "given", Config(groups=3, epochs=1, seed=5, **settings))
+        learn(table, tmp_path / "given", Config(model="nmf", groups=3, epochs=1, seed=5, **settings))
         return tmp_path / "given"
 
     def test_a_workspace_brings_groups_their_order_and_number_scale_and_filter(
@@ -99,7 +101,7 @@ class TestDecidedElsewhere:
 
     def test_a_workspace_brings_its_catalogue_and_scale(self, prepared, given, as_table):
         knowledge = prepared(as_table({"ann": {"a": 1}, "bob": {"b": 1}}), Inputs(catalogue=given))
-        assert knowledge.catalogue.items.texts() == ["a", "b", "c", "d", "e"]
+        assert knowledge.items.texts() == ["a", "b", "c", "d", "e"]
         assert knowledge.scale == RatingScale(0, 6)
         assert len(knowledge.groups) == 2
 
@@ -120,9 +122,15 @@ class TestDecidedElsewhere:
     def test_groups_make_no_sense_for_a_strategy_that_has_one(self, prepared, given):
         with pytest.raises(WrongUse, match="--strategy retrain trains everyone in one group"):
             prepared(inputs=Inputs(groups_from=given), strategy="retrain")
+        with pytest.raises(WrongUse, match=r"als has one group, and .* has several: give --model nmf, or leave out"):
+            prepared(inputs=Inputs(groups_from=given), model="als")
 
     def test_a_workspace_with_one_group_serves_that_strategy(self, prepared, table, tmp_path):
-        learn(table, tmp_path / "one", Config(strategy="retrain", epochs=1, rating_scale=(0, 6), min_interactions=2))
+        learn(
+            table,
+            tmp_path / "one",
+            Config(model="nmf", strategy="retrain", epochs=1, rating_scale=(0, 6), min_interactions=2),
+        )
         knowledge = prepared(inputs=Inputs(groups_from=tmp_path / "one"), strategy="retrain", min_interactions=2)
         assert knowledge.scale == RatingScale(0, 6)
         assert len(knowledge.groups) == 1
@@ -144,7 +152,10 @@ class TestSuppressed:
 
     def test_a_file_without_them_is_learned_as_ever(self, prepared, erased, table):
         inputs = erased(Request("zoe"), Request("ann", ("f",)))
-        assert prepare(table, Config(groups=2), inputs, QUIET_WORK, opened(inputs)).suppressed == NONE_SUPPRESSED
+        assert (
+            prepare(table, Config(model="nmf", groups=2), inputs, QUIET_WORK, opened(inputs)).suppressed
+            == NONE_SUPPRESSED
+        )
         assert [group.digest() for group in prepared(inputs=inputs).groups] == [g.digest() for g in prepared().groups]
 
     @pytest.mark.parametrize(
@@ -156,7 +167,7 @@ class TestSuppressed:
         inputs = erased(Request("zoe"), Request("eve"), Request("ann", ("y", "c")))
         left = {user: has for user, has in ratings.items() if user != "eve"}
         left["ann"] = {item: rating for item, rating in left["ann"].items() if item != "c"}
-        config = Config(**{"groups": 2, "epochs": 2, "holdout": 0.2, **settings})
+        config = Config(**fitting({"groups": 2, "epochs": 2, "holdout": 0.2, **settings}))
         dropped = learn(as_table(old), tmp_path / "dropped", config, inputs)
         never = learn(as_table(left), tmp_path / "never", config)
         assert (dropped.suppressed, never.suppressed) == (4, 0)
@@ -165,22 +176,22 @@ class TestSuppressed:
 
     def test_it_is_said(self, erased, table, reporter):
         inputs = erased(Request("eve"), Request("ann", ("a",)))
-        prepare(table, Config(groups=2), inputs, Work(1, reporter), opened(inputs))
+        prepare(table, Config(model="nmf", groups=2), inputs, Work(1, reporter), opened(inputs))
         assert "left out what is on the do-not-learn list (people: 1, single interactions: 1)" in reporter.notes
 
     def test_nothing_is_said_if_nobody_is_left_out(self, erased, table, reporter):
         inputs = erased(Request("zoe"))
-        prepare(table, Config(groups=2), inputs, Work(1, reporter), opened(inputs))
+        prepare(table, Config(model="nmf", groups=2), inputs, Work(1, reporter), opened(inputs))
         assert not any("do-not-learn" in note for note in reporter.notes)
 
     def test_with_given_groups_and_catalogue_they_are_left_out_too(self, prepared, erased, table, tmp_path):
         (tmp_path / "items").write_text("a\nb\nc\nd\ne\n")  # f is not among them; only eve has it
-        learn(table, tmp_path / "given", Config(groups=2, epochs=1))
+        learn(table, tmp_path / "given", Config(model="nmf", groups=2, epochs=1))
         suppression = erased(Request("eve")).suppression
         inputs = Inputs(groups_from=tmp_path / "given", catalogue=tmp_path / "items", suppression=suppression)
         knowledge = prepared(inputs=inputs)
         assert sorted(user for group in users_of(knowledge) for user in group) == ["ann", "bob", "cat", "dan", "fay"]
-        assert knowledge.catalogue.items.texts() == ["a", "b", "c", "d", "e"]
+        assert knowledge.items.texts() == ["a", "b", "c", "d", "e"]
 
     @pytest.mark.parametrize(("gone", "left"), [("abcdf", 1), ("abcdef", 0)])
     def test_too_few_that_are_left_are_refused(self, prepared, erased, as_table, gone, left):

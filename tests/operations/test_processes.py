@@ -1,4 +1,4 @@
-"""No process of ours imports from the folder that it is started in."""
+"""No process of ours imports from the folder that it is started in; tasks carried out by processes."""
 
 import os
 import subprocess
@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from erasable.operations.processes import safe_path
+from erasable.errors import Refused
+from erasable.models import Effort
+from erasable.operations.processes import Processes, safe_path
+from kit import pieces
 
 # Modules that Python's own start needs: one of these in the working folder is run by whoever starts there carelessly.
 BAITS = ("enum", "signal", "random", "tempfile", "multiprocessing")
@@ -60,3 +63,32 @@ def test_the_setting_is_put_back(monkeypatch):
     with safe_path(), safe_path():
         pass
     assert os.environ["PYTHONSAFEPATH"] == "0"
+
+
+class TestProcesses:
+    def test_outcomes_come_with_their_tasks_and_progress_is_heard(self):
+        heard, watched = [], []
+        found = Processes(2, watched.append).map(pieces.doubled, [1, 2, 3], Effort(1, heard.append))
+        assert {task: outcome for task, (outcome, _) in found} == {1: 2, 2: 4, 3: 6}
+        assert sum(heard) == 6
+        assert any(watched)
+        assert watched[-1] == ()
+
+    def test_tasks_with_the_same_key_go_to_the_same_process_in_order(self):
+        executor = Processes(2, lambda running: None, together=lambda number: number % 2)
+        found = [(task, pid) for task, (_, pid) in executor.map(pieces.doubled, [1, 2, 3, 4, 5], Effort())]
+        odd, even = [[one for one in found if one[0] % 2 == rest] for rest in (1, 0)]
+        assert ([task for task, _ in odd], [task for task, _ in even]) == ([1, 3, 5], [2, 4])
+        assert len({pid for _, pid in odd}) == len({pid for _, pid in even}) == 1
+        assert os.getpid() not in {pid for _, pid in found}
+
+    def test_one_that_fails_ends_all_in_words(self):
+        with pytest.raises(Refused, match="7: give another number; what is finished stays"):
+            list(Processes(1, lambda running: None).map(pieces.refused, [7, 8], Effort()))
+
+    def test_an_outcome_that_can_t_be_sent_is_noticed(self, capfd):
+        with pytest.raises(Refused, match="could not be sent back"):
+            list(Processes(1, lambda running: None).map(pieces.unsendable, [7], Effort()))
+
+    def test_no_task_needs_no_process(self):
+        assert list(Processes(2, lambda running: None).map(pieces.doubled, [], Effort())) == []

@@ -46,6 +46,9 @@ class Interrupting:
     def note(self, text: str) -> None:
         pass
 
+    def doubt(self, text: str) -> None:
+        pass
+
     @contextmanager
     def track(self, label: str, total: int | None = None):
         def advance(done: int) -> None:

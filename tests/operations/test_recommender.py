@@ -1,5 +1,11 @@
 """The library's front door: any table in, recommendations out, and forgetting in between."""
 
+import shutil
+import subprocess
+import sys
+import threading
+import warnings
+
 import numpy as np
 import pandas
 import polars
@@ -9,20 +15,25 @@ import pytest
 from scipy import sparse
 
 from erasable import Recommender
+from erasable.data import ColumnNames
 from erasable.errors import (
     DataRefused,
+    ErasableWarning,
     NotReproducible,
     UnknownInteraction,
+    UnknownItem,
     UnknownUser,
     WorkspaceError,
     WrongUse,
 )
 from erasable.operations import Inputs
-from erasable.store.manifest import decode_manifest, encode_manifest
+from kit import elsewhere
 
-SETTINGS = {"groups": 3, "epochs": 3, "batch": 16}
+SETTINGS = {"model": "nmf", "groups": 3, "epochs": 3, "batch": 16}
 USERS, ITEMS = [1, 1, 2, 2, 3, 3, 10, 10], [5, 7, 5, 8, 7, 8, 5, 9]
 RATINGS = [1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 2.0, 3.0]
+
+SALES = {"user": "customer_email", "item": "sku", "time": "purchased_at"}
 
 
 def numbers() -> pa.Table:
@@ -81,10 +92,10 @@ class TestFit:
     def test_it_says_what_was_learned(self, recommender):
         assert (recommender.learned.users, recommender.learned.items, recommender.learned.groups) == (4, 4, 3)
 
-    def test_groups_and_catalogue_may_come_from_elsewhere(self, recommender, tmp_path):
+    def test_groups_may_come_from_elsewhere(self, recommender, tmp_path):
         recommender.save(tmp_path / "first")
-        inputs = Inputs(groups_from=tmp_path / "first", catalogue=tmp_path / "first")
-        Recommender(epochs=3, batch=16).fit(numbers(), inputs).save(tmp_path / "second")
+        inputs = Inputs(groups_from=tmp_path / "first")
+        Recommender(model="nmf", epochs=3, batch=16).fit(numbers(), inputs).save(tmp_path / "second")
         assert checkpoints(tmp_path / "first") == checkpoints(tmp_path / "second")
 
     def test_a_fit_that_fails_leaves_what_was_learned_before(self, recommender):
@@ -98,37 +109,156 @@ class TestRecommend:
         table = recommender.recommend([10, 1], k=2)
         assert isinstance(table, pa.Table)
         assert [(field.name, str(field.type)) for field in table.schema] == [
-            ("user_id", "string"),
-            ("item_id", "string"),
+            ("user_id", "int64"),
+            ("item_id", "int64"),
             ("score", "double"),
             ("rank", "int64"),
             ("popular", "bool"),
         ]
-        assert table["user_id"].to_pylist() == ["10", "10", "1", "1"]
+        assert table["user_id"].to_pylist() == [10, 10, 1, 1]
         assert table["rank"].to_pylist() == [1, 2, 1, 2]
-        assert set(table["item_id"].to_pylist()[:2]) == {"7", "8"}
-        assert set(table["item_id"].to_pylist()[2:]) == {"8", "9"}
+        assert set(table["item_id"].to_pylist()[:2]) == {7, 8}
+        assert set(table["item_id"].to_pylist()[2:]) == {8, 9}
 
     def test_whole_numbers_of_any_kind_and_texts_name_the_same_user(self, recommender):
         expected = recommender.recommend(["10"])
-        for users in ([10], (10,), np.array([10]), pandas.Series([10]), iter([10]), {10}):
+        many = ([10], (10,), np.array([10]), pandas.Series([10]), iter([10]), {10}, polars.Series([10]), pa.array([10]))
+        for users in (10, "10", np.int64(10), np.array(10), *many):
             assert recommender.recommend(users) == expected
 
-    def test_nobody_gets_an_empty_table(self, recommender):
+    def test_nobody_gets_an_empty_table_and_everyone_is_meant_if_nobody_is_named(self, recommender):
         assert recommender.recommend([]).num_rows == 0
+        assert set(recommender.recommend(k=1)["user_id"].to_pylist()) == set(USERS)
 
-    def test_someone_unknown_is_refused_or_gets_what_is_popular(self, recommender):
-        with pytest.raises(UnknownUser):
-            recommender.recommend([99])
-        assert recommender.recommend([99], k=1, popular_fallback=True).to_pylist() == [
-            {"user_id": "99", "item_id": "5", "score": 3.0, "rank": 1, "popular": True}
-        ]
+    def test_someone_without_an_id_gets_items_by_their_history(self, recommender):
+        found = recommender.recommend(history=[5, "7"], k=2)
+        assert found.column("user_id").unique().to_pylist() == [""]
+        assert set(found.column("item_id").to_pylist()) == {8, 9}
+        assert found == recommender.recommend(history={5: None, 7: 5.0}, k=2)
+        assert found != recommender.recommend(history={5: 1.0, 7: 1.0}, k=2)
 
-    @pytest.mark.parametrize("users", ["10", 10])
-    def test_a_bare_id_is_refused_with_the_remedy(self, recommender, users):
-        for method in (recommender.recommend, recommender.forget, recommender.plan):
-            with pytest.raises(WrongUse, match="give a list of ids"):
+    def test_users_and_a_history_together_are_refused(self, recommender):
+        with pytest.raises(WrongUse, match="not both"):
+            recommender.recommend([1], history=[5])
+
+    def test_someone_unknown_is_refused_left_out_or_gets_what_is_popular(self, recommender):
+        known = recommender.recommend(10, k=1).to_pylist()
+        popular = [{"user_id": 99, "item_id": 5, "score": 3.0, "rank": 1, "popular": True}]
+        with pytest.raises(UnknownUser, match="'99': check the id, or give unknown='skip' or 'popular'"):
+            recommender.recommend([10, 99])
+        assert recommender.recommend([99, 10], k=1, unknown="skip").to_pylist() == known
+        assert recommender.recommend([99, 10], k=1, unknown="popular").to_pylist() == popular + known
+        with pytest.raises(WrongUse, match="give one of raise, skip, popular"):
+            recommender.recommend([99], unknown="ignore")
+
+    def test_the_old_word_for_popular_items_is_understood_for_now(self, recommender):
+        with pytest.warns(DeprecationWarning, match="unknown='popular'") as caught:
+            old = recommender.recommend([99], popular_fallback=True)
+        assert caught[0].filename == __file__
+        assert old == recommender.recommend([99], unknown="popular")
+        with pytest.warns(DeprecationWarning, match="unknown='raise'"), pytest.raises(UnknownUser):
+            recommender.recommend([99], popular_fallback=False)
+
+    @pytest.mark.parametrize("users", [10.0, None, True, b"10", [None], [1.5]])
+    def test_what_is_no_id_is_refused_with_the_remedy(self, recommender, users):
+        for method in (recommender.forget, recommender.plan):
+            with pytest.raises(WrongUse, match="is no id: give text or a whole number"):
                 method(users)
+
+    def test_a_table_is_no_list_of_ids(self, recommender):
+        for table in (numbers(), numbers().to_pandas(), polars.from_arrow(numbers())):
+            with pytest.raises(WrongUse, match=r"give the column of it that has them"):
+                recommender.recommend(table)
+
+
+class TestTypesOfIds:
+    """Ids come back as they went in."""
+
+    @pytest.mark.parametrize(
+        ("users", "items", "kinds"),
+        [
+            ([1, 2, 2], [7, 7, 8], (int, int)),
+            (["1", "2", "2"], [7, 7, 8], (str, int)),
+            ([1, 2, 2], ["a", "a", "b"], (int, str)),
+            (["007", "2", "2"], ["a", "a", "b"], (str, str)),
+            (np.array([1, 2, 2], np.uint64) + np.uint64(2**63), [7, 7, 8], (int, int)),
+        ],
+    )
+    def test_in_answers_and_what_is_held_before_and_after_saving(self, tmp_path, users, items, kinds):
+        recommender = Recommender(model="ease", regularisation=1).fit(pa.table({"user": users, "item": items}))
+        recommender.save(tmp_path / "shop")
+        for one in (recommender, Recommender.load(tmp_path / "shop")):
+            row = one.recommend(users[0], k=1).to_pylist()[0]
+            assert (row["user_id"], row["item_id"]) == (users[0], items[2])
+            held = one.show(users[0])
+            alike = one.similar_items(items[0], k=1).to_pylist()[0]
+            assert (alike["item_id"], alike["similar_id"]) == (items[0], items[2])
+            assert tuple(map(type, (held.user_id, held.interactions[0].item_id))) == kinds
+
+    def test_a_matrix_has_numbers_and_a_file_of_text_has_text(self, tmp_path):
+        matrix = sparse.csr_array(sparse.coo_array((RATINGS, (USERS, ITEMS)), shape=(11, 10)))
+        assert Recommender(model="ease").fit(matrix).show(10).user_id == 10
+        pacsv.write_csv(numbers(), tmp_path / "ratings.csv")
+        assert Recommender(model="ease").fit(tmp_path / "ratings.csv").show(10).user_id == "10"
+
+    def test_whoever_comes_later_with_text_makes_text_of_all(self):
+        recommender = Recommender(model="ease").fit(numbers())
+        recommender.learn_more(pa.table({"user_id": ["zoe"], "item_id": [5], "rating": [1.0]}))
+        assert recommender.show(10).user_id == "10"
+        assert recommender.show(10).interactions[0].item_id == 5
+        recommender.learn_more(pa.table({"user_id": [77], "item_id": [5], "rating": [1.0]}))
+        assert recommender.show(77).user_id == "77"
+
+    def test_an_unknown_id_that_is_no_number_stays_as_it_was_given(self, recommender):
+        found = recommender.recommend(["010", 10], k=1, unknown="popular")
+        assert found["user_id"].to_pylist() == ["010", "10"]
+
+    def test_a_workspace_of_the_command_gives_text(self, learned):
+        assert Recommender.load(learned).show("ann").user_id == "ann"
+
+
+class TestColumns:
+    """Columns are named where the table is given, and read again later."""
+
+    def sales(self) -> pandas.DataFrame:
+        emails = [f"{name}@shop.example" for name in ("ann", "ann", "bob", "bob", "cat")]
+        days = pandas.to_datetime(["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04", "2026-01-05"])
+        return pandas.DataFrame({"customer_email": emails, "sku": [7, 8, 7, 9, 8], "purchased_at": days})
+
+    def test_fit_learn_more_and_evaluate_take_names_and_remember_them(self):
+        recommender = Recommender(model="ease", regularisation=1).fit(self.sales(), **SALES)
+        assert recommender.learned.columns == SALES
+        held = recommender.show("ann@shop.example")
+        assert [(one.item_id, one.time) for one in held.interactions] == [
+            (7, "2026-01-01T00:00:00"),
+            (8, "2026-01-02T00:00:00"),
+        ]
+        more = self.sales().assign(customer_email="dan@shop.example")
+        assert recommender.learn_more(more.iloc[:1]).users_added == 1
+        test = pandas.DataFrame({"customer_email": ["cat@shop.example"], "sku": [7]})
+        assert recommender.evaluate(test).users == 1
+        assert recommender.evaluate(test.rename(columns={"sku": "what"}), item="what").values["hr@10"] == 1.0
+        other = more.iloc[:2].rename(columns={"customer_email": "who", "sku": "what"})
+        assert recommender.learn_more(other, user="who", item="what").interactions_added == 1
+
+    def test_numbers_name_columns_where_there_are_no_names(self, tmp_path):
+        (tmp_path / "plain.csv").write_text("2026,a,7\n2026,a,8\n2026,b,7\n")
+        recommender = Recommender(model="ease").fit(tmp_path / "plain.csv", user=2, item="3")
+        assert (recommender.learned.users, recommender.learned.items) == (2, 2)
+
+    def test_keywords_go_before_inputs(self, tmp_path):
+        (tmp_path / "items.txt").write_text("7\n8\n9\n10\n")
+        inputs = Inputs(ColumnNames(user="nobody", item="sku"))
+        fitted = Recommender(model="ease").fit(
+            self.sales(), inputs, user="customer_email", catalogue=str(tmp_path / "items.txt")
+        )
+        assert fitted.learned.items == 4
+
+    def test_bad_rows_may_be_left_out(self):
+        table = pa.table({"user": [1, None, 2], "item": [7, 7, 8]})
+        assert Recommender(model="ease").fit(table, on_bad_row="skip").learned.bad_rows == 1
+        with pytest.raises(WrongUse, match="give one of refuse, skip"):
+            Recommender(model="ease").fit(table, on_bad_row="ignore")
 
 
 class TestForget:
@@ -143,7 +273,7 @@ class TestForget:
 
     def test_some_items_of_one_person(self, recommender):
         recommender.forget([10], items=[5])
-        assert [one.item_id for one in recommender.show(10).interactions] == ["9"]
+        assert [one.item_id for one in recommender.show(10).interactions] == [9]
         with pytest.raises(UnknownInteraction):
             recommender.forget([10], items=[5])
 
@@ -158,6 +288,14 @@ class TestForget:
     def test_items_of_several_people_are_refused(self, recommender):
         with pytest.raises(WrongUse, match="items need exactly one user"):
             recommender.forget([10, 1], items=[5])
+
+    def test_one_person_and_one_item_need_no_list(self, recommender):
+        assert recommender.plan(10, items=5).people == 1
+        assert len(recommender.forget(10, items=5).receipts) == 1
+        assert [one.item_id for one in recommender.show(10).interactions] == [9]
+        assert len(recommender.forget(10).receipts) == 1
+        with pytest.raises(UnknownUser):
+            recommender.show(10)
 
     def test_an_unknown_person_among_known_ones_changes_nothing(self, recommender):
         before = recommender.status()
@@ -178,7 +316,7 @@ class TestSaveAndLoad:
         recommender.save(tmp_path / "shop")
         receipt = Recommender.load(tmp_path / "shop", threads=1).forget([10])
         assert [str(path) for path in (tmp_path / "shop" / "certificates").glob("*.json")] == list(receipt.certificates)
-        assert recommender.status()["users"] == 3
+        assert Recommender.load(tmp_path / "shop").status()["users"] == 3
         assert Recommender.load(tmp_path / "shop").verify().identical is True
 
     def test_forgetting_before_saving_keeps_the_certificates(self, recommender, tmp_path):
@@ -198,23 +336,49 @@ class TestSaveAndLoad:
                 recommender.forget([2])
             recommender.save(tmp_path / name)
             if name == "after":
-                recommender.forget([2])
+                Recommender.load(tmp_path / name).forget([2])
         assert checkpoints(tmp_path / "before") == checkpoints(tmp_path / "after")
+
+    def test_saving_makes_a_copy_and_the_original_stays_where_it_is(self, recommender, tmp_path):
+        recommender.save(tmp_path / "one")
+        recommender.save(tmp_path / "two")
+        loaded = Recommender.load(tmp_path / "one")
+        loaded.save(tmp_path / "three")
+        with pytest.warns(ErasableWarning, match="three keeps whom you forget here: load it and forget there too"):
+            loaded.forget(2)
+        users = [Recommender.load(tmp_path / name).status()["users"] for name in ("one", "two", "three")]
+        assert users == [3, 4, 4]
+        assert recommender.status()["users"] == 4
+
+    def test_forgetting_warns_of_each_copy_that_is_still_there_before_anything_is_done(self, recommender, tmp_path):
+        for name in ("kept", "gone"):
+            recommender.save(tmp_path / name)
+        shutil.rmtree(tmp_path / "gone")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(ErasableWarning, match="kept keeps whom you forget here"):
+                recommender.forget(10)
+        assert recommender.status()["users"] == 4
+        with pytest.warns(ErasableWarning) as caught:
+            recommender.forget(10)
+        assert [one.filename for one in caught] == [__file__]
+        recommender.fit(numbers()).forget(10)  # learned anew: there is no copy of this
 
     def test_a_workspace_of_the_command_is_loaded_and_copied(self, learned, tmp_path):
         loaded = Recommender.load(learned)
         loaded.save(tmp_path / "copy")
         assert checkpoints(tmp_path / "copy") == checkpoints(learned)
 
-    def test_a_copy_never_claims_to_have_been_learned_here(self, recommender, tmp_path):
+    def test_a_copy_says_where_it_was_learned_and_not_where_it_was_copied(self, recommender, tmp_path):
         recommender.save(tmp_path / "shop")
-        path = tmp_path / "shop" / "manifest.json"
-        manifest = decode_manifest(path.read_bytes(), "manifest.json")
-        elsewhere = {**manifest.environment, "processor": "abacus"}
-        path.write_bytes(encode_manifest(manifest.model_copy(update={"environment": elsewhere}).sealed()))
-        with pytest.raises(NotReproducible, match=r"was abacus.*copy its folder instead"):
-            Recommender.load(tmp_path / "shop").save(tmp_path / "copy")
-        assert not (tmp_path / "copy").exists()
+        elsewhere.moved(tmp_path / "shop", processor="abacus")
+        Recommender.load(tmp_path / "shop").save(tmp_path / "copy")
+        copy = Recommender.load(tmp_path / "copy")
+        assert "was abacus" in copy.verify().reason
+        with pytest.raises(NotReproducible, match=r"was abacus.* with upgrade\(\)"):
+            copy.forget([2])
+        assert copy.upgrade().adopted > 0
+        assert copy.verify().identical is True
 
     def test_a_folder_in_use_is_refused(self, recommender, tmp_path):
         recommender.save(tmp_path / "shop")
@@ -264,3 +428,116 @@ def test_near_ids_are_told_where_nothing_is_held_under_an_id(ask):
         ask(recommender, "Zoe\u0308")
     with pytest.raises(UnknownUser, match="nothing is held about the user 'zed'"):
         ask(recommender, "zed")
+
+
+class TestSimilarItems:
+    TABLE = pa.table({"user": [1, 1, 2, 2, 3, 3, 4, 4], "item": [10, 11, 10, 11, 20, 21, 20, 21]})
+
+    @pytest.mark.parametrize(
+        "settings", [{"model": "als", "factors": 4, "regularisation": 0.1}, {"model": "ease", "regularisation": 1}]
+    )
+    def test_items_that_the_same_people_have_are_alike(self, settings):
+        recommender = Recommender(**settings).fit(self.TABLE)
+        found = recommender.similar_items([10, 21], k=1).to_pylist()
+        assert [(row["item_id"], row["similar_id"], row["rank"]) for row in found] == [(10, 11, 1), (21, 20, 1)]
+        assert all(row["score"] > 0 for row in found)
+        for row in recommender.similar_items(10).to_pylist():
+            assert row["similar_id"] != 10
+            assert row["score"] > 0
+
+    def test_unknown_items_and_no_items_are_refused(self):
+        recommender = Recommender(model="ease").fit(self.TABLE)
+        with pytest.raises(UnknownItem, match="no item '99': check the id"):
+            recommender.similar_items(99)
+        with pytest.raises(WrongUse, match="give k of 1 or more"):
+            recommender.similar_items(10, k=0)
+
+    def test_an_item_that_nobody_has_is_like_no_other(self, tmp_path):
+        (tmp_path / "items.txt").write_text("10\n11\n20\n21\n30\n")
+        for model in ("als", "ease"):
+            recommender = Recommender(model=model, regularisation=0.1).fit(self.TABLE, catalogue=tmp_path / "items.txt")
+            assert recommender.similar_items(30).num_rows == 0
+            assert 30 not in recommender.similar_items(10)["similar_id"].to_pylist()
+
+
+class TestAsAnEstimator:
+    """What scikit-learn and notebooks ask of an estimator."""
+
+    def test_what_it_was_made_with_makes_another_like_it(self):
+        given = {"model": "als", "factors": 8, "rating_scale": (1, 5), "threads": 1}
+        first = Recommender(**given)
+        params = first.get_params()
+        assert given.items() <= params.items()
+        again = Recommender(**params).get_params(deep=False)
+        assert all(again[name] is params[name] for name in params)  # what scikit-learn's clone checks
+        params["factors"] = 9
+        assert first.get_params()["factors"] == 8
+
+    def test_settings_are_changed_for_the_next_fit_only(self, tmp_path):
+        recommender = Recommender(**SETTINGS).fit(numbers())
+        assert recommender.set_params(epochs=1, threads=1) is recommender
+        assert recommender.verify().identical is True
+        recommender.fit(numbers()).save(tmp_path / "changed")
+        Recommender(**{**SETTINGS, "epochs": 1}).fit(numbers()).save(tmp_path / "made so")
+        assert checkpoints(tmp_path / "changed") == checkpoints(tmp_path / "made so")
+
+    def test_a_wrong_setting_changes_nothing(self):
+        recommender = Recommender(model="als")
+        with pytest.raises(WrongUse):
+            recommender.set_params(colour="red")
+        assert recommender.get_params() == Recommender(model="als").get_params()
+
+    def test_what_is_loaded_can_be_made_again(self, recommender, tmp_path):
+        recommender.save(tmp_path / "shop")
+        loaded = Recommender.load(tmp_path / "shop", progress=False)
+        Recommender(**loaded.get_params()).fit(numbers()).save(tmp_path / "again")
+        assert checkpoints(tmp_path / "again") == checkpoints(tmp_path / "shop")
+
+    def test_whether_it_has_learned(self, recommender):
+        assert recommender.__sklearn_is_fitted__() is True
+        assert Recommender().__sklearn_is_fitted__() is False
+
+    def test_it_is_shown_as_it_is_written(self, recommender, tmp_path):
+        assert repr(Recommender(model="als", threads=None)) == "Recommender(model='als')"
+        assert repr(recommender) == "Recommender(model='nmf', groups=3, epochs=3, batch=16)"
+        recommender.save(tmp_path / "shop")
+        assert repr(Recommender.load(tmp_path / "shop")) == f"Recommender.load({str(tmp_path / 'shop')!r})"
+
+    def test_a_notebook_shows_a_small_table(self, recommender, tmp_path):
+        assert "<td>" not in Recommender(model="als")._repr_html_()
+        assert "<tr><th>users</th><td>4</td></tr>" in recommender._repr_html_()
+        recommender.save(tmp_path / "a <b> shop")
+        loaded = Recommender.load(tmp_path / "a <b> shop")
+        assert "a &lt;b&gt; shop" in loaded._repr_html_()
+        shutil.rmtree(tmp_path / "a <b> shop")
+        assert "there is no folder" in loaded._repr_html_()
+        assert "<b>" not in loaded._repr_html_()
+
+
+class TestFromSeveralPlaces:
+    def test_threads_recommend_side_by_side_while_one_forgets(self, recommender):
+        wrong, stop = [], threading.Event()
+
+        def ask():
+            while not stop.is_set():
+                found = recommender.recommend([1, 2, 10], k=1, unknown="skip")["user_id"].to_pylist()
+                wrong.extend(found if not {1, 2} <= set(found) <= {1, 2, 10} else [])
+
+        threads = [threading.Thread(target=ask) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        recommender.forget(10)
+        assert recommender.recommend([1, 10], k=1, unknown="skip")["user_id"].to_pylist() == [1]
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert wrong == []
+
+    def test_another_process_loads_what_was_saved_and_prints_nothing_of_its_own(self, recommender, tmp_path):
+        recommender.save(tmp_path / "shop")
+        code = f"from erasable import Recommender; rec = Recommender.load({str(tmp_path / 'shop')!r}); "
+        code += "print(rec.recommend(10, k=1).to_pylist()); rec.forget(10); print(rec.status()['users'])"
+        found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert found.stdout == f"{recommender.recommend(10, k=1).to_pylist()}\n3\n"
+        assert found.stderr == ""
+        assert Recommender.load(tmp_path / "shop").status()["users"] == 3

@@ -3,6 +3,7 @@
 import errno
 import sys
 from dataclasses import replace
+from importlib.metadata import version
 
 import pytest
 
@@ -12,12 +13,20 @@ from erasable.operations import DiskHome, Work, forget, plan, recommend, show, s
 from erasable.operations.inspect import evaluate, groups
 from erasable.operations.recording import first_papers, record_verification, version_facts
 from erasable.operations.work import QUIET_WORK
-from erasable.proof import NOTHING_PENDING, data_digest, first_fault, public_key_of, records_of, state_digest
+from erasable.proof import (
+    NOTHING_PENDING,
+    data_digest,
+    first_fault,
+    public_key_of,
+    records_of,
+    says_more_than_known,
+    state_digest,
+)
 from erasable.store import files
-from erasable.training import ORIGIN, Checkpoint, numeric_environment
+from erasable.training import ORIGIN, Checkpoint
 from erasable.unlearning import Request
 
-ALWAYS = {"number", "previous", "at", "what", "hash", "version", "state", "data", "erasable"}
+ALWAYS = {"format", "number", "previous", "at", "what", "hash", "version", "state", "data", "erasable"}
 
 
 def audit_of(home) -> bytes:
@@ -70,7 +79,7 @@ class TestOneRecordForEach:
         assert (kinds(home), records(home)[-1]["identical"]) == (["learn", "verify"], False)
 
     def test_save(self, table, tmp_path):
-        recommender = Recommender(groups=2, epochs=1).fit(table)
+        recommender = Recommender(model="nmf", groups=2, epochs=1).fit(table)
         recommender.forget(["ann"])
         recommender.save(tmp_path / "shop")
         home = DiskHome(tmp_path / "shop")
@@ -114,10 +123,15 @@ class TestWhatARecordSays:
             facts = version_facts(session.state(), session.stamp)
             expected = state_digest(session.stamp.salt, session.state())
             data = data_digest(session.stamp.salt, session.state().knowledge)
-        assert facts == {"version": 1, "state": expected, "data": data, "erasable": numeric_environment()["erasable"]}
+        assert facts == {"version": 1, "state": expected, "data": data, "erasable": version("erasable")}
         forget(home, [Request("ann")])
         with home.reading() as session:
             assert records(home)[-1]["state"] == state_digest(session.stamp.salt, session.state()) != expected
+
+    def test_nothing_in_it_counts_as_of_a_newer_version(self, home):
+        forget(home, [Request("ann")])
+        verify(home)
+        assert not says_more_than_known(audit_of(home))
 
     def test_nobody_is_named_and_no_plain_digest_is_in_it(self, home, ratings):
         plain = []
@@ -140,7 +154,7 @@ class TestWhatARecordSays:
         verify(home)
         for record in records(home)[1:]:
             counted = {name: value for name, value in record.items() if isinstance(value, int | float)}
-            expected = {"number": record["number"], "version": 2, "stages": 3}
+            expected = {"format": 2, "number": record["number"], "version": 2, "stages": 3}
             if record["what"] == "verify":
                 expected |= {"identical": True, "compared": 30}
             counted.pop("files", None)  # so many were searched, whoever it was

@@ -36,7 +36,7 @@ def awkward(tmp_path_factory) -> Path:
     times = [978_300_760.0 + number for number in range(len(rows))]
     table = pa.table({"user_id": users, "item_id": items, "rating": ratings, "timestamp": times})
     folder = tmp_path_factory.mktemp("awkward") / "shop"
-    learn(table, folder, Config(groups=3, epochs=2, holdout=0.2))
+    learn(table, folder, Config(model="nmf", groups=3, epochs=2, holdout=0.2))
     return folder
 
 

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def test_who_is_withdrawn_is_unknown_at_once_and_others_are_not(home):
 def test_who_is_withdrawn_may_get_what_is_popular(home):
     serving = Serving(home)
     with serving.withdrawing([Request("bob")]):
-        assert len(serving.recommend(["bob"], k=2, popular_fallback=True)[0]) == 2
+        assert len(serving.recommend(["bob"], k=2, unknown="popular")[0]) == 2
 
 
 def test_if_nothing_was_forgotten_the_person_is_served_again(home):
@@ -92,16 +93,19 @@ def test_ease_serves_without_what_someone_taught_before_that_is_settled(ease):
 
 
 def test_another_thread_gets_nothing_while_the_library_forgets(table, monkeypatch):
-    recommender = Recommender(groups=2, epochs=1).fit(table)
+    recommender = Recommender(model="nmf", groups=2, epochs=1).fit(table)
     recommender.recommend(["ann"])
     outcomes = []
 
     def look(*arguments, **options):
-        thread = threading.Thread(target=lambda: outcomes.append(recommender.recommend(["ann"], 2, True).num_rows))
+        thread = threading.Thread(
+            target=lambda: outcomes.append(recommender.recommend("ann", 2, unknown="popular").num_rows)
+        )
         thread.start()
         thread.join()
         with pytest.raises(UnknownUser):
             recommender.recommend(["ann"])
+        return SimpleNamespace(notes=())
 
     monkeypatch.setattr("erasable.operations.recommender.forget", look)
     recommender.forget(["ann"])
@@ -152,9 +156,9 @@ class TestSeveralAtOnce:
 
     def test_popular_items_are_counted_without_them(self, home):
         serving = Serving(home)
-        popular = scores(serving.recommend(["nobody"], popular_fallback=True))
+        popular = scores(serving.recommend(["nobody"], unknown="popular"))
         with serving.withdrawing([Request("eve")]):
-            left = scores(serving.recommend(["nobody"], popular_fallback=True))
+            left = scores(serving.recommend(["nobody"], unknown="popular"))
         assert sum(left.values()) < sum(popular.values())
 
 
@@ -162,6 +166,6 @@ def test_only_what_scores_is_kept_in_memory(home):
     with home.reading() as session:
         state = session.state()
     assert state.scoring_links == state.chain  # rows come from every stage
-    solved = replace(state.knowledge, config=Config(groups=3, epochs=3, rows="solved"))
-    links = tuple(Link(str(number), "", 0, 0.0) for number in range(6))
-    assert [link.fingerprint for link in State(solved, links).scoring_links] == ["2", "3", "4", "5"]
+    solved = replace(state.knowledge, config=Config(model="nmf", groups=3, epochs=3, rows="solved"))
+    links = tuple(Link(str(number), "", 0, 0.0) for number in range(3))
+    assert [link.fingerprint for link in State(solved, links).scoring_links] == ["2"]

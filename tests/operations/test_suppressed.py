@@ -29,7 +29,7 @@ SUPPRESSED = "has asked to be erased and is suppressed"
 AS_NOBODY = """
 import os, sys
 from erasable.cli.main import main
-import numba, erasable.operations
+import numba, pandas, erasable.operations
 os.setgid(65534)
 os.setuid(65534)
 main()
@@ -104,7 +104,7 @@ class TestAskedOfTheService:
         def read():
             while not stop.is_set():
                 before = set(filed)
-                rows = library.recommend(people, k=1, popular_fallback=True).to_pylist()
+                rows = library.recommend(people, k=1, unknown="popular").to_pylist()
                 wrong.extend(row for row in rows if row["user_id"] in before and not row["popular"])
 
         threads = [threading.Thread(target=read) for _ in range(3)]
@@ -136,9 +136,15 @@ class TestAskedOfTheService:
         erasure_service.file_requests(shop, Request(asked))
         suppressed, stranger = (
             [(row["item_id"], row["score"], row["popular"]) for row in rows.to_pylist()]
-            for rows in (Recommender.load(shop).recommend([user], 3, True) for user in (asked, "stranger"))
+            for rows in (Recommender.load(shop).recommend([user], 3, unknown="popular") for user in (asked, "stranger"))
         )
         assert suppressed == stranger
+
+    def test_they_may_be_left_out_and_keep_nobody_else_from_being_served(self, shop):
+        asked, other = erasure_service.people_in(shop)[:2]
+        erasure_service.file_requests(shop, Request(asked))
+        found = Recommender.load(shop).recommend([asked, other, "stranger"], k=1, unknown="skip")
+        assert found["user_id"].to_pylist() == [other]
 
     def test_the_api_tells_them_from_nobody_else(self, shop):
         asked = erasure_service.people_in(shop)[0]
@@ -221,7 +227,7 @@ class TestWhereItCanNotBeRead:
             for library in (earlier, Recommender.load(shop)):
                 for users in ([other], [asked], []):
                     with pytest.raises(kind, match=said):
-                        library.recommend(users, popular_fallback=True)
+                        library.recommend(users, unknown="popular")
             for users in (["--user", other], ["--all"]):
                 code, out, err = command("recommend", shop, *users)
                 assert (code, out) == (1, "")

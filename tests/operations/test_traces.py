@@ -1,58 +1,114 @@
-"""Traces: what must be gone of a person, and what is like theirs but somebody else's."""
+"""Traces: what must be gone of a person; their rows only where a stage trained them."""
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from erasable.data import Ids
 from erasable.errors import ResidueFound
 from erasable.grouping import anchors_among
 from erasable.operations import DiskHome, forget, learn, verify
+from erasable.proof.residue import PERSONAL_OR_SHARED
 from erasable.store import Workspace
-from erasable.training import Config
+from erasable.training import Config, Scoring
 from erasable.unlearning import Request
 
-CONFIG = Config(model="als", factors=6, regularisation=0.5, anchors=0.5)
+SOLVED = Config(model="als", factors=6, regularisation=0.5, anchors=0.5)
+TRAINED = Config(model="nmf", groups=2, epochs=2)
 TWINS = [f"twin{number}" for number in range(8)]
 NO_ANCHORS = [
-    user for user, anchor in zip(TWINS, anchors_among(Ids.of(TWINS), 0.5, CONFIG.seed), strict=True) if not anchor
+    user for user, anchor in zip(TWINS, anchors_among(Ids.of(TWINS), 0.5, SOLVED.seed), strict=True) if not anchor
 ]
 
 
 @pytest.fixture
-def shop(ratings, as_table, tmp_path):
-    """A shop in which some people have the very same data, and so the very same rows."""
-    likes = {user: {"a": 5, "c": 2} for user in TWINS}
-    learn(as_table({**ratings, **likes}), tmp_path / "shop", CONFIG)
-    return tmp_path / "shop"
+def make(ratings, as_table, tmp_path):
+    """Make a shop in which some people have the very same data, and so, if rows are solved, the very same rows."""
+
+    def make(config):
+        likes = {user: {"a": 5, "c": 2} for user in TWINS}
+        learn(as_table({**ratings, **likes}), tmp_path / "shop", config)
+        return tmp_path / "shop"
+
+    return make
 
 
-def rows_in(shop):
+def row_of(shop, user):
     with Workspace.reading(shop) as workspace:
         state = workspace.state()
-        rows = workspace.checkpoints.get(state.rows_link(0).fingerprint).parameters.rows["user"]
-        return dict(zip(state.knowledge.groups[0].users, rows, strict=True))
+        (row,) = Scoring(state, workspace.checkpoints).rows([state.knowledge.find(user)])
+        return row["user"]
 
 
-def test_someone_whose_row_is_also_another_s_is_forgotten_and_certified(shop):
-    first, second, *_ = NO_ANCHORS
-    rows = rows_in(shop)
-    assert np.array_equal(rows[first], rows[second])
-    assert len(np.unique(rows[first])) > 3
+def certificate_in(shop):
+    with Workspace.reading(shop) as workspace:
+        (content,) = [paper for name, paper in workspace.issued().items() if name.endswith(".json")]
+    return content.decode()
+
+
+def test_someone_whose_row_is_also_another_s_is_forgotten_and_certified(make):
+    shop, (first, second, *_) = make(SOLVED), NO_ANCHORS
+    assert np.array_equal(row_of(shop, first), row_of(shop, second))
     assert len(forget(DiskHome(shop), [Request(first)]).certificates) == 1
     assert len(forget(DiskHome(shop), [Request(user) for user in NO_ANCHORS[1:]]).certificates) == len(NO_ANCHORS) - 1
     assert verify(DiskHome(shop)).identical
 
 
-def test_items_of_someone_whose_row_was_also_another_s_are_forgotten_and_certified(shop):
-    first, second, *_ = NO_ANCHORS
-    forget(DiskHome(shop), [Request(first, ("c",))])
-    rows = rows_in(shop)
-    assert not np.array_equal(rows[first], rows[second])
-    assert verify(DiskHome(shop)).identical
+def test_forgetting_who_is_no_anchor_writes_no_checkpoint(make):
+    shop = make(SOLVED)
+    before = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in (shop / "checkpoints").iterdir()}
+    done = forget(DiskHome(shop), [Request(NO_ANCHORS[0])])
+    assert (done.stages_rerun, done.cost_ratio) == (0, 0.0)
+    after = {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in (shop / "checkpoints").iterdir()}
+    assert after == before
 
 
-def test_a_row_that_nobody_else_has_is_still_looked_for(shop):
-    own = rows_in(shop)["eve"].tobytes()
-    (shop / "forgotten.bin").write_bytes(b"before" + own + b"after")
+class TestAnItemOfTheirsAlone:
+    """It is gone with them, from every file; what holds it still is found."""
+
+    @pytest.fixture
+    def shop(self, ratings, as_table, tmp_path):
+        likes = {"zoe": {"a": 5, "a present for zoe": 2}, "yan": {"b": 1, "d": 4, "7": 2}, "7": {"a": 3, "b": 1}}
+        learn(as_table({**ratings, **likes}), tmp_path / "shop", SOLVED)
+        return tmp_path / "shop"
+
+    def test_no_file_holds_it_any_more(self, shop):
+        forget(DiskHome(shop), [Request("zoe")])
+        files = [path for path in shop.rglob("*") if path.is_file()]
+        assert not [path for path in files if b"a present for zoe" in path.read_bytes()]
+        columns = [pq.read_table(path)["item_id"].to_pylist() for path in files if path.suffix == ".parquet"]
+        assert columns
+        assert not [column for column in columns if "a present for zoe" in column]
+
+    def test_a_list_of_items_that_holds_it_is_found(self, shop):
+        (shop / "items.csv").write_text("item_id,price\na,1\na present for zoe,2\n")
+        with pytest.raises(ResidueFound, match=r"items\.csv"):
+            forget(DiskHome(shop), [Request("zoe")])
+        (shop / "items.csv").unlink()
+        assert len(forget(DiskHome(shop), []).certificates) == 1
+
+    def test_somebody_s_id_is_no_item(self, shop):
+        """The item 7 goes, and the user 7 stays."""
+        assert len(forget(DiskHome(shop), [Request("yan", ("7",))]).certificates) == 1
+        assert len(forget(DiskHome(shop), [Request("yan")]).certificates) == 1
+
+    def test_an_item_named_like_the_person_hides_nothing_any_more(self, ratings, as_table, tmp_path):
+        name = "someone-with-a-long-id"
+        learn(as_table({**ratings, name: {"a": 5, f"a gift for {name}": 2}}), tmp_path / "gifts", SOLVED)
+        (tmp_path / "gifts" / "old.txt").write_text(f"a gift for {name}")
+        with pytest.raises(ResidueFound, match=r"old\.txt"):
+            forget(DiskHome(tmp_path / "gifts"), [Request(name)])
+
+
+def test_a_trained_row_is_looked_for(make):
+    shop = make(TRAINED)
+    (shop / "forgotten.bin").write_bytes(b"before" + row_of(shop, "eve").tobytes() + b"after")
     with pytest.raises(ResidueFound, match=r"forgotten\.bin"):
         forget(DiskHome(shop), [Request("eve")])
+
+
+@pytest.mark.parametrize(("config", "said"), [(SOLVED, False), (TRAINED, True)], ids=["solved", "trained"])
+def test_a_certificate_speaks_of_rows_only_where_they_are_stored(make, config, said):
+    shop = make(config)
+    forget(DiskHome(shop), [Request("eve")])
+    assert (PERSONAL_OR_SHARED in certificate_in(shop)) == said

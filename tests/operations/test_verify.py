@@ -11,7 +11,7 @@ import pytest
 import safetensors.numpy
 
 from erasable import fingerprint
-from erasable.errors import WrongUse
+from erasable.errors import NewerDocument, WrongUse
 from erasable.models import make_model
 from erasable.operations import Claim, DiskHome, Work, forget, learn, verify
 from erasable.proof import add_record, records_of
@@ -20,8 +20,10 @@ from erasable.proof.canonical import canonical
 from erasable.proof.signing import sign
 from erasable.store.checkpoints import encode_checkpoint
 from erasable.store.manifest import Manifest, decode_manifest, encode_manifest
-from erasable.training import Checkpoint, Config
+from erasable.training import Checkpoint, Config, Sisa
 from erasable.unlearning import Request
+from kit import elsewhere
+from kit.fitting import fitting
 
 
 def user_at(home, position: int, row: int = 0) -> str:
@@ -91,7 +93,7 @@ class TestIdentical:
 
     @pytest.mark.parametrize("settings", [{"strategy": "sisa"}, {"policy": "regroup"}, {"grouping": "independent"}])
     def test_under_other_settings(self, table, tmp_path, settings):
-        learn(table, tmp_path / "shop", Config(**{"groups": 3, "epochs": 3, "batch": 16} | settings))
+        learn(table, tmp_path / "shop", Config(**fitting({"groups": 3, "epochs": 3, "batch": 16} | settings)))
         home = DiskHome(tmp_path / "shop")
         path = forgotten(home, tmp_path, "ann")
         for claim in (Claim(), Claim(path), Claim(path, from_scratch=True)):
@@ -118,7 +120,7 @@ class TestHowMuchIsReplayed:
             assert (found.identical, found.stages_replayed, found.compared) == (True, 3, 30)
 
     def test_of_sisa_only_the_groups_that_were_hit(self, table, config, tmp_path, stages_trained):
-        learn(table, tmp_path / "shop", config.model_copy(update={"strategy": "sisa", "aggregate": "mean"}))
+        learn(table, tmp_path / "shop", config.changed(strategy=Sisa(**config.learning.settings.model_dump())))
         home = DiskHome(tmp_path / "shop")
         path = forgotten(home, tmp_path, user_at(home, 0), user_at(home, 2))
         stages_trained.clear()
@@ -127,7 +129,7 @@ class TestHowMuchIsReplayed:
         assert (found.identical, found.stages_replayed, found.compared) == (True, 2, 20)
 
     def test_of_groups_that_are_decided_anew_everything(self, table, tmp_path, stages_trained):
-        learn(table, tmp_path / "shop", Config(groups=3, epochs=3, batch=16, policy="regroup"))
+        learn(table, tmp_path / "shop", Config(model="nmf", groups=3, epochs=3, batch=16, policy="regroup"))
         home = DiskHome(tmp_path / "shop")
         path = forgotten(home, tmp_path, user_at(home, 2))
         stages_trained.clear()
@@ -212,8 +214,7 @@ class TestDifferent:
 class TestAnotherNumericEnvironment:
     @pytest.mark.parametrize("home", ["memory"], indirect=True)
     def test_can_not_be_told_and_what_differs_is(self, home):
-        with home.reading() as session:
-            session.environment["machine"] = "abacus"
+        elsewhere.moved_in_memory(home, machine="abacus")
         found = verify(home)
         assert (found.identical, found.compared, found.stages_replayed) == (None, 0, 0)
         assert "it was learned in another numeric environment: machine is " in found.reason
@@ -221,9 +222,7 @@ class TestAnotherNumericEnvironment:
 
     def test_one_that_the_newest_certificate_does_not_name_was_put_there(self, disk, tmp_path):
         path = forgotten(disk, tmp_path, "ann")
-        with disk.reading() as session:
-            environment = session.environment | {"numpy": "0.0", "processor": "abacus"}
-        reseal(disk.path, environment=environment)
+        elsewhere.moved(disk.path, numpy="0.0", processor="abacus")
         for claim in (Claim(), Claim(path)):
             found = verify(disk, claim)
             assert (found.identical, found.compared) == (False, 0)
@@ -231,9 +230,7 @@ class TestAnotherNumericEnvironment:
 
     def test_what_is_wrong_with_the_papers_is_told_all_the_same(self, disk, tmp_path):
         path = forgotten(disk, tmp_path, "ann")
-        with disk.reading() as session:
-            environment = session.environment | {"numpy": "0.0"}
-        manifest = reseal(disk.path, environment=environment)
+        manifest = elsewhere.moved(disk.path, numpy="0.0")
         (disk.path / manifest.chain[0].file).write_bytes(b"damaged")
         assert verify(disk, Claim(path)).identical is False
 
@@ -339,13 +336,24 @@ class TestCertificatesOfANewerVersion:
             session.amend(replace(papers, audit=add_record(audit, "forget", facts), certificates=named))
         return written(home, path.parent, f"{said['request_id']}.json")
 
-    @pytest.mark.parametrize("more", [{"more": [1]}, {"format": 4}], ids=str)
+    @pytest.mark.parametrize("more", [{"more": [1]}, {"data": {"before": "ab", "more": None}}], ids=str)
     @pytest.mark.parametrize("home", ["memory"], indirect=True)
     def test_are_verified_and_it_is_said_that_they_are_newer(self, home, tmp_path, more):
-        path = self.newer(home, forgotten(home, tmp_path, user_at(home, 1)), **more)
+        path = forgotten(home, tmp_path, user_at(home, 1))
+        said = json.loads(path.read_bytes())
+        if "data" in more:
+            more = {"data": said["data"] | more["data"]}
+        path = self.newer(home, path, **more)
         found = verify(home, Claim(path))
         assert (found.identical, found.stages_replayed) == (True, 2)
-        assert "the certificate is of a newer version and says something that this one does not know" in found.reason
+        assert "a newer version wrote the certificate, with something that this one does not know" in found.reason
+
+    @pytest.mark.parametrize("home", ["memory"], indirect=True)
+    def test_in_a_newer_format_get_no_verdict(self, home, tmp_path):
+        path = self.newer(home, forgotten(home, tmp_path, user_at(home, 1)), format=4)
+        for claim in (Claim(path), Claim()):
+            with pytest.raises(NewerDocument, match=r"\.json: it has the format 4 .* a later version wrote it"):
+                verify(home, claim)
 
     @pytest.mark.parametrize("home", ["memory"], indirect=True)
     def test_of_which_the_log_names_no_steps_have_everything_replayed(self, home, tmp_path):
@@ -359,6 +367,47 @@ class TestCertificatesOfANewerVersion:
             session.amend(replace(papers, audit=add_record(audit, "forget", facts)))
         found = verify(home, Claim(path))
         assert (found.identical, found.stages_replayed) == (True, 3)
+
+
+class TestOtherDocumentsOfANewerVersion:
+    def test_a_record_is_verified_and_it_is_said_that_it_is_newer(self, home):
+        with home.writing() as session:
+            papers = session.papers()
+            session.amend(replace(papers, audit=add_record(papers.audit, "verify", {"more": {"deep": [1]}})))
+        found = verify(home)
+        assert found.identical is True
+        assert found.reason.startswith("a newer version wrote the log, with something that this one does not know; ")
+
+    @pytest.mark.parametrize("home", ["memory"], indirect=True)
+    def test_a_record_in_a_newer_format_gets_no_verdict(self, home):
+        with home.writing() as session:
+            papers = session.papers()
+            record = json.loads(add_record(papers.audit, "verify", {}).splitlines()[-1]) | {"format": 3}
+            session.amend(replace(papers, audit=papers.audit + canonical(record) + b"\n"))
+        with pytest.raises(NewerDocument, match=r"audit chain: record 2 has the format 3 .* a later version wrote it"):
+            verify(home)
+
+    @pytest.mark.parametrize("home", ["disk"], indirect=True)
+    @pytest.mark.parametrize("place", ["manifest", "scale", "preferences"])
+    def test_a_manifest_is_verified_and_it_is_said_that_it_is_newer(self, home, place):
+        with home.reading() as session:
+            manifest = session.manifest
+        part = manifest if place == "manifest" else getattr(manifest, place)
+        part = part.model_copy(update={"more": {"deep": [1]}})
+        reseal(home.path, **({"more": 1} if place == "manifest" else {place: part}))
+        for _ in range(2):  # the first one rewrites it
+            found = verify(home)
+            assert found.identical is True
+            assert found.reason.startswith("a newer version wrote the manifest, with something that this one does")
+
+    @pytest.mark.parametrize("home", ["memory"], indirect=True)
+    def test_a_receipt_is_verified_and_it_is_said_that_it_is_newer(self, home, tmp_path):
+        done = forget(home, [Request(user_at(home, 1))])
+        receipt = tmp_path / "receipt.json"
+        receipt.write_bytes(canonical(json.loads(done.receipts[0].encoded()) | {"more": {"deep": [1]}}))
+        found = verify(home, Claim(written(home, tmp_path, done.certificates[0]), receipt))
+        assert found.identical is True
+        assert "a newer version wrote the receipt, with something that this one does not know; " in found.reason
 
 
 class TestReceipts:

@@ -1,6 +1,7 @@
 """The audit chain: whatever is removed, changed, put in or put elsewhere is found, and where."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from itertools import combinations
@@ -10,7 +11,17 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from erasable.proof.audit_chain import BEGINNING, Head, add_record, first_fault, head_of, records_of
+from erasable.errors import WorkspaceDamaged
+from erasable.proof.audit_chain import (
+    BEGINNING,
+    Head,
+    add_record,
+    first_fault,
+    head_of,
+    newer_record,
+    records_of,
+    says_more_than_known,
+)
 
 FACTS = [("learn", {"version": 1}), ("verify", {"identical": True}), ("forget", {"certificates": {"ab": "cd"}})]
 PLACES = range(1, 6)
@@ -33,8 +44,12 @@ def lines(chain) -> list[bytes]:
     return chain.splitlines(keepends=True)
 
 
+def digest_of(content: bytes) -> str:
+    return blake2b(content, digest_size=32).hexdigest()
+
+
 def hash_of(record) -> str:
-    return blake2b(rfc8785.dumps(record), digest_size=32).hexdigest()
+    return digest_of(rfc8785.dumps(record))
 
 
 def forged(number: int, previous: str, **more) -> bytes:
@@ -69,8 +84,7 @@ class TestAWholeChain:
         for line in chain.splitlines():
             record = json.loads(line)
             assert rfc8785.dumps(record) == line
-            claimed = record.pop("hash")
-            assert hash_of(record) == claimed
+            assert hash_of(record | {"hash": ""}) == record["hash"]
 
     def test_its_head_is_the_last_record(self, chain, lines):
         assert head_of(b"") == Head(0, "0" * 64)
@@ -107,7 +121,8 @@ class TestWhatIsFound:
             changed[place] ^= 1 << bit
             last = place == len(chain) - 1
             expected = "record 5 is cut off" if last else f"record {number} was changed"
-            assert first_fault(bytes(changed)) == expected, place
+            found = first_fault(bytes(changed))
+            assert found == expected or found == newer_record(bytes(changed)) is not None, place
 
     @pytest.mark.parametrize(("one", "other"), [*combinations(PLACES, 2)])
     def test_two_records_swapped(self, lines, one, other):
@@ -182,6 +197,57 @@ class TestWhatIsFound:
             assert first_fault(written) == "record 1 was changed"
 
 
+class TestFormats:
+    def written(self, number: int = 1, previous: str = BEGINNING, **more) -> bytes:
+        """Return a record of format 2 that is written in another way than ours: nothing but its bytes is hashed."""
+        known = {"format": 2, "number": number, "previous": previous, "at": "2026-01-01", "what": "learn", **more}
+        unsealed = (json.dumps(known)[:-1] + ', "hash":""}').encode()
+        return unsealed.replace(b'"hash":""', b'"hash":"%s"' % digest_of(unsealed).encode()) + b"\n"
+
+    def test_records_of_0_1_name_none_and_are_followed_by_ours(self):
+        old = forged(1, BEGINNING, version=1)
+        assert "format" not in json.loads(old)
+        longer = add_record(old, "verify", {})
+        assert first_fault(longer) is None
+        assert [record.get("format") for record in records_of(longer)] == [None, 2]
+
+    @pytest.mark.parametrize("more", [1, -0.5, "é", None, True, [1, [2]], {"deep": {"er": 2**70}}], ids=str)
+    def test_a_field_that_is_not_known_here_is_covered_and_it_is_said_that_there_is_one(self, more):
+        chain = self.written(colour=more)
+        assert (first_fault(chain), says_more_than_known(chain)) == (None, True)
+        assert not says_more_than_known(self.written(version=1))
+        for place in range(len(chain)):
+            changed = bytearray(chain)
+            changed[place] ^= 1
+            assert first_fault(bytes(changed)) is not None, chain[:place]
+
+    def test_what_our_records_say_is_known(self):
+        assert not says_more_than_known(chain_of(*FACTS, ("learn", dict.fromkeys(("public_key", "readmitted"), 1))))
+
+    @pytest.mark.parametrize("number", [3, 2**40])
+    def test_a_newer_format_is_told_as_such(self, number):
+        found = first_fault(self.written(format=number))
+        assert found == newer_record(self.written(format=number))
+        assert found.startswith(f"record 1 has the format {number} and this version of erasable reads up to 2: a later")
+
+    @pytest.mark.parametrize("number", [0, -1, True, "2", 2.0, None, [2]])
+    def test_a_format_that_never_was_is_a_change(self, number):
+        assert first_fault(self.written(format=number)) == "record 1 was changed"
+
+    @pytest.mark.parametrize("more", ['"number": 1, ', '"a": NaN, ', '"a": 1e999, ', '"a": "\\ud800", '])
+    def test_what_two_readers_may_read_differently_is_a_change_though_its_hash_is_right(self, more):
+        unsealed = self.written().replace(b"{", b"{" + more.encode(), 1)
+        unsealed = re.sub(rb'"hash":"\w+"', b'"hash":""', unsealed).rstrip(b"\n")
+        line = unsealed.replace(b'"hash":""', b'"hash":"%s"' % digest_of(unsealed).encode()) + b"\n"
+        assert first_fault(line) == "record 1 was changed"
+
+    def test_the_end_of_a_chain_that_is_no_record_is_damage(self):
+        for line in (b"null\n", b"{}\n", b"\xff\n", b"[" * 5000, b'{"a":%s}\n' % (b"9" * 5000)):
+            for read in (head_of, records_of, says_more_than_known):
+                with pytest.raises(WorkspaceDamaged, match="restore the workspace"):
+                    read(line)
+
+
 what = st.sampled_from(["learn", "forget", "verify", "save"])
 names = st.text(min_size=1).filter(lambda name: name not in {"number", "previous", "at", "what", "hash"})
 facts = st.dictionaries(names, st.none() | st.booleans() | st.integers(0, 2**60) | st.text(), max_size=3)
@@ -200,7 +266,10 @@ class TestAnyChain:
         changed = bytearray(chain)
         changed[place] ^= by
         number = chain[:place].count(b"\n") + 1
-        assert first_fault(bytes(changed)) in (f"record {number} was changed", f"record {number} is cut off")
+        expected = (f"record {number} was changed", f"record {number} is cut off", newer_record(bytes(changed)))
+        found = first_fault(bytes(changed))
+        assert found is not None
+        assert found in expected
 
     @given(longer_chains, st.data())
     def test_shows_that_bytes_are_missing(self, chain, data):

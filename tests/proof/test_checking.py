@@ -255,7 +255,7 @@ class TestOutcome:
     @pytest.mark.parametrize("field", ["settings", "catalogue", "rating_scale"])
     def test_another_setting(self, shop, field):
         other = {"settings": {"epochs": 77}, "rating_scale": (0.0, 99.0)}
-        other["catalogue"] = shop.certificates[0].catalogue.model_copy(update={"declared": True})
+        other["catalogue"] = shop.certificates[0].catalogue.model_copy(update={"declared": False})
         found = self.fault(shop.certificates[0].model_copy(update={field: other[field]}))
         assert found == f"the {field.replace('_', ' ')} held is not what the certificate names"
 

@@ -26,6 +26,7 @@ from erasable.proof.steps import certified_steps
 from erasable.store import Stamp
 from erasable.training import ORIGIN, Checkpoint, Config
 from erasable.unlearning import Request
+from kit.fitting import fitting
 from kit.handmade import handmade
 from kit.rated_shop import rated_shop
 
@@ -74,7 +75,7 @@ def issue(*requests: Request, erased: Erased = ERASED, **changes) -> list[dict]:
 def with_config(**settings) -> dict:
     """Return an outcome under other settings."""
     state = handmade().state
-    knowledge = replace(state.knowledge, config=Config(**{"groups": 2, **settings}))
+    knowledge = replace(state.knowledge, config=Config(**fitting({"groups": 2, **settings})))
     return {"state": replace(state, knowledge=knowledge)}
 
 
@@ -119,14 +120,14 @@ class TestWhatItSays:
         assert facts["kind"] == "certificate of erasure"
         assert (facts["version"], facts["policy"], facts["filter"]) == (7, "fixed", "none")
         assert facts["rating_scale"] == [1, 1]
-        assert facts["settings"].items() <= knowledge.config.model_dump(mode="json").items()
+        assert facts["settings"].items() <= knowledge.config.flat().items()
         assert facts["threads"] == 2
         assert facts["environment"] == {"machine": "abacus"}
         assert facts["catalogue"] == {
-            "declared": False,
+            "declared": True,
             "items": "< 10",
-            "origin": "found in the data",
-            "digest": salted_digest(SALT, knowledge.catalogue.digest()),
+            "origin": "declared",
+            "digest": salted_digest(SALT, knowledge.items.digest()),
         }
         assert facts["data"] == {"before": "0b" * 32, "after": data_digest(SALT, knowledge)}
         assert (facts["cost"], facts["duration"]) == ("more", "< 10 minutes")
@@ -181,19 +182,19 @@ class TestWhatItSays:
         assert facts["policy"] == policy
         assert facts["filter"] == {"fixed": "frozen", "regroup": "applied anew"}[policy]
 
-    def test_independent_groups_and_a_declared_catalogue_are_named(self):
+    def test_independent_groups_and_items_that_follow_the_people_are_named(self):
         found = with_config(grouping="independent")["state"]
-        declared = replace(found.knowledge.catalogue, declared=True)
-        known = replace(found.knowledge, catalogue=declared, scale=RatingScale(0, 5))
+        known = replace(found.knowledge, catalogue=None, scale=RatingScale(0, 5))
         (facts,) = issue(Request("dan"), state=replace(found, knowledge=known))
         assert facts["policy"] == "independent"
-        assert facts["catalogue"]["declared"] is True
+        assert facts["catalogue"]["declared"] is False
+        assert "gone with them" in facts["catalogue"]["origin"]
         assert facts["rating_scale"] == [0, 5]
 
     def test_what_it_does_not_prove_is_said_too(self):
         (facts,) = issue(Request("dan"))
         assert "erasable verify" in facts["proves"]
-        for word in ("input file", "exports", "backups", "groups", "catalogue", "scale"):
+        for word in ("input file", "exports", "backups", "groups", "scale"):
             assert word in facts["does_not_prove"]
 
     def test_in_memory_there_is_no_scan(self):
@@ -304,7 +305,7 @@ class TestNothingPersonal:
         for part in (*knowledge.groups, knowledge.held_out):
             assert part.digest() not in text
             assert part.users.digest() not in text
-        assert knowledge.catalogue.digest() not in text
+        assert knowledge.items.digest() not in text
 
     def test_no_salt_and_no_private_key_is_in_it(self):
         asked = pending(Request("dan"), Request("bob"))

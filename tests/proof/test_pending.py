@@ -1,5 +1,6 @@
 """Pending requests: one for each person, whoever asks twice is joined, and nothing is lost on the way to disk."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 
@@ -130,11 +131,51 @@ class TestOnDisk:
         assert read_pending(b"") == NOTHING_PENDING
         assert NOTHING_PENDING.requests == []
 
-    def test_what_this_version_does_not_know_is_refused(self):
-        asked = b'{"accepted":[{"user":"ann"}],"erased":null,"more":1}'
-        with pytest.raises(SuppressionUnknown, match="nobody is served") as refused:
+    @pytest.mark.parametrize(
+        ("asked", "said"),
+        [
+            (b'{"accepted":[{"user":"ann"}],"erased":null}', "who is being erased can't be read, so nobody is served"),
+            (
+                b'{"format":3,"asked":[{"user":"ann"}]}',
+                "has the format 3 .* a later version wrote it.*nobody is served",
+            ),
+            (b'{"format":"ann"}', "can't be read"),
+            (b'{"format":true,"accepted":[]}', "can't be read"),
+            (b'["ann"]', "can't be read"),
+            (b"\xff", "can't be read"),
+            (b"[" * 5000, "can't be read"),
+        ],
+    )
+    def test_what_this_version_can_not_read_is_refused_and_nobody_is_named(self, asked, said):
+        with pytest.raises(SuppressionUnknown, match=said) as refused:
             read_pending(asked)
         assert "ann" not in str(refused.value)
+
+    @pytest.mark.parametrize(
+        "change",
+        [{"salt": "x"}, {"request_id": "../../etc/passwd"}, {"received": "yesterday"}, {"user": None}],
+        ids=str,
+    )
+    def test_what_could_not_be_carried_out_is_refused_when_it_is_read(self, change):
+        fields = json.loads(pending(Request("ann")).encoded())
+        fields["accepted"][0] |= change
+        with pytest.raises(SuppressionUnknown, match="can't be read"):
+            read_pending(json.dumps(fields).encode())
+
+    def test_it_says_its_format_and_0_1_names_none(self):
+        found = pending(Request("ann")).encoded()
+        assert json.loads(found)["format"] == 2
+        assert read_pending(found.replace(b'"format":2,', b"")) == read_pending(found)
+
+    @pytest.mark.parametrize("more", [1, -0.5, "é", None, [1, [2]], {"deep": {"er": True}}], ids=str)
+    def test_what_a_newer_version_has_added_stays_when_it_is_written_again(self, more):
+        fields = json.loads(pending(Request("ann")).model_copy(update={"erased": ERASED}).encoded())
+        for part in (fields, fields["accepted"][0], fields["erased"]):
+            part["more"] = more
+        again = read_pending(json.dumps(fields).encode()).joined_with([Request("bob")]).put_on("list", "key")
+        written = json.loads(again.encoded())
+        assert [written["more"], written["accepted"][0]["more"], written["erased"]["more"]] == [more] * 3
+        assert len(written["accepted"]) == 2
 
     def test_nobody_can_change_it_in_place(self):
         with pytest.raises(ValidationError):

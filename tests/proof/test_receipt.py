@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from erasable.errors import Refused
+from erasable.errors import NewerDocument, Refused
 from erasable.proof.audit_chain import Head
 from erasable.proof.issuing import Outcome, issue_certificates
 from erasable.proof.pending import NOTHING_PENDING, Accepted, Erased
@@ -139,11 +139,28 @@ class TestFormats:
         assert found.format == 1
         assert found.opens(certificates[0])
 
-    def test_one_of_a_newer_version_is_read_with_all_that_it_says(self, receipts, certificates):
-        newer = json.loads(receipts[0].encoded()) | {"format": 3, "more": [1]}
+    @pytest.mark.parametrize("more", [1, -0.5, "é", None, [1, [2]], {"deep": {"er": True}}], ids=str)
+    def test_one_of_a_newer_version_is_read_with_all_that_it_says(self, receipts, certificates, more):
+        newer = json.loads(receipts[0].encoded()) | {"more": more}
         found = read_receipt(json.dumps(newer).encode())
         assert found.opens(certificates[0])
         assert json.loads(found.encoded()) == newer
+        assert found.newer
+        assert not receipts[0].newer
+
+    def test_a_newer_format_is_told_as_such(self, receipts):
+        for changes in ({"format": 3}, {"format": 3, "salt": None}):
+            content = json.dumps(json.loads(receipts[0].encoded()) | changes).encode()
+            with pytest.raises(NewerDocument, match=r"it has the format 3 .* a later version wrote it"):
+                read_receipt(content)
+
+    def test_what_two_readers_may_read_differently_is_refused(self, receipts):
+        content = receipts[0].encoded()
+        twice = content.replace(b'"user_id":', b'"user_id":"somebody else","user_id":')
+        for changed in (twice, b"\xef\xbb\xbf" + content, content.decode().encode("utf-16")):
+            assert changed != content
+            with pytest.raises(Refused, match="it is no receipt"):
+                read_receipt(changed)
 
 
 def test_it_says_what_it_is_for(receipts):
@@ -163,6 +180,8 @@ def test_it_says_what_it_is_for(receipts):
         {"salt": "ab" * 100},
         {"salt": "AB" * 32},
         {"format": 0},
+        {"format": True},
+        {"format": "2"},
         {"user_id": None},
         {"items": "a"},
     ],

@@ -63,7 +63,7 @@ class TestDigestOfTheData:
         ann_and_bob, cat = knowledge.groups
         rated = replace(ann_and_bob, rating=ann_and_bob.rating * 2)
         moved = Interactions.merge([ann_and_bob, cat])
-        items = knowledge.catalogue.items
+        items = knowledge.items
         return [
             replace(knowledge, groups=(ann_and_bob.without(users=["bob"]), cat)),
             replace(knowledge, groups=(rated, cat)),

@@ -2,18 +2,22 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from erasable.data import Catalogue
 from erasable.operations import DiskHome, Home, Inputs, MemoryHome, Outside, Work, forget, learn, learn_more
 from erasable.operations.learn import learn_into
 from erasable.proof import Certificate, certificate_page, read_certificate
+from erasable.proof.wording import catalogue_origin, does_not_prove
 from erasable.training import Config, Knowledge
 from erasable.unlearning import Request
+from kit.fitting import fitting
+from kit.handmade import handmade
 
 ITEMS = "abcdefgh"
 PERSON, LATER = "ann", "zoe"
@@ -75,7 +79,7 @@ CASES = {
 
 
 def learned(case: Case, folder: Path) -> Home:
-    inputs, config = case.inputs(folder), Config(**case.settings)
+    inputs, config = case.inputs(folder), Config(**fitting(case.settings))
     if case.memory:
         home: Home = MemoryHome()
         with home.writing() as session:
@@ -111,7 +115,7 @@ def stated(case, tmp_path) -> tuple[Case, dict[str, Any], Knowledge, str]:
 
 def test_each_sentence_is_there_if_and_only_if_its_condition_holds(stated):
     case, said, knowledge, page = stated
-    config, catalogue = knowledge.config, knowledge.catalogue
+    config = knowledge.config
     filtered, grouped = knowledge.kept_items is not None, config.groups > 1
     assert filtered == ("min_interactions" in case.settings)
     conditions = {
@@ -119,8 +123,7 @@ def test_each_sentence_is_there_if_and_only_if_its_condition_holds(stated):
         "The groups and their order were decided before": grouped and _decided(config) and not filtered,
         "The groups, their order and the filter were decided before": grouped and _decided(config) and filtered,
         "The filter was decided before": filtered and not (grouped and _decided(config)) and config.policy != "regroup",
-        "The catalogue was not declared": not catalogue.declared,
-        "some of them when more was learned": not catalogue.declared and len(catalogue.versions) > 1,
+        "catalogue": False,
         "The rating scale was not declared": config.rating_scale is None,
         "copies outside this workspace": not case.memory,
         "copies outside this recommender": case.memory,
@@ -154,19 +157,30 @@ def test_where_items_come_from_is_so(stated):
     case, said, knowledge, _ = stated
     assert said["catalogue"]["declared"] == (case.inputs is declared)
     assert (said["catalogue"]["origin"] == "declared") == (case.inputs is declared)
-    # An item that only the erased person had: it stays, as the certificate says.
-    assert ("only-theirs" in knowledge.catalogue.items) == (case.more or case.inputs is declared)
+    assert ("gone with them" in said["catalogue"]["origin"]) == (case.inputs is not declared)
+    # An item that only the erased person had goes, as the certificate says.
+    assert ("only-theirs" in knowledge.items) == (case.inputs is declared)
+
+
+def test_what_0_1_froze_stays_and_that_is_said():
+    knowledge = handmade().state.knowledge
+    frozen = replace(knowledge, catalogue=Catalogue(knowledge.items, (len(knowledge.items),), declared=False))
+    assert "The catalogue was not declared" in does_not_prove(frozen, on_disk=True)
+    assert catalogue_origin(frozen) == "found in the data and frozen by version 0.1"
+    assert "catalogue" not in does_not_prove(knowledge, on_disk=True)
+    assert catalogue_origin(knowledge) == "declared"
 
 
 def test_only_settings_of_the_model_are_named(stated):
     _, said, knowledge, _ = stated
     names, config = {*said["settings"]}, knowledge.config
-    closed = config.model in ("als", "ease")
-    assert {"model", "policy", "holdout", "anchors"} <= names
+    assert {"model", "strategy", "policy", "holdout", "anchors"} <= names
     assert "seed" not in names
-    assert ("factors" in names, "regularisation" in names) == (closed, closed)
-    for name in ("batch", "learning_rate", "negatives", "epochs", "grouping", "groups"):
-        assert (name in names) != closed
+    assert names <= {*config.flat()}
+    assert ("factors" in names, "epochs" in names) == (config.model == "als", config.model != "ease")
+    for name in ("batch", "learning_rate", "negatives"):
+        assert (name in names) == (config.model in ("nmf", "dmf"))
+    assert ("grouping" in names, "groups" in names) == (config.strategy != "retrain",) * 2
     assert ("aggregate" in names) == (config.strategy == "sisa")
 
 

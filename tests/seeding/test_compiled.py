@@ -101,15 +101,30 @@ def run(package, module):
     """Run a module of the package in a process of its own and return the words it prints."""
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     environment["PYTHONPATH"] = str(package)
-    command = [sys.executable, "-m", f"erasable.{module}"]
+    command = [sys.executable, "-m", module]
     answer = subprocess.run(command, cwd=package, env=environment, capture_output=True, check=True, text=True)
     return answer.stdout.split()
+
+
+@pytest.mark.parametrize("prefix", ["others.", ""], ids=["package", "modules beside each other"])
+def test_a_change_outside_of_erasable_makes_the_code_that_calls_it_compile_again(package, prefix):
+    folder = package / prefix.rstrip(".")
+    folder.mkdir(exist_ok=True)
+    outer = OUTER.replace("from erasable.inner", f"from {prefix}inner").replace("erasable.outer", f"{prefix}outer")
+    (folder / "outer.py").write_text(outer)
+    if prefix:
+        (folder / "__init__.py").touch()
+    found = []
+    for number in (1, 1, 2):
+        (folder / "inner.py").write_text(INNER.format(number=number))
+        found.append(run(package, f"{prefix}outer"))
+    assert found == [["200", "0"], ["200", "1"], ["300", "0"]]
 
 
 def run_outer(package, number):
     """Return the value and whether the code came out of the cache."""
     (package / "erasable" / "inner.py").write_text(INNER.format(number=number))
-    value, kept = map(int, run(package, "outer"))
+    value, kept = map(int, run(package, "erasable.outer"))
     return value, bool(kept)
 
 
@@ -121,7 +136,7 @@ def test_a_change_in_one_compiled_file_makes_the_code_that_calls_it_compile_agai
 
 def test_compiled_code_adds_in_the_order_written_and_divides_by_zero_as_numpy_does(package):
     (package / "erasable" / "arithmetic.py").write_text(ARITHMETIC)
-    assert run(package, "arithmetic") == ["True", "inf", "nan"]
+    assert run(package, "erasable.arithmetic") == ["True", "inf", "nan"]
 
 
 def test_where_no_code_can_be_kept_it_works_all_the_same(tmp_path):

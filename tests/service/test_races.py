@@ -89,7 +89,7 @@ def test_fifty_who_ask_for_one_person_at_once_get_one_request_and_one_certificat
     erasure_service.work_off(path)
     erasure_service.require_erased_once(path, [request_id], [person])
     with erasure_service.ledger_of(path) as opened:
-        assert {Requests(opened).by_code(code).request_id for code in codes} == {request_id}
+        assert {Requests(opened).submission(code).filed.request_id for code in codes} == {request_id}
 
 
 @pytest.mark.parametrize("change", MOMENTS.values(), ids=MOMENTS)

@@ -164,8 +164,8 @@ def test_a_request_is_found_by_its_code_however_it_is_typed(requests, filed):
     filing = filed()
     code = filing.receipt_code
     for typed in (code, code.lower(), code.replace("-", ""), f"  {code} "):
-        assert requests.by_code(typed).request_id == filing.request_id
-    assert requests.by_code("AAAA-BBBB") is None
+        assert requests.submission(typed).filed.request_id == filing.request_id
+    assert requests.submission("AAAA-BBBB") is None
 
 
 def test_requests_are_counted_and_listed_by_state_newest_first(requests, filed, clock):

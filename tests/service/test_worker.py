@@ -3,14 +3,17 @@
 import pytest
 
 from erasable.errors import LeaseLost, Refused, UnknownUser
+from erasable.operations import learned_elsewhere, verify
 from erasable.proof.suppression import Suppression, SuppressionList, add_requests
 from erasable.service import erasing
 from erasable.service import worker as worker_module
 from erasable.service.intake import Coming
+from erasable.service.lease import Lease
 from erasable.service.settings import ServiceSettings
 from erasable.service.web.events_in_words import event_in_words
 from erasable.service.worker import Post, Worker
 from erasable.unlearning import Request
+from kit import elsewhere
 
 
 @pytest.fixture
@@ -115,6 +118,74 @@ def test_what_was_learned_elsewhere_is_trained_again_here_when_more_is_learned(s
     assert worker.step()
     shop.reception.follow()
     assert shop.live.knows("zoe")
+
+
+class TestAnotherNumericEnvironment:
+    @pytest.fixture
+    def moved(self, folder):
+        elsewhere.moved(folder, numpy="0.0")
+
+    def test_is_left_behind_when_there_is_nothing_else_to_do(self, shop, worker, moved):
+        assert worker.step()
+        upgraded = shop.requests.last_event("upgraded")
+        assert upgraded.facts == {"adopted": 3, "trained": 0}
+        assert event_in_words(upgraded).startswith("Made again on the updated machine: 3 checkpoints")
+        assert verify(worker.home).identical is True
+        assert not worker.step()
+        with worker.home.reading() as session:
+            assert session.stamp.version == 2
+
+    def test_is_no_reason_to_let_people_wait_who_are_due(self, shop, worker, moved, clock):
+        filing = shop.reception.file(Request("ann"), "application 1")
+        assert worker.step()
+        found = shop.requests.get(filing.request_id)
+        assert (found.state, found.outcome["stages_rerun"]) == ("erased", 3)
+        assert not worker.step()
+        assert shop.requests.last_event("upgraded") is None
+
+    def test_is_left_behind_before_more_is_learned(self, shop, worker, moved):
+        shop.intake.add([Coming("zoe", "a", 5.0, None)])
+        assert worker.step()
+        assert shop.intake.count() == 1
+        assert worker.step()
+        assert shop.intake.count() == 0
+        assert not learned_elsewhere(worker.home)
+
+    def test_keeps_people_who_wait_suppressed(self, folder, shop, moved, clock):
+        shop.reception.file(Request("ann"), "application 1")
+        waiting = Worker(Post(folder, ServiceSettings(batch_window=7), threads=1, clock=clock))
+        assert waiting.step()
+        assert shop.requests.last_event("upgraded").facts["adopted"] == 3
+        shop.reception.follow()
+        with pytest.raises(UnknownUser):
+            shop.live.recommend("ann", 1)
+
+    def test_that_can_not_be_left_is_written_down_once(self, shop, worker, moved, monkeypatch):
+        def refuse(*arguments):
+            raise Refused("not today")
+
+        monkeypatch.setattr(worker_module, "upgrade", refuse)
+        monkeypatch.setattr(worker_module.time, "monotonic", iter(range(0, 10**9, 10**6)).__next__)
+        assert not worker.step()
+        assert not worker.step()
+        events = [event.name for event in shop.requests.journal(limit=100)]
+        assert events.count("upgrade failed") == 1
+        assert "Refused" in event_in_words(shop.requests.last_event("upgrade failed"))
+
+    def test_is_not_left_by_a_worker_without_the_lease(self, folder, worker, moved, other_process, monkeypatch):
+        assert worker.lease.take()
+        do = worker_module.upgrade
+
+        def freeze_and_wake(*arguments):
+            worker.lease.seconds = 0
+            worker.lease.renew()
+            assert Lease(worker.ledger, 60, other_process).take()
+            return do(*arguments)
+
+        monkeypatch.setattr(worker_module, "upgrade", freeze_and_wake)
+        assert not worker.step()
+        with worker.home.reading() as session:
+            assert session.stamp.version == 1
 
 
 def test_learning_that_fails_is_written_down_once_and_keeps_what_came_in(shop, worker, monkeypatch):

@@ -74,7 +74,7 @@ def _interactions() -> Interactions:
 
 def _knowledge() -> Knowledge:
     interactions = _interactions()
-    config = Config(groups=4, grouping="random", order="number", epochs=4, holdout=0.2)
+    config = Config(model="nmf", groups=4, grouping="random", order="number", epochs=4, holdout=0.2)
     position = random_labels(interactions, config.groups, config.seed)
     # The erased user stands in the third of four groups, so that some stages are kept and some are not.
     position[interactions.users.positions([ERASED])[0]] = 2
@@ -111,7 +111,7 @@ def every_kind(versions, forgotten) -> Path:
     """A workspace with a file of every kind: it has a filter, and a request that is being carried out."""
     with Workspace.writing(forgotten) as workspace:
         state = workspace.state()
-        knowledge = replace(state.knowledge, kept_items=frozenset(state.knowledge.catalogue.items.texts()))
+        knowledge = replace(state.knowledge, kept_items=frozenset(state.knowledge.items.texts()))
         workspace.commit(replace(state, knowledge=knowledge), replace(workspace.papers(), pending=b"who asked"))
     return forgotten
 

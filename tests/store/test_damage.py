@@ -147,7 +147,8 @@ def test_a_writer_does_not_sweep_when_the_manifest_is_damaged(learned, content_o
 def test_a_config_of_another_version_is_refused_in_words(learned):
     with Workspace.reading(learned) as workspace:
         manifest = workspace.manifest
-    config = json.loads((learned / "config.json").read_bytes()) | {"setting_of_the_future": 1}
+    config = json.loads((learned / "config.json").read_bytes())
+    config["settings"]["setting_of_the_future"] = 1
     content = json.dumps(config).encode()
     (learned / "config.json").write_bytes(content)
     files = manifest.files | {"config.json": fingerprint.of_bytes(content)}

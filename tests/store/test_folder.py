@@ -19,6 +19,11 @@ def test_what_is_written_can_be_read(folder):
     assert folder.read("data/a.parquet") == b"one"
 
 
+def test_what_can_name_no_file_is_missing(tmp_path):
+    with pytest.raises(WorkspaceDamaged, match="is missing"):
+        CheckedFolder(tmp_path, {"data/\0": "ab"}).read("data/\0")
+
+
 def test_other_content_never_overwrites_but_goes_by_another_name(folder):
     folder.write("config.json", b"one")
     second = folder.write("config.json", b"two")

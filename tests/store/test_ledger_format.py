@@ -178,6 +178,20 @@ class TestWhoAsked:
         with pytest.raises(WorkspaceError, match=r"format 99.*later"):
             Ledger.open(old)
 
+    def test_is_not_guessed_where_the_number_of_the_format_can_be_none(self, old):
+        with sqlite3.connect(old / LEDGER) as connection:
+            connection.execute("PRAGMA user_version = -1")
+        with pytest.raises(SuppressionUnknown, match=r"no ledger of ours, .*nobody is served"):
+            people_in_ledger(old)
+        with pytest.raises(WorkspaceError, match="no ledger of ours: put the right one in its place"):
+            Ledger.open(old)
+
+    def test_a_ledger_whose_events_can_not_be_read_is_damaged(self, old):
+        with sqlite3.connect(old / LEDGER) as connection:
+            connection.execute("INSERT INTO events VALUES (99, 'a', '', '', NULL, 'officer 2', 'no JSON')")
+        with pytest.raises(WorkspaceDamaged, match="restore it from a copy"):
+            Ledger.open(old)
+
     def test_is_not_guessed_where_the_file_is_no_ledger(self, swift_path):
         (swift_path / LEDGER).write_bytes(b"not a database, and longer than a header of a hundred bytes" * 5)
         with pytest.raises(WorkspaceDamaged):

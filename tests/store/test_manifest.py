@@ -25,10 +25,9 @@ def test_a_manifest_can_not_be_changed_in_place(manifest):
 
 def test_a_changed_field_breaks_the_seal(manifest):
     changed = manifest.model_copy(update={"version": 7})
-    assert not changed.is_sealed()
     with pytest.raises(WorkspaceDamaged, match="is damaged"):
         decode_manifest(encode_manifest(changed), "manifest.json")
-    assert changed.sealed().is_sealed()
+    assert decode_manifest(encode_manifest(changed.sealed()), "manifest.json").version == 7
 
 
 def test_the_same_words_written_otherwise_are_noticed(manifest):
@@ -46,8 +45,11 @@ def written(fields) -> bytes:
 
 
 def as_0_1_wrote_it(manifest, **changes) -> bytes:
-    """Format 3: no preferences, sealed over the canonical form of what it says."""
+    """Format 3: no preferences, one environment, sealed over the canonical form of what it says."""
     fields = json.loads(encode_manifest(manifest)) | {"format": 3} | changes
+    fields["environment"] = fields.pop("environments")[0]
+    for link in fields["chain"]:
+        link.pop("environment")
     for name in ("fingerprint", "preferences", "segments"):
         fields.pop(name)
     return written(fields | {"fingerprint": fingerprint.of_value(fields)})
@@ -55,7 +57,9 @@ def as_0_1_wrote_it(manifest, **changes) -> bytes:
 
 def test_a_manifest_of_0_1_says_the_same(manifest):
     read = decode_manifest(as_0_1_wrote_it(manifest), "manifest.json")
-    assert read.sealed() == manifest
+    assert (read.written_in, manifest.written_in, read.sealed().written_in) == (3, 4, 4)
+    assert read.names == "0.1"
+    assert read.model_copy(update={"names": None}).sealed() == manifest
 
 
 def test_a_changed_byte_of_0_1_is_noticed(manifest):
@@ -77,15 +81,76 @@ def test_a_field_of_a_newer_version_is_kept_and_covered(manifest):
         decode_manifest(sealed.replace(b"green", b"brown"), "manifest.json")
 
 
-@pytest.mark.parametrize("found", [2, 5, "4", None, [4], {}])
+@pytest.mark.parametrize("found", [2, 0, -1, True, "4", 4.0, None, [4], {}])
 def test_another_format_is_refused_by_name(manifest, found):
     with pytest.raises(WorkspaceError, match="reads 3 to 4"):
         decode_manifest(written({"format": found}), "manifest.json")
 
 
-def test_a_field_of_a_newer_version_outlives_a_commit(learned, versions):
+@pytest.mark.parametrize("found", [5, 2**70])
+def test_a_newer_format_is_told_as_such(found):
+    with pytest.raises(WorkspaceError, match=f"format {found} and this version .* up to 4: a later version wrote it"):
+        decode_manifest(written({"format": found}), "manifest.json")
+
+
+def sealed(fields) -> bytes:
+    """Write a manifest as a newer version would: only its bytes are sealed."""
+    fields.pop("fingerprint")
+    content = written(fields | {"fingerprint": ""})
+    return content.replace(b'"fingerprint": ""', b'"fingerprint": "%s"' % fingerprint.of_bytes(content).encode())
+
+
+@pytest.mark.parametrize("more", [1, -0.5, "é", None, [1, [2]], {"deep": {"er": 2**70}}], ids=str)
+def test_fields_of_a_newer_version_outlive_a_commit(learned, versions, more):
+    fields = json.loads((learned / "manifest.json").read_bytes())
+    records = ("scale", "catalogue", "preferences")
+    for part in (fields, *(fields[name] for name in records), *fields["groups"], *fields["chain"]):
+        part["more"] = more
+    note = learned / "data" / "note.json"
+    note.write_bytes(b"{}")
+    fields["files"]["data/note.json"] = fingerprint.of_bytes(b"{}")
+    (learned / "manifest.json").write_bytes(sealed(fields))
     with Workspace.writing(learned) as workspace:
-        workspace._manifest = workspace.manifest.model_copy(update={"colour": "green"})
+        assert workspace.newer
+        workspace.state()
         versions.put_all(versions.forgotten, workspace)
         workspace.commit(versions.forgotten, workspace.papers())
-    assert json.loads((learned / "manifest.json").read_bytes())["colour"] == "green"
+        workspace.amend(workspace.papers())
+    found = json.loads((learned / "manifest.json").read_bytes())
+    assert [part["more"] for part in (found, *(found[name] for name in records))] == [more] * 4
+    # What is about a group, or a step, that is another now goes with it.
+    same = [one for one in found["groups"] if one["file"] in {old["file"] for old in fields["groups"]}]
+    kept = [one for one in found["chain"] if one["file"] in {old["file"] for old in fields["chain"]}]
+    assert 0 < len(same) < len(found["groups"])
+    assert 0 < len(kept) < len(found["chain"])
+    for part in (*found["groups"], *found["chain"]):
+        assert ("more" in part) == (part in same or part in kept)
+    assert found["files"]["data/note.json"] == fields["files"]["data/note.json"]
+    assert note.exists()
+
+
+def test_nothing_is_newer_in_what_this_version_writes(learned):
+    with Workspace.reading(learned) as workspace:
+        assert not workspace.newer
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace('"version": 1', '"version": 2, "version": 1'),
+        lambda text: text.replace('"version": 1', '"version": 1, "more": NaN'),
+        lambda text: text.replace('"version": 1', '"version": 1, "more": 1e999'),
+        lambda text: text.replace('"version": 1', '"version": 1, "more": "\\ud800"'),
+        lambda text: text.replace('"version": 1', '"version": 1, "more": ' + "9" * 5000),
+        lambda text: text.replace('"version": 1', f'"version": 1, "more": {"[" * 400}{"]" * 400}'),
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text + "\n",
+    ],
+)
+def test_what_two_readers_may_read_differently_is_damage_though_its_seal_is_right(manifest, change):
+    text = change(encode_manifest(manifest.model_copy(update={"fingerprint": ""})).decode())
+    seal = fingerprint.of_bytes(text.encode())
+    content = text.replace('"fingerprint": ""', f'"fingerprint": "{seal}"').encode()
+    with pytest.raises(WorkspaceDamaged):
+        decode_manifest(content, "manifest.json")

@@ -1,12 +1,13 @@
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 
-from erasable.data import Catalogue, RatingScale
+from erasable.data import Catalogue, Interactions, RatingScale
 from erasable.errors import WorkspaceError, WrongUse
-from erasable.grouping import Cohesion
+from erasable.grouping import ALONE, Cohesion
 from erasable.store import Workspace
-from erasable.training import State
+from erasable.training import State, grown
 
 
 def changed(state, **what):
@@ -21,7 +22,7 @@ def reloaded(path):
 
 
 def test_the_items_that_a_filter_kept_come_back(versions, learned):
-    kept = frozenset(versions.learned.knowledge.catalogue.items.texts()[3:])
+    kept = frozenset(versions.learned.knowledge.items.texts()[3:])
     with Workspace.writing(learned) as workspace:
         workspace.commit(changed(workspace.state(), kept_items=kept))
     assert reloaded(learned).knowledge.kept_items == kept
@@ -30,7 +31,7 @@ def test_the_items_that_a_filter_kept_come_back(versions, learned):
 def test_a_grown_catalogue_comes_back_with_its_versions(learned):
     with Workspace.writing(learned) as workspace:
         knowledge = workspace.state().knowledge
-        items = type(knowledge.catalogue.items).of([*knowledge.catalogue.items, "00 a later item"])
+        items = type(knowledge.items).of([*knowledge.items, "00 a later item"])
         catalogue = Catalogue(items, (30, 31), declared=True)
         groups = tuple(group.with_items(items) for group in knowledge.groups)
         held_out = knowledge.held_out.with_items(items)
@@ -38,6 +39,43 @@ def test_a_grown_catalogue_comes_back_with_its_versions(learned):
     found = reloaded(learned).knowledge
     assert found.catalogue == catalogue
     assert [group.digest() for group in found.groups] == [group.digest() for group in groups]
+
+
+class TestItemsThatFollowThePeople:
+    """Nothing is stored but who has what."""
+
+    @pytest.fixture
+    def following(self, learned):
+        with Workspace.writing(learned) as workspace:
+            workspace.commit(replace(workspace.state(), knowledge=workspace.state().knowledge.following()))
+        return learned
+
+    def test_there_is_no_list_and_the_items_come_back(self, following, versions):
+        assert not list(following.glob("catalogue*"))
+        found, before = reloaded(following).knowledge, versions.learned.knowledge
+        assert found.catalogue is None
+        assert {*found.items} == {
+            part.items[number] for part in (*before.groups, before.held_out) for number in part.item_index.tolist()
+        }
+        assert found.items.is_sorted
+        assert all(part.items == found.items for part in (*found.groups, found.held_out))
+
+    def test_a_group_whose_rows_stay_keeps_its_file_whatever_items_go(self, following):
+        with Workspace.writing(following) as workspace:
+            before, known = workspace.manifest.groups, workspace.state().knowledge
+            alone = known.groups[3].users[0]
+            rows = Interactions.from_columns(pa.array([alone] * 2), pa.array(["00 of one alone", "zz"]), [1.0, 2.0])[0]
+            workspace.commit(replace(workspace.state(), knowledge=grown(known, rows, ALONE)))
+            grew = workspace.manifest.groups
+        with Workspace.writing(following) as workspace:
+            known = workspace.state().knowledge
+            assert known.items[0] == "00 of one alone"
+            workspace.commit(replace(workspace.state(), knowledge=known.without([alone], [])))
+            after = workspace.manifest.groups
+        for one, other in ((before, grew), (grew, after)):
+            assert [group.file for group in one[:3]] == [group.file for group in other[:3]]
+            assert one[3].file != other[3].file
+        assert "00 of one alone" not in reloaded(following).knowledge.items
 
 
 def test_an_empty_group_comes_back(learned):
@@ -53,7 +91,7 @@ def test_an_empty_group_comes_back(learned):
 
 def test_a_changed_config_goes_by_another_name(learned):
     with Workspace.writing(learned) as workspace:
-        config = workspace.state().knowledge.config.model_copy(update={"epochs": 7})
+        config = workspace.state().knowledge.config.changed(epochs=7)
         workspace.commit(changed(workspace.state(), config=config, scale=RatingScale(0.5, 5.0)))
         assert workspace.manifest.config.startswith("config-")
     assert reloaded(learned).knowledge.config.epochs == 7

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from erasable import fingerprint
 from erasable.errors import WorkspaceDamaged, WorkspaceError
 from erasable.store import Workspace, sealing
 from erasable.store.leftovers import unnamed_files
@@ -119,12 +120,31 @@ def test_a_damaged_segment_is_noticed_and_nothing_is_swept(sealed, kind):
     assert len(list((path / "certificates").iterdir())) == len(issued)
 
 
-def test_a_segment_of_another_format_is_refused(sealed, monkeypatch):
-    sealing._listed.cache_clear()
-    sealing._all_listed.cache_clear()
-    monkeypatch.setattr(sealing, "_FORMAT", 2)
-    with Workspace.reading(sealed[0]) as workspace, pytest.raises(WorkspaceDamaged, match="has the format 1"):
-        list(workspace.issued())
+@pytest.mark.parametrize(
+    ("content", "error", "said"),
+    [
+        (b'{"format":2}', WorkspaceError, "has the format 2 .* a later version wrote it"),
+        (b'{"format":1}', WorkspaceDamaged, "is damaged"),
+        (b'{"format":1,"files":[1]}', WorkspaceDamaged, "is damaged"),
+        (b'{"format":1,"files":[],"files":[]}', WorkspaceDamaged, "is damaged"),
+        (b'{"format":true,"files":[]}', WorkspaceDamaged, "is damaged"),
+        (b'{"files":[]}', WorkspaceDamaged, "is damaged"),
+        (b"[]", WorkspaceDamaged, "is damaged"),
+        (b"\xff", WorkspaceDamaged, "is damaged"),
+    ],
+)
+def test_a_segment_that_this_version_can_not_read_is_refused_though_its_hash_is_right(tmp_path, content, error, said):
+    path = tmp_path / "certificates-0001.json"
+    path.write_bytes(content)
+    with pytest.raises(error, match=said) as refused:
+        sealing._listed(path, fingerprint.of_bytes(content))
+    assert type(refused.value) is error
+
+
+def test_a_segment_with_a_field_that_is_not_known_here_is_read(tmp_path):
+    path = tmp_path / "certificates-0001.json"
+    path.write_bytes(b'{"files":[["a.json","ab"]],"format":1,"more":{"deep":[1]}}')
+    assert sealing._listed(path, fingerprint.of_bytes(path.read_bytes())) == {"a.json": "ab"}
 
 
 def test_a_later_version_keeps_what_is_sealed(sealed, versions):

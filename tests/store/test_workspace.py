@@ -8,7 +8,7 @@ import pytest
 from erasable.errors import WorkspaceBusy, WorkspaceError, WrongUse
 from erasable.models import Effort
 from erasable.store import NO_PAPERS, Stamp, Workspace, files
-from erasable.training import link_names, numeric_environment
+from erasable.training import environment_for, link_names
 from erasable.unlearning import Erasure, Request, forget
 
 
@@ -129,7 +129,8 @@ def test_versions_count_up_and_each_has_its_own_salt(versions, learned):
 def test_the_manifest_says_what_is_there(versions, learned):
     with Workspace.reading(learned) as workspace:
         manifest = workspace.manifest
-        assert manifest.environment == numeric_environment()
+        assert manifest.environments == (environment_for(versions.learned.knowledge.config),)
+        assert {link.environment for link in manifest.chain} == {0}
         assert sum(group.users for group in manifest.groups) == versions.learned.knowledge.users
         assert [group.position for group in manifest.groups] == [0, 1, 2, 3]
         assert manifest.catalogue.versions == (30,)
@@ -171,7 +172,8 @@ def test_the_size_is_that_of_all_current_files(learned, content_of):
 
 def test_the_environment_is_the_one_that_learned(forgotten):
     with Workspace.reading(forgotten) as workspace:
-        assert (workspace.stamp.version, workspace.environment) == (2, numeric_environment())
+        here = environment_for(workspace.state().knowledge.config)
+        assert (workspace.stamp.version, workspace.state().environment) == (2, here)
 
 
 def test_after_a_commit_the_same_block_sees_the_new_version(versions, learned):

@@ -2,9 +2,10 @@
 
 import pytest
 
-from erasable.data import Catalogue, RatingScale
+from erasable.data import RatingScale
 from erasable.grouping import ALONE
 from erasable.training import Config, Knowledge, arrange, regrouped
+from kit.fitting import fitting
 
 ROWS = {"a": "pqr", "b": "pq", "c": "qr", "d": "stu", "e": "st", "f": "tu"}
 
@@ -14,10 +15,8 @@ def arranged(tables):
     rows = tables.table(ROWS)
 
     def call(given=None, **settings):
-        config = Config(**{"groups": 2, "grouping": "bkm", **settings})
-        return arrange(
-            rows, Knowledge(config, Catalogue.from_items(rows.items), RatingScale(1, 1), (), rows), ALONE, given
-        )
+        config = Config(**fitting({"groups": 2, "grouping": "bkm", **settings}))
+        return arrange(rows, Knowledge(config, None, RatingScale(1, 1), (), rows), ALONE, given)
 
     return call
 

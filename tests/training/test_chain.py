@@ -4,13 +4,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from erasable.data import Catalogue, RatingScale
+from erasable.data import Catalogue, Ids, RatingScale
 from erasable.errors import Refused
-from erasable.models import Effort, Parameters, make_model
+from erasable.models import Effort, Parameters, Stage, make_model
 from erasable.training import ORIGIN, Checkpoint, Config, Earlier, MemoryStore, link_names, links_to_run, train_chain
-from erasable.training.steps import StageStep
 
-CONFIG = Config(groups=3, epochs=3, batch=16, seed=1)
+CONFIG = Config(model="nmf", groups=3, epochs=3, batch=16, seed=1)
 POSITIONS = {"a": 0, "b": 0, "c": 1, "d": 1, "e": 2, "f": 2}
 SCALE = RatingScale(1, 5)
 
@@ -31,7 +30,7 @@ def learned(chains, rows):
 
 
 def changed(known, **config):
-    return replace(known, config=known.config.model_copy(update=config))
+    return replace(known, config=known.config.changed(**config))
 
 
 def same(names, others):
@@ -86,8 +85,9 @@ def test_no_name_covers_what_is_held_out(known):
 
 
 def test_every_name_covers_the_catalogue_and_the_scale(known):
-    other_items = Catalogue.from_items([*known.catalogue.items.texts(), "z"])
-    assert same(link_names(replace(known, catalogue=other_items)), link_names(known)) == [False] * 3
+    other_items = Catalogue.from_items([*known.items.texts(), "z"])
+    declared = replace(known.over(other_items.items), catalogue=other_items)
+    assert same(link_names(declared), link_names(known)) == [False] * 3
     assert same(link_names(replace(known, scale=RatingScale(1, 10))), link_names(known)) == [False] * 3
 
 
@@ -110,9 +110,11 @@ def test_stages_to_run_are_those_whose_names_differ(learned, known):
 
 def test_each_stage_starts_from_the_one_before(learned, known):
     model = make_model(CONFIG)
-    shared = model.start(known.catalogue.items, CONFIG.seed)
+    shared = model.start(known.known(0).ids, CONFIG.seed)
     for position, name in enumerate(learned.names):
-        trained = model.train(shared, StageStep(known, position).stage, Effort())
+        shared = model.extended(shared, known.known(position).ids, CONFIG.seed)
+        stage = Stage(known.learners(position), SCALE, CONFIG.stage_epochs, CONFIG.seed, position)
+        trained = model.train(shared, stage, Effort())
         kept = learned.store.get(name).parameters
         assert all(kept.shared[array].tobytes() == trained.shared[array].tobytes() for array in trained.shared)
         assert kept.rows["user"].tobytes() == trained.rows["user"].tobytes()
@@ -182,7 +184,7 @@ def test_nobody_left_is_a_chain_that_ends_where_it_began(learned, known):
     state = train_chain(
         known.without(list("abcdef"), []), learned.store, Effort(), earlier=Earlier(learned.state.chain)
     )
-    start = make_model(CONFIG).start(known.catalogue.items, CONFIG.seed)
+    start = make_model(CONFIG).start(Ids.of([]), CONFIG.seed)
     end = learned.store.get(state.chain[-1].fingerprint).parameters.shared
     assert {name: array.tobytes() for name, array in end.items()} == {
         name: array.tobytes() for name, array in start.items()
@@ -191,29 +193,32 @@ def test_nobody_left_is_a_chain_that_ends_where_it_began(learned, known):
 
 @pytest.mark.parametrize(("budget", "each"), [("shared", 2), ("full", 4)])
 def test_groups_share_the_epochs_or_get_all_of_them(chains, rows, budget, each):
-    config = Config(groups=3, epochs=4, epoch_budget=budget)
+    config = Config(model="nmf", groups=3, epochs=4, epoch_budget=budget)
     chain = chains.learn(rows, config, POSITIONS).state.chain
     assert [link.samples for link in chain] == [each * 25] * 3
 
 
 def test_a_chain_of_the_same_stage_epochs_is_the_same_chain_whatever_the_budget(chains, rows):
-    shared = chains.learn(rows, Config(groups=3, epochs=6), POSITIONS)
-    full = chains.learn(rows, Config(groups=3, epochs=2, epoch_budget="full"), POSITIONS)
+    shared = chains.learn(rows, Config(model="nmf", groups=3, epochs=6), POSITIONS)
+    full = chains.learn(rows, Config(model="nmf", groups=3, epochs=2, epoch_budget="full"), POSITIONS)
     assert shared.names == full.names
     assert shared.contents() == full.contents()
 
 
 def test_retrain_is_one_stage_on_everything(chains, rows):
-    learned = chains.learn(rows, Config(strategy="retrain", epochs=4), dict.fromkeys(POSITIONS, 0))
+    learned = chains.learn(rows, Config(model="nmf", strategy="retrain", epochs=4), dict.fromkeys(POSITIONS, 0))
     assert len(learned.names) == 1
     assert learned.state.chain[0].samples == 4 * 75
-    assert learned.contents() == chains.learn(rows, Config(groups=1, epochs=4), dict.fromkeys(POSITIONS, 0)).contents()
+    assert (
+        learned.contents()
+        == chains.learn(rows, Config(model="nmf", groups=1, epochs=4), dict.fromkeys(POSITIONS, 0)).contents()
+    )
 
 
 def test_what_is_held_out_never_reaches_a_stage(chains, tables):
     """Two tables that differ only in a rating that is held out give the same chain."""
     plain = {user: dict.fromkeys("pqrstuvw", 3.0) for user in "abcdef"}
-    config = CONFIG.model_copy(update={"holdout": 0.5})
+    config = CONFIG.changed(holdout=0.5)
     first = chains.learn(tables.table(plain), config, POSITIONS, SCALE)
     user, item, _ = next(iter(sorted(tables.as_rows(first.state.knowledge.held_out))))
     plain[user][item] = 5.0
@@ -237,7 +242,7 @@ def test_a_chain_refuses_numbers_that_are_not_finite(learned, known):
 
 def test_under_sisa_every_stage_begins_at_the_origin_and_knows_nothing_of_the_others(chains, tables):
     rows = tables.random_table(7, users=12, items=9)
-    config = Config(strategy="sisa", groups=3, epochs=3)
+    config = Config(model="nmf", strategy="sisa", groups=3, epochs=3)
     positions = chains.positions_of(rows, config)
     learned = chains.learn(rows, config, positions)
     assert {link.parent for link in learned.state.chain} == {ORIGIN}
@@ -249,7 +254,7 @@ def test_under_sisa_every_stage_begins_at_the_origin_and_knows_nothing_of_the_ot
 @pytest.mark.parametrize("threads", [2, 3])
 def test_under_sisa_stages_at_once_give_the_same_bytes(chains, tables, threads):
     rows = tables.random_table(7, users=12, items=9)
-    config = Config(strategy="sisa", groups=4, epochs=8)
+    config = Config(model="nmf", strategy="sisa", groups=4, epochs=8)
     alone = chains.learn(rows, config)
     together = MemoryStore()
     state = train_chain(alone.state.knowledge, together, Effort(threads))

@@ -1,10 +1,21 @@
 import platform
+from dataclasses import replace
 from importlib.metadata import version
 
-from erasable.training import differences, numeric_environment
+import pytest
+
+from erasable.models import make_model, source_digest
+from erasable.training import Config, environment_for, environment_of, made_elsewhere, numeric_environment
+from erasable.training.environment import differences
+from kit.handmade import handmade
 
 
-def test_the_environment_names_processor_blas_and_versions():
+class _Uses:
+    def __init__(self, *uses):
+        self.uses = uses
+
+
+def test_the_machine_is_named_with_its_processor_blas_and_versions():
     environment = numeric_environment()
     assert environment["machine"] == platform.machine()
     assert environment["numba"] == version("numba")
@@ -13,21 +24,74 @@ def test_the_environment_names_processor_blas_and_versions():
     assert all(isinstance(value, str) for value in environment.values())
 
 
-def test_the_same_environment_has_no_differences():
-    assert differences(dict(numeric_environment())) == []
+@pytest.mark.parametrize("model", ["als", "ease", "nmf", "dmf"])
+def test_what_a_model_of_ours_depends_on_is_the_machine_and_what_it_uses(model):
+    here = environment_of(make_model(Config(model=model)))
+    names = {"machine", "processor", "libc", "blas", "numpy", "scipy", "numba", "llvmlite"}
+    assert here == {name: numeric_environment()[name] for name in names}
+    assert here == environment_for(Config(model=model))
 
 
-def test_each_difference_is_said_in_words():
-    there = {**numeric_environment(), "processor": "znver9", "abacus": "1"}
-    here = numeric_environment()["processor"]
-    del there["numba"]
-    assert differences(there) == [
-        "abacus is absent here and was 1",
-        f"numba is {version('numba')} here and was absent",
-        f"processor is {here} here and was znver9",
-    ]
+def test_a_library_that_a_model_does_not_use_does_not_count():
+    of_each = {"machine", "processor", "libc", "source"}
+    assert set(environment_of(_Uses("blas"))) == {*of_each, "blas", "numpy", "scipy"}
+    assert set(environment_of(_Uses("numba"))) == {*of_each, "numba", "llvmlite", "numpy"}
 
 
-def test_another_release_is_no_other_environment():
-    assert differences({**numeric_environment(), "erasable": "0.0.1", "kernels": "another stamp"}) == []
-    assert differences({name: value for name, value in numeric_environment().items() if name != "kernels"}) == []
+def test_a_model_that_is_not_ours_may_use_another_library_and_add_a_digest_of_its_sources():
+    found = environment_of(_Uses("pyarrow"))
+    assert found["pyarrow"] == version("pyarrow")
+    assert "numba" not in found
+    assert found["source"] == source_digest(_Uses("pyarrow")) != ""
+    assert "source" not in environment_of(make_model(Config()))
+
+
+def test_groups_count_only_where_they_are_decided_anew():
+    assert "gensim" not in environment_for(Config(model="nmf", grouping="cbkm"))
+    assert environment_for(Config(model="nmf", grouping="cbkm", policy="regroup"))["gensim"] == version("gensim")
+    assert "gensim" not in environment_for(Config(model="nmf", grouping="random", policy="regroup"))
+
+
+class TestDifferences:
+    here = environment_for(Config())
+
+    def test_of_the_same_environment_are_none(self):
+        assert differences(dict(self.here), self.here) == []
+
+    def test_are_each_said_in_words(self):
+        there = {**self.here, "processor": "znver9", "abacus": "1"}
+        del there["numba"]
+        assert differences(there, self.here) == [
+            "abacus is absent here and was 1",
+            f"numba is {version('numba')} here and was absent",
+            f"processor is {self.here['processor']} here and was znver9",
+        ]
+
+    @pytest.mark.parametrize("name", ["erasable", "kernels", "gensim"])
+    def test_of_what_0_1_recorded_only_what_still_counts_is_compared(self, name):
+        assert differences({**numeric_environment(), name: "0.0"}, self.here) == []
+        assert differences({**numeric_environment(), "numpy": "0.0"}, self.here) != []
+
+    def test_of_an_environment_that_is_not_known_are_all(self):
+        assert len(differences({}, self.here)) == len(self.here)
+
+
+class TestAChain:
+    def made_in(self, *environments):
+        state = handmade().state
+        links = zip(state.chain, environments, strict=True)
+        return replace(state, chain=tuple(replace(link, environment=there) for link, there in links))
+
+    here = environment_for(Config(model="nmf", groups=2))
+
+    def test_of_here_was_made_nowhere_else(self):
+        state = self.made_in(self.here, dict(self.here))
+        assert not made_elsewhere(state)
+        assert state.environment == self.here
+
+    def test_of_several_environments_says_which_and_how(self):
+        state = self.made_in(self.here, {**self.here, "numpy": "0.0"})
+        found = made_elsewhere(state)
+        assert found.places == (1,)
+        assert str(found) == f"numpy is {version('numpy')} here and was 0.0"
+        assert state.environment == {**self.here, "numpy": f"{version('numpy')} and 0.0"}

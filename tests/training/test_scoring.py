@@ -4,6 +4,7 @@ import pytest
 from erasable.models import make_model
 from erasable.training import Config, Scoring
 from erasable.unlearning import Request
+from kit.model_suite import scorer
 
 
 def test_scores_come_from_the_own_row_and_the_last_shared_parameters(learned):
@@ -14,7 +15,7 @@ def test_scores_come_from_the_own_row_and_the_last_shared_parameters(learned):
 
 
 def test_probabilities_are_what_the_model_makes_of_the_scores(learned):
-    found = Scoring(learned.state, learned.checkpoints).probabilities(0, 1)
+    found = Scoring(learned.state, learned.checkpoints).probabilities_of(np.array([0, 9, -1, 3, 3], np.float32))
     assert found == pytest.approx(1 / (1 + np.exp(-np.array([0, 9, -1, 3, 3]))))
 
 
@@ -44,38 +45,44 @@ class TestSeveralModels:
     @pytest.fixture
     def apart(self, tables, chains):
         rows = tables.table({"a": "pqr", "b": "ps", "c": "pq", "d": "tr", "e": "pq", "f": "rst"})
-        config = {"strategy": "sisa", "groups": 3, "epochs": 3}
+        config = {"model": "nmf", "strategy": "sisa", "groups": 3, "epochs": 3}
         return lambda **more: chains.learn(
             rows, Config(**config, **more), dict(zip("abcdef", (0, 0, 1, 1, 2, 2), strict=True))
         )
 
     def alone(self, apart, position, row, judge):
-        """Score a row with the model of one stage."""
-        names = apart.names
+        """Score a row with the model of one stage, which knows its own items only."""
+        names, knowledge = apart.names, apart.state.knowledge
         shared = apart.store.get(names[judge]).parameters.shared
         rows = apart.store.get(names[position]).parameters.rows
-        group = apart.state.knowledge.groups[position]
+        owned = {knowledge.items[number] for number in knowledge.groups[position].items_at(row).tolist()}
+        items = knowledge.known(judge).ids.texts()
+        numbers = [number for number, item in enumerate(items) if item in owned]
         personal = {name: array[row] for name, array in rows.items()}
-        return make_model(apart.state.knowledge.config).scorer(shared)(personal, group.items_at(row))
+        scores = scorer(make_model(knowledge.config), shared)(personal, np.array(numbers, np.int32))
+        by_item = dict(zip(items, scores.tolist(), strict=True))
+        return np.array([by_item.get(item, np.nan) for item in knowledge.items], np.float32)
 
     def test_the_own_groups_model_scores(self, apart):
         learned = apart(aggregate="own")
         scoring = Scoring(learned.state, learned.store)
         for position in range(3):
-            assert np.array_equal(scoring.scores(position, 1), self.alone(learned, position, 1, position))
+            alone = self.alone(learned, position, 1, position)
+            assert np.isnan(alone).any() == (position < 2)  # the last group has every item
+            assert np.array_equal(scoring.scores(position, 1), np.where(np.isnan(alone), -np.inf, alone))
 
     def test_the_mean_of_all_models_scores(self, apart):
         learned = apart(aggregate="mean")
-        expected = np.mean([self.alone(learned, 1, 0, judge) for judge in range(3)], axis=0)
+        expected = np.nanmean([self.alone(learned, 1, 0, judge) for judge in range(3)], axis=0)
         assert Scoring(learned.state, learned.store).scores(1, 0) == pytest.approx(expected, rel=1e-5)
 
     def test_probabilities_come_from_the_mean_of_all_scores(self, apart):
         learned = apart(aggregate="mean")
         scoring = Scoring(learned.state, learned.store)
-        scores = scoring.scores(1, 0).astype(np.float64)
-        assert scoring.probabilities(1, 0) == pytest.approx(1 / (1 + np.exp(-scores)))
+        scores = scoring.scores(1, 0)
+        assert scoring.probabilities_of(scores) == pytest.approx(1 / (1 + np.exp(-scores.astype(np.float64))))
 
     def test_a_model_that_has_learned_from_nobody_has_no_say(self, apart, chains):
         learned = chains.forget(apart(aggregate="mean"), [Request("c"), Request("d")])
-        expected = np.mean([self.alone(learned, 0, 0, judge) for judge in (0, 2)], axis=0)
+        expected = np.nanmean([self.alone(learned, 0, 0, judge) for judge in (0, 2)], axis=0)
         assert Scoring(learned.state, learned.store).scores(0, 0) == pytest.approx(expected, rel=1e-5)

@@ -4,7 +4,7 @@ from erasable.data import RatingScale
 from erasable.errors import UnknownUser
 from erasable.training import Config
 
-CONFIG = Config(groups=3, holdout=0.4, seed=2)
+CONFIG = Config(model="nmf", groups=3, holdout=0.4, seed=2)
 POSITIONS = {"a": 0, "b": 1, "c": 0, "d": 2, "e": 1}
 
 
@@ -61,7 +61,7 @@ def test_without_one_interaction_the_user_is_split_again_and_nobody_else(known, 
 def test_a_user_whose_last_training_interaction_goes_gets_a_held_out_one_in_its_place(chains, tables):
     """Each user trains on the interaction with the largest hash; when that is erased, the next one takes over."""
     rows = tables.table({"a": "qrstuvwxyz"})
-    config = Config(groups=1, holdout=0.99, seed=0)
+    config = Config(model="nmf", groups=1, holdout=0.99, seed=0)
     known = chains.knowledge(rows, config, {"a": 0}, RatingScale(1, 1))
     trained_on = []
     while len(known.groups[0]):

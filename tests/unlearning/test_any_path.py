@@ -6,7 +6,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from erasable.data import Catalogue, Interactions, RatingScale
+from erasable.data import Interactions, RatingScale
 from erasable.errors import Refused
 from erasable.grouping import ALONE
 from erasable.models import Effort
@@ -18,36 +18,32 @@ as_drawn = (Phase.explicit, Phase.reuse, Phase.generate)
 SCALE = RatingScale(1, 5)
 
 
-def frame(rows, config, catalogue):
-    return Knowledge(config, catalogue, SCALE, (), rows.with_items(catalogue.items))
-
-
-def learn(chains, rows, config, catalogue, positions=None):
+def learn(chains, rows, config, positions=None):
     store = MemoryStore()
-    arranged = arrange(rows.with_items(catalogue.items), frame(rows, config, catalogue), ALONE, positions)
+    arranged = arrange(rows, Knowledge(config, None, SCALE, (), rows), ALONE, positions)
     return chains.Learned(train_chain(arranged, store, Effort()), store)
 
 
 def learn_more(chains, learned, coming):
-    known = learned.state.knowledge
-    catalogue = known.catalogue.grown(coming.items)
-    after = grown(known.over(catalogue), coming.with_items(catalogue.items), ALONE)
+    after = grown(learned.state.knowledge, coming, ALONE)
     state = train_chain(after, learned.store, Effort(2), Earlier.of(learned.state))
     return chains.Learned(state, learned.store)
 
 
 def from_scratch(chains, learned, rows):
-    """Learn the outcome with the same groups, where they are decided once, and the same catalogue versions."""
+    """Learn the outcome with the same groups, where they are decided once."""
     known = learned.state.knowledge
     decided = known.config.policy == "fixed"
     positions = {user: place for place, group in enumerate(known.groups) for user in group.users} if decided else None
-    return learn(chains, rows, known.config, known.catalogue, positions)
+    return learn(chains, rows, known.config, positions)
 
 
 def assert_same(learned, scratch):
     assert learned.names == scratch.names
     assert learned.contents() == scratch.contents()
+    assert learned.rows() == scratch.rows()
     assert learned.state.knowledge.held_out.digest() == scratch.state.knowledge.held_out.digest()
+    assert learned.state.knowledge.items == scratch.state.knowledge.items
 
 
 def used_items(rows):
@@ -94,7 +90,7 @@ def test_any_order_of_learning_and_forgetting_gives_what_learning_the_outcome_gi
     seed, events = history
     rows = some_table(tables, seed)
     config = config_of(way, holdout=holdout)
-    learned = learn(chains, rows, config, Catalogue.from_items(rows.items))
+    learned = learn(chains, rows, config)
     for what, number in events:
         if what == "more":
             coming = some_table(tables, number, first_user=1, first_item=1)
@@ -112,7 +108,7 @@ def test_any_order_of_learning_and_forgetting_gives_what_learning_the_outcome_gi
 @pytest.mark.parametrize("way", ["solved rows", "anchors", "als", "anchored ease"])
 def test_new_users_are_served_without_any_training(tables, chains, way):
     rows = tables.random_table(3, users=12, items=9, ratings=True)
-    learned = learn(chains, rows, config_of(way), Catalogue.from_items(rows.items))
+    learned = learn(chains, rows, config_of(way))
     coming = tables.table({"zoe": {"i001": 5.0, "i003": 4.0}}).with_items(rows.items)
     more = learn_more(chains, learned, coming)
     stages = learned.state.knowledge.stages
@@ -122,7 +118,7 @@ def test_new_users_are_served_without_any_training(tables, chains, way):
 
 def test_of_a_chain_new_users_become_a_last_group(tables, chains):
     rows = tables.random_table(3, users=12, items=9, ratings=True)
-    learned = learn(chains, rows, config_of("chain"), Catalogue.from_items(rows.items))
+    learned = learn(chains, rows, config_of("chain"))
     more = learn_more(chains, learned, tables.table({"zoe": {"i001": 5.0, "i003": 4.0}}))
     assert more.names[:3] == learned.names
     assert len(more.names) == 4
@@ -130,7 +126,7 @@ def test_of_a_chain_new_users_become_a_last_group(tables, chains):
 
 def test_new_interactions_of_a_known_user_rerun_from_the_own_group_only(tables, chains):
     rows = tables.random_table(3, users=12, items=9, ratings=True)
-    learned = learn(chains, rows, config_of("chain"), Catalogue.from_items(rows.items))
+    learned = learn(chains, rows, config_of("chain"))
     user = learned.state.knowledge.groups[1].users[0]
     more = learn_more(chains, learned, tables.table({user: {"i007": 1.0, "i006": 2.0}}))
     assert [one == other for one, other in zip(more.names, learned.names, strict=True)] == [True, False, False]
@@ -138,7 +134,7 @@ def test_new_interactions_of_a_known_user_rerun_from_the_own_group_only(tables, 
 
 def test_new_items_are_known_from_the_stage_on_that_needs_them(tables, chains):
     rows = tables.random_table(3, users=12, items=9, ratings=True)
-    learned = learn(chains, rows, config_of("chain"), Catalogue.from_items(rows.items))
+    learned = learn(chains, rows, config_of("chain"))
     user = learned.state.knowledge.groups[1].users[0]
     more = learn_more(chains, learned, tables.table({user: {"new": 5.0}}))
     assert [len(content["shared.item"][2]) for content in more.contents()] == [9 * 32 * 4, 10 * 32 * 4, 10 * 32 * 4]
@@ -146,7 +142,7 @@ def test_new_items_are_known_from_the_stage_on_that_needs_them(tables, chains):
 
 def test_more_is_refused_where_a_filter_was_applied(tables, chains):
     rows = tables.random_table(3, users=12, items=9, ratings=True)
-    known = learn(chains, rows, config_of("chain"), Catalogue.from_items(rows.items)).state.knowledge
+    known = learn(chains, rows, config_of("chain")).state.knowledge
     filtered = replace(known, config=config_of("chain", min_interactions=2))
     with pytest.raises(Refused, match="filter"):
         grown(filtered, rows.of_users([rows.users[0]]), ALONE)

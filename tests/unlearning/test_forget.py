@@ -11,7 +11,7 @@ POSITIONS = {"a": 0, "b": 0, "c": 1, "d": 1, "e": 2, "f": 2}
 @pytest.fixture(params=["nmf", "dmf"])
 def learned(request, chains, tables):
     rows = tables.table(ROWS, catalogue="pqrstu")
-    return chains.learn(rows, Config(model=request.param, groups=3, epochs=3), POSITIONS)
+    return chains.learn(rows, Config(model=request.param, groups=3, epochs=3), POSITIONS, declared=True)
 
 
 def test_the_old_state_and_its_checkpoints_stay_until_the_caller_destroys_them(learned, chains):

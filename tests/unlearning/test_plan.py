@@ -12,7 +12,7 @@ POSITIONS = {"a": 0, "b": 0, "c": 1, "d": 1, "e": 2, "f": 2}
 
 def learn(chains, tables, **config):
     rows = tables.table(ROWS, catalogue="pqrstu")
-    return chains.learn(rows, Config(groups=3, **config), POSITIONS)
+    return chains.learn(rows, Config(model="nmf", groups=3, **config), POSITIONS, declared=True)
 
 
 def planned(chains, state, requests):
@@ -65,7 +65,7 @@ def test_the_chain_ratio_is_the_share_of_the_chain_that_is_trained_again(chains,
 
 def test_retraining_everything_has_the_ratio_1(chains, tables):
     rows = tables.table(ROWS, catalogue="pqrstu")
-    learned = chains.learn(rows, Config(strategy="retrain", epochs=6), dict.fromkeys(POSITIONS, 0))
+    learned = chains.learn(rows, Config(model="nmf", strategy="retrain", epochs=6), dict.fromkeys(POSITIONS, 0))
     plan = planned(chains, learned.state, [Request("f")])
     assert (plan.stages_rerun, plan.stages_total, plan.cost_ratio) == (1, 1, 1.0)
 

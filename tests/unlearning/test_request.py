@@ -11,7 +11,7 @@ POSITIONS = {"a": 0, "b": 1, "c": 1}
 @pytest.fixture
 def known(chains, tables):
     rows = tables.table({"a": "pqrstu", "b": "pq", "c": "r"}, catalogue="pqrstuv")
-    return chains.knowledge(rows, Config(groups=2, holdout=0.5, seed=1), POSITIONS, RatingScale(1, 1))
+    return chains.knowledge(rows, Config(model="nmf", groups=2, holdout=0.5, seed=1), POSITIONS, RatingScale(1, 1))
 
 
 def test_a_request_without_items_means_everything():

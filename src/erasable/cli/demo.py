@@ -44,7 +44,7 @@ def _write(data: SyntheticData, file: Path) -> None:
 
 def _tell_learning(file: Path, home: DiskHome, work: Work) -> None:
     _heading(1, "Learn")
-    config = Config(groups=8, epochs=80, batch=512, holdout=0.1)
+    config = Config(model="nmf", groups=8, epochs=80, batch=512, holdout=0.1)
     learned = learn(file, home.path, config, work=work)
     utility = evaluate(home, work=work)
     print_line(

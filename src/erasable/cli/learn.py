@@ -52,7 +52,7 @@ def command(
     ] = None,
     catalogue: Annotated[
         Path | None,
-        typer.Option(help="The items there are: a file with one id a line, or another workspace."),
+        typer.Option(help="Declare the items, else they follow the people: a file with one id a line, or a workspace."),
     ] = None,
     on_bad_row: Annotated[
         OnBadRow, typer.Option(help="What happens if rows can't be used: refuse the input, or leave those rows out.")

@@ -23,10 +23,12 @@ from erasable.cli import (
     show,
     status,
     token,
+    upgrade,
     verify,
 )
+from erasable.cli.options import Sectioned
 from erasable.cli.output import print_error, print_line
-from erasable.errors import ErasableError, exit_code
+from erasable.errors import ErasableError, WrongSetting, exit_code
 from erasable.interrupts import INTERRUPTED, STOPPED, received, take_last_word
 
 app = typer.Typer(
@@ -50,11 +52,12 @@ for module in (
     evaluate,
     groups,
     status,
+    upgrade,
     reproduce,
     serve,
     doctor,
 ):
-    app.command(module.NAME)(module.command)
+    app.command(module.NAME, cls=Sectioned)(module.command)
 app.add_typer(data.app, name=data.NAME)
 app.add_typer(token.app, name=token.NAME)
 
@@ -84,7 +87,7 @@ def main() -> None:
         if received() and code != INTERRUPTED:  # what Ctrl-C broke off failed in its own words
             _end_interrupted()
         take_last_word()
-        print_error(str(error))
+        print_error(error.of_command if isinstance(error, WrongSetting) else str(error))
         sys.exit(code)
     except SystemExit as end:
         if end.code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word

@@ -3,19 +3,23 @@
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel, ValidationError
+from typer.core import TyperCommand
 
 from erasable.cli.output import TerminalReporter
 from erasable.data import ColumnNames
+from erasable.models import model_names
+from erasable.models.settings import wrong_setting
 from erasable.operations import Work, available_cores
-from erasable.training import Config
-from erasable.training.settings import wrong_setting
+from erasable.training.settings import USUAL_MODEL, listed, settings_classes
+from erasable.training.strategies import STRATEGIES
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the result.")]
@@ -30,6 +34,23 @@ Issuer = Annotated[
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The workspace folder.", show_default=False)]
 
 
+class Sectioned(TyperCommand):
+    """A command whose help shows options that belong together under a heading of their own."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own
+        """Write arguments and options, those without a heading first."""
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                sections.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
+        for heading, records in sections.items():
+            if records:
+                with formatter.section(heading):
+                    formatter.write_dl(records)
+
+
 def work_with(threads: int | None, quiet: bool = False) -> Work:
     """Return how a command works: threads, and progress on the terminal."""
     return Work(threads or available_cores(), TerminalReporter(quiet))
@@ -38,20 +59,25 @@ def work_with(threads: int | None, quiet: bool = False) -> Work:
 def settings_options(
     *fields: Mapping[str, inspect.Parameter],
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command an option for each setting; its last parameters receive the given ones as dictionaries."""
+    """Give a command an option for each setting; its last parameters receive the given ones as dictionaries.
+
+    The command's own options win: a setting of the same name, of another package's model, can be given in a file only.
+    """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command)
         own = list(signature.parameters.values())[: -len(fields)]
         receivers = list(signature.parameters)[-len(fields) :]
+        taken = {parameter.name for parameter in own}
+        free = [{name: one for name, one in part.items() if name not in taken} for part in fields]
 
         @wraps(command)
         def call(**values: Any) -> None:  # noqa: ANN401 - what the options give
-            options = [{name: values.pop(name) for name in part} for part in fields]
+            options = [{name: values.pop(name) for name in part} for part in free]
             given = [{name: value for name, value in part.items() if value is not None} for part in options]
             command(**values, **dict(zip(receivers, given, strict=True)))
 
-        parameters = [*own, *(parameter for part in fields for parameter in part.values())]
+        parameters = [*own, *(parameter for part in free for parameter in part.values())]
         parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
         call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -63,21 +89,21 @@ def settings_options(
 def parameters_of(model: type[BaseModel], suffix: str = "") -> dict[str, inspect.Parameter]:
     """Return one optional parameter for each field of a settings class, with its sentence as help."""
     return {
-        name + suffix: inspect.Parameter(
+        name + suffix: _parameter(
             name + suffix,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                _without_none(field.annotation) | None,
-                typer.Option(
-                    metavar=_metavar(field.annotation),
-                    help=field.description,
-                    show_default=_default_text(field.default),
-                ),
-            ],
+            _without_none(field.annotation),
+            field.description or "",
+            metavar=_metavar(field.annotation),
+            show_default=_default_text(field.default),
         )
         for name, field in model.model_fields.items()
     }
+
+
+def _parameter(name: str, kind: Any, sentence: str, **shown: Any) -> inspect.Parameter:  # noqa: ANN401 - a type
+    """Return a parameter for an option that may be left out."""
+    annotation = Annotated[kind | None, typer.Option(help=sentence, **shown)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def columns_from(given: Mapping[str, Any]) -> ColumnNames:
@@ -85,7 +111,7 @@ def columns_from(given: Mapping[str, Any]) -> ColumnNames:
     try:
         return ColumnNames(**{name.removesuffix("_column"): value for name, value in given.items()})
     except ValidationError as error:
-        raise wrong_setting(error, suffix="-column") from None
+        raise wrong_setting(error, suffix="_column") from None
 
 
 def _without_none(annotation: Any) -> Any:  # noqa: ANN401 - a type
@@ -102,5 +128,65 @@ def _default_text(default: Any) -> str | bool:  # noqa: ANN401 - whatever the fi
     return False if default is None else str(default)
 
 
-CONFIG_OPTIONS = parameters_of(Config)
+def _named_options() -> dict[str, inspect.Parameter]:
+    """Return the options that choose a model and a strategy."""
+    return {
+        "model": _parameter(
+            "model",
+            str,
+            "The model: als or ease (closed forms), nmf or dmf (trained by steps), or one that a package registers.",
+            metavar="|".join(model_names()),
+            show_default=USUAL_MODEL,
+        ),
+        "strategy": _parameter(
+            "strategy",
+            str,
+            "How to learn: laser (groups in sequence), sisa (a model for each group) or retrain (all at once).",
+            metavar="|".join(STRATEGIES),
+            show_default="laser for nmf and dmf, retrain for als and ease",
+        ),
+    }
+
+
+def _options_of_settings() -> dict[str, inspect.Parameter]:
+    """Return an option for each setting of every model and strategy; one that several have says what each means."""
+    classes = settings_classes()
+    counted = Counter(name for kind in classes.values() for name in kind.model_fields)
+    return {
+        name: _shared_option(name, [owner for owner, kind in classes.items() if name in kind.model_fields])
+        for name in counted
+    }
+
+
+def _shared_option(name: str, owners: Sequence[str]) -> inspect.Parameter:
+    classes = settings_classes()
+    fields = {owner: classes[owner].model_fields[name] for owner in owners}
+    meanings: dict[str, list[str]] = {}
+    defaults: dict[str, list[str]] = {}
+    for owner, field in fields.items():
+        meanings.setdefault(field.description or "", []).append(owner)
+        defaults.setdefault(str(_default_text(field.default) or ""), []).append(owner)
+    first = fields[owners[0]]
+    return _parameter(
+        name,
+        _without_none(first.annotation),
+        " ".join(text if len(meanings) == 1 else f"{listed(of)}: {text}" for text, of in meanings.items()),
+        metavar=_metavar(first.annotation),
+        show_default=", ".join(
+            text if len(defaults) == 1 else f"{text} for {listed(of)}" for text, of in defaults.items()
+        )
+        or False,
+        rich_help_panel=_panel(owners),
+    )
+
+
+def _panel(owners: Sequence[str]) -> str:
+    """Say whose settings stand together in the help."""
+    if "" in owners:
+        return "Settings"
+    of_strategies = ("strategy " if len(owners) == 1 else "strategies ") if owners[0] in STRATEGIES else ""
+    return f"Settings of {of_strategies}{listed(owners)}"
+
+
+CONFIG_OPTIONS = {**_named_options(), **_options_of_settings()}
 COLUMN_OPTIONS = parameters_of(ColumnNames, suffix="_column")

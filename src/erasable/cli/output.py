@@ -2,15 +2,13 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from erasable.operations.reporting import Advance
+from erasable.operations.reporting import Bars
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -26,24 +24,21 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-class TerminalReporter:
+class TerminalReporter(Bars):
     """Shows notes and progress bars on standard error; silent when that is no terminal."""
 
     def __init__(self, quiet: bool = False) -> None:
-        self._shown = shows_progress() and not quiet
+        super().__init__(shows_progress() and not quiet, err)
 
     def note(self, text: str) -> None:
         """Show a note."""
         if self._shown:
             err.print(text, style="dim", markup=False, emoji=False)
 
-    @contextmanager
-    def track(self, label: str, total: int | None = None) -> Iterator[Advance]:
-        """Show a bar, with the time left if the size is known; it vanishes when the work is done."""
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=err, transient=True, disable=not self._shown) as progress:
-            task = progress.add_task(label, total=total)
-            yield lambda done: progress.advance(task, done)
+    def doubt(self, text: str) -> None:
+        """Show a doubt."""
+        if self._shown:
+            err.print(text, style="yellow", markup=False, emoji=False)
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """Interactions and what makes them: ids, readers, scale, catalogue, holdout, filter, synthetic data."""
 
 from erasable.data.bad_rows import OnBadRow, RowRules
-from erasable.data.catalogue import Catalogue, read_catalogue
+from erasable.data.catalogue import Catalogue, over_own_items, read_catalogue
 from erasable.data.column_values import TimeForm, text_of_time
 from erasable.data.columns import ColumnNames, RememberedColumns
 from erasable.data.comparing import differing_rows, unchanged_users
@@ -40,6 +40,7 @@ __all__ = [
     "differing_rows",
     "k_core",
     "near_ids",
+    "over_own_items",
     "public_set",
     "read_catalogue",
     "read_interactions",

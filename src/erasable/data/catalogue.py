@@ -1,21 +1,27 @@
-"""The catalogue: the items that can be recommended, frozen when learning starts; nothing personal here."""
+"""The catalogue: the items that can be recommended, which are those that people have, or a declared list."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
+from erasable.data.encoding import encode_ids
 from erasable.data.ids import LONGEST_ID, Ids
+from erasable.data.interactions import Interactions
 from erasable.data.source_file import numbered_lines
 from erasable.errors import DataRefused, WrongUse
 
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Items with fixed numbers; each later version appends, so a number never changes its item."""
+    """A list of items with fixed numbers; each later version appends, so a number never changes its item."""
 
     items: Ids
     versions: tuple[int, ...]
     declared: bool
+    """Whether it was declared; 0.1 froze the items of the data where it was not."""
 
     def __post_init__(self) -> None:
         ascending = all(early < late for early, late in zip(self.versions, self.versions[1:], strict=False))
@@ -25,10 +31,10 @@ class Catalogue:
             raise DataRefused("the catalogue is empty: give it at least one item")
 
     @classmethod
-    def from_items(cls, items: Iterable[str], declared: bool = False) -> "Catalogue":
-        """Freeze items as the first version, by their UTF-8 bytes."""
+    def from_items(cls, items: Iterable[str]) -> "Catalogue":
+        """Declare items as the first version, by their UTF-8 bytes."""
         ids = (items if isinstance(items, Ids) else Ids.of(items)).sorted()
-        return cls(ids, (len(ids),), declared)
+        return cls(ids, (len(ids),), declared=True)
 
     def grown(self, items: Iterable[str]) -> "Catalogue":
         """Return a later version with the items that are new, by their UTF-8 bytes; itself if none is."""
@@ -37,10 +43,6 @@ class Catalogue:
             return self
         joined = Ids.of([*self.items, *new])
         return Catalogue(joined, (*self.versions, len(joined)), self.declared)
-
-    def digest(self, count: int | None = None) -> str:
-        """Return the fingerprint of the items, or of the first so many."""
-        return Ids(self.items.array[:count]).digest()
 
 
 def read_catalogue(path: str | Path) -> Catalogue:
@@ -52,4 +54,14 @@ def read_catalogue(path: str | Path) -> Catalogue:
     texts = [text for _, text in lines]
     if not texts:
         raise DataRefused(f"{path}: the catalogue is empty: write one item id a line")
-    return Catalogue.from_items(dict.fromkeys(texts), declared=True)
+    return Catalogue.from_items(dict.fromkeys(texts))
+
+
+def over_own_items(parts: Sequence[Interactions]) -> list[Interactions]:
+    """Return the parts, all numbered by the items that some row of theirs has, in the order of their UTF-8 bytes.
+
+    Parts that are numbered like this already are returned as they are.
+    """
+    had = [part.items.take(np.flatnonzero(np.bincount(part.item_index))).array for part in parts]
+    items, _ = encode_ids(pa.concat_arrays(had))
+    return [part if part.items == items else part.with_items(items) for part in parts]

@@ -31,11 +31,13 @@ class ColumnRefused(Exception):
 
 @dataclass(frozen=True)
 class Taken:
-    """Which columns of a source were taken, by role, which were left, and how times are written."""
+    """Which columns of a source were taken, by role, which were left, and how times and ids are written."""
 
     columns: dict[str, str]
     left: tuple[str, ...] = ()
     time_form: TimeForm | None = None
+    numbers: frozenset[str] = frozenset()
+    """The roles, of user and item, whose ids came as whole numbers and not as text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +83,23 @@ def read_columns(
         time=time_values(columns["time"], faults) if "time" in columns else None,
         risk=risk_values(columns["risk"], faults) if "risk" in columns else None,
         recognised=recognised,
-        taken=replace(taken, time_form=form),
+        taken=replace(taken, time_form=form, numbers=_roles_with_numbers(columns)),
     )
     return values, faults
 
 
+def _roles_with_numbers(columns: Mapping[str, ArrowColumn]) -> frozenset[str]:
+    """Return the roles whose ids are whole numbers."""
+    return frozenset(role for role in ("user", "item") if pa.types.is_integer(_kind_of_values(columns[role])))
+
+
+def _kind_of_values(column: ArrowColumn) -> pa.DataType:
+    return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+
+
 def id_values(column: ArrowColumn, role: str, faults: RowFaults) -> ArrowColumn:
     """Return a column of ids as text: text as it is, whole numbers in decimal, anything else refused."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    kind = _kind_of_values(column)
     if not (_is_text(kind) or pa.types.is_integer(kind)):
         raise ColumnRefused(f"the {role} column holds {kind}: turn the ids into text or whole numbers first")
     if pa.types.is_string_view(kind):

@@ -1,4 +1,4 @@
-"""Whose data changed between two tables of interactions over the same items."""
+"""Whose data changed between two tables of interactions."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,10 @@ from erasable.data.interactions import Interactions
 
 
 def unchanged_users(before: Interactions, after: Interactions) -> NDArray[np.int64]:
-    """Return for each user after where the user stood before with the very same items and ratings, −1 if nowhere."""
+    """Return for each user after where the user stood before with the very same items and ratings, −1 if nowhere.
+
+    Items may have come and gone; those that stay must stand in the same order, else their owners count as changed.
+    """
     places = before.users.positions_of(after.users.array)
     owned_before, owned_after = np.diff(before.user_starts), np.diff(after.user_starts)
     candidates = np.flatnonzero(places >= 0)
@@ -16,7 +19,8 @@ def unchanged_users(before: Interactions, after: Interactions) -> NDArray[np.int
     if len(candidates):
         ours = _rows_of(after, candidates)
         theirs = _rows_of(before, places[candidates])
-        equal = (after.item_index[ours] == before.item_index[theirs]) & (after.rating[ours] == before.rating[theirs])
+        items = _numbers_before(before, after)[after.item_index[ours]]
+        equal = (items == before.item_index[theirs]) & (after.rating[ours] == before.rating[theirs])
         starts = np.concatenate([[0], np.cumsum(owned_after[candidates])[:-1]])
         same = np.logical_and.reduceat(equal, starts)
         unchanged[candidates[same]] = places[candidates[same]]
@@ -29,6 +33,13 @@ def differing_rows(before: Interactions, after: Interactions) -> tuple[Interacti
     stayed = np.zeros(len(before.users), dtype=bool)
     stayed[same[same >= 0]] = True
     return before.select(~stayed[before.user_index]), after.select((same < 0)[after.user_index])
+
+
+def _numbers_before(before: Interactions, after: Interactions) -> NDArray[np.int64]:
+    """Return the number that each item after had before, −1 if there was no such item."""
+    if before.items == after.items:
+        return np.arange(len(after.items))
+    return before.items.positions_of(after.items.array)
 
 
 def _rows_of(interactions: Interactions, users: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -78,6 +78,10 @@ class Ids:
 
     def digest(self) -> str:
         """Return the fingerprint of the texts and their order."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         return fingerprint.of_arrays({"lengths": _lengths(self.array), "bytes": _content(self.array)})
 
     def written(self) -> tuple[bytes, NDArray[np.int64]]:

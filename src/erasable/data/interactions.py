@@ -91,6 +91,20 @@ class Interactions:
         """Return the interactions of some users only; unknown ones are ignored."""
         return self.select(self._rows_of(users))
 
+    def at(self, rows: NDArray[np.int64]) -> "Interactions":
+        """Return the interactions of the users at some rows, which ascend."""
+        owned = np.diff(self.user_starts)[rows]
+        first = np.repeat(self.user_starts[rows] - np.cumsum(owned) + owned, owned)
+        chosen = first + np.arange(len(first))
+        return Interactions(
+            users=self.users.take(rows),
+            items=self.items,
+            user_index=np.repeat(np.arange(len(rows), dtype=np.int32), owned),
+            item_index=self.item_index[chosen],
+            rating=self.rating[chosen],
+            time=None if self.time is None else self.time[chosen],
+        )
+
     def select(self, mask: NDArray[np.bool_]) -> "Interactions":
         """Return the rows where the mask is true; users without a row vanish, items keep their numbers."""
         if mask.shape != (len(self),) or mask.dtype != np.bool_:
@@ -113,21 +127,36 @@ class Interactions:
         if items == self.items:
             return replace(self, items=items)
         place = items.positions_of(self.items.array)
-        item_index = place[self.item_index].astype(np.int32)
-        if len(item_index) and item_index.min() < 0:
-            missing = self.items[int(self.item_index[np.argmax(item_index < 0)])]
+        lacking = place[self.item_index] < 0
+        if lacking.any():
+            missing = self.items[int(self.item_index[np.argmax(lacking)])]
             raise DataRefused(
                 f"item {missing!r} is not in the catalogue: add it there and give --catalogue, or drop its interactions"
             )
-        order = np.argsort(self.user_index.astype(np.int64) * len(items) + item_index, kind="stable")
-        time = None if self.time is None else self.time[order]
-        return Interactions(self.users, items, self.user_index, item_index[order], self.rating[order], time)
+        return self.renumbered(items, place)
 
-    def of_first_items(self, count: int) -> "Interactions":
-        """Return the rows whose items are among the first so many, over a list of those only."""
-        if count == len(self.items):
-            return self
-        return replace(self.select(self.item_index < count), items=Ids(self.items.array[:count]))
+    def renumbered(self, items: Ids, place: NDArray[np.int64]) -> "Interactions":
+        """Number the rows by another list, in which each item has this place; rows of items with −1 are left out."""
+        kept = self.select(place[self.item_index] >= 0) if (place < 0).any() else self
+        item_index = place[kept.item_index].astype(np.int32)
+        if np.all(np.diff(place[place >= 0]) > 0):
+            return replace(kept, items=items, item_index=item_index)
+        order = np.argsort(kept.user_index.astype(np.int64) * len(items) + item_index, kind="stable")
+        time = None if kept.time is None else kept.time[order]
+        return Interactions(kept.users, items, kept.user_index, item_index[order], kept.rating[order], time)
+
+    def has_rows_of(self, other: "Interactions") -> bool:
+        """Whether both hold the same rows, in whatever numbers."""
+        if self is other:
+            return True
+        if len(self) != len(other) or self.users != other.users or (self.time is None) != (other.time is None):
+            return False
+        place = other.items.positions_of(self.items.array)
+        alike = np.array_equal(self.user_index, other.user_index) and np.array_equal(self.rating, other.rating)
+        alike = alike and np.array_equal(place[self.item_index], other.item_index)
+        if self.time is None or other.time is None:
+            return alike
+        return alike and np.array_equal(self.time, other.time, equal_nan=True)
 
     @cached_property
     def user_starts(self) -> NDArray[np.int64]:
@@ -148,6 +177,10 @@ class Interactions:
 
     def digest(self) -> str:
         """Return the fingerprint of user ids, row pointer, item numbers and ratings; not of time or items."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         arrays: dict[str, NDArray[Any]] = {
             "starts": self.user_starts,
             "items": self.item_index,

@@ -64,7 +64,8 @@ def read_sparse(matrix: Any, wanted: ColumnNames, rules: RowRules) -> ColumnValu
         raise DataRefused("the sparse matrix holds a value that is not a finite number: correct it") from error
     users, items = (_decimal(numbers, size) for numbers, size in zip(entries.coords, matrix.shape, strict=True))
     recognised = "a sparse matrix; row numbers are users, column numbers items"
-    taken = Taken({"user": "row number", "item": "column number", "rating": "value"})
+    columns = {"user": "row number", "item": "column number", "rating": "value"}
+    taken = Taken(columns, numbers=frozenset(("user", "item")))
     values = ColumnValues(users, items, rating, time=None, risk=None, recognised=recognised, taken=taken)
     return _settled(values, faults, rules, "the sparse matrix", "entry")
 

@@ -1,5 +1,6 @@
 """Metrics, protocols, losses, and the replay that compares bytes; nothing here changes a state."""
 
+from erasable.evaluation.cases import measured_people
 from erasable.evaluation.groupings import adjusted_rand_index, within_group_cosine
 from erasable.evaluation.losses import group_losses
 from erasable.evaluation.metrics import hit_rate, ndcg, recall
@@ -26,6 +27,7 @@ __all__ = [
     "hit_rate",
     "measure",
     "measure_all",
+    "measured_people",
     "ndcg",
     "recall",
     "replay",

@@ -12,9 +12,12 @@ from erasable.data.holdout import kept_rows, pair_hashes
 from erasable.errors import Refused
 from erasable.models.blas import one_blas_thread
 from erasable.models.ranking import ItemNumbers
+from erasable.seeding import id_keys
 from erasable.threads import pool_of
-from erasable.training import Knowledge
+from erasable.training import Knowledge, Scoring
 
+PEOPLE_MEASURED = 10_000
+"""How many people at most the quality in a certificate is measured on."""
 _Found = TypeVar("_Found")
 
 
@@ -36,7 +39,7 @@ class Case:
 
 def cases_of(knowledge: Knowledge, test: Interactions) -> list[Case]:
     """Return the users of the test set that are known, in its order; the others were erased, or never there."""
-    numbers = _catalogue_numbers(knowledge.catalogue.items, test.items)[test.item_index]
+    numbers = _catalogue_numbers(knowledge.items, test.items)[test.item_index]
     chosen = numbers[kept_rows(test, pair_hashes(test, knowledge.config.seed))]
     cases: dict[int, Case] = {}
     for position, group in enumerate(knowledge.groups):
@@ -53,13 +56,25 @@ def cases_of(knowledge: Knowledge, test: Interactions) -> list[Case]:
     return [cases[place] for place in sorted(cases)]
 
 
-def for_each_case(cases: Sequence[Case], ask: Callable[[Case], _Found], threads: int) -> list[_Found]:
-    """Return what is found for each case, in their order, on several threads."""
+def measured_people(test: Interactions, seed: int) -> Interactions:
+    """Return the test rows of at most 10,000 people: those with the smallest hash of seed and id."""
+    if len(test.users) <= PEOPLE_MEASURED:
+        return test
+    order = np.argsort(id_keys(seed, "people measured", test.users), kind="stable")
+    return test.at(np.sort(order[:PEOPLE_MEASURED]))
+
+
+def for_each_case(
+    scoring: Scoring, cases: Sequence[Case], ask: Callable[[Case, NDArray[np.float32]], _Found], threads: int
+) -> list[_Found]:
+    """Return what is found for each case and its scores, in their order, on several threads."""
     # A block of neighbours for each thread.
     blocks = np.array_split(np.arange(len(cases)), max(1, min(threads, len(cases))))
 
     def ask_block(block: NDArray[np.int64]) -> list[_Found]:
-        return [ask(cases[number]) for number in block]
+        chosen = [cases[number] for number in block]
+        scores = scoring.each([(case.position, case.row) for case in chosen])
+        return [ask(case, found) for case, found in zip(chosen, scores, strict=True)]
 
     with one_blas_thread(), pool_of(len(blocks)) as pool:
         return [found for block in pool.map(ask_block, blocks) for found in block]

@@ -10,18 +10,27 @@ many items that the person has not, and the rank of what the person has in the w
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.data import Catalogue, Interactions
+from erasable.data import Interactions
 from erasable.evaluation.cases import Case, cases_of, for_each_case
-from erasable.evaluation.losses import cross_entropies
+from erasable.evaluation.losses import USUAL_NEGATIVES, cross_entropies
 from erasable.evaluation.unseen import UnseenItems
-from erasable.models import Arrays, Effort, Parameters, Stage, make_model
-from erasable.training import Checkpoint, CheckpointStore, Config, Knowledge, MemoryStore, Scoring, State
+from erasable.models import Arrays, Effort, Parameters, Stage, make_model, prepared_by
+from erasable.training import (
+    Checkpoint,
+    CheckpointStore,
+    Config,
+    Knowledge,
+    KnownItems,
+    MemoryStore,
+    Scoring,
+    State,
+)
 
 ATTACKS = ("loss", "rank")
 VIEWS = ("as served", "shared parameters")
@@ -77,9 +86,20 @@ def _seated(state: State, suspects: Suspects) -> State:
             seats[group.users.positions_of(people.users.array) >= 0] = position
     of_row = seats[people.user_index]
     groups = tuple(people.select(of_row == position) for position in range(last + 1))
-    catalogue = Catalogue(people.items, (len(people.items),), state.knowledge.catalogue.declared)
-    config = state.knowledge.config.model_copy(update={"rows": "stage", "anchors": 1.0})
-    return State(replace(state.knowledge, config=config, catalogue=catalogue, groups=groups), state.stages)
+    config = state.knowledge.config.with_rows_of_stages()
+    held = {field.name: getattr(state.knowledge, field.name) for field in fields(Knowledge)}
+    return State(_Seats(**{**held, "config": config, "groups": groups}, chain=state.knowledge), state.stages)
+
+
+@dataclass(frozen=True, eq=False)
+class _Seats(Knowledge):
+    """People in the groups of a chain; its stages know what they knew, whoever sits there."""
+
+    chain: Knowledge | None = None
+
+    def known(self, position: int) -> KnownItems:
+        """Return the items that shared parameters know after the stage at a position."""
+        return self.chain.known(position) if self.chain else super().known(position)
 
 
 def _places(seated: State, checkpoints: CheckpointStore) -> Iterator[tuple[Knowledge, int, Arrays]]:
@@ -89,43 +109,51 @@ def _places(seated: State, checkpoints: CheckpointStore) -> Iterator[tuple[Knowl
 
 def _newcomers(seated: Knowledge, position: int, shared: Arrays) -> Arrays:
     """Return the rows from which newcomers start."""
-    return make_model(seated.config).newcomers(shared, seated.groups[position].users, seated.config.seed)
+    model = make_model(seated.config)
+    return model.newcomers(prepared_by(model, shared), seated.groups[position].users, seated.config.seed)
 
 
 def _trained(seated: Knowledge, position: int, shared: Arrays, seed: int, effort: Effort) -> Arrays:
     """Return the rows that a stage on from the shared parameters gives."""
-    group = seated.groups[position]
+    group = seated.learners(position)
     stage = Stage(group, seated.scale, relearning_epochs(len(group), seated.config), seed, position)
     return make_model(seated.config).train(shared, stage, effort).rows
 
 
 def _solved(seated: Knowledge, position: int, shared: Arrays, seed: int, effort: Effort) -> Arrays:
     """Return the rows that are solved under the shared parameters."""
-    stage = Stage(seated.groups[position], seated.scale, seated.config.row_epochs, seed, position)
-    return make_model(seated.config).solve(shared, stage, effort)
+    model = make_model(seated.config)
+    stage = Stage(seated.learners(position), seated.scale, seated.config.row_epochs, seed, position)
+    return model.represent(prepared_by(model, shared), stage, effort)
 
 
 def relearning_epochs(interactions: int, config: Config) -> int:
     """Return how many epochs over so many interactions make the steps that a row gets.
 
-    >>> relearning_epochs(33_000, Config(batch=2048, negatives=4)), relearning_epochs(100, Config())
+    >>> relearning_epochs(33_000, Config(model="nmf", batch=2048)), relearning_epochs(100, Config(model="nmf"))
     (5, 400)
     """
-    steps = math.ceil(interactions / max(1, config.batch // (1 + config.negatives)))
+    batch, negatives = config.setting("batch", 2048), config.setting("negatives", USUAL_NEGATIVES)
+    steps = math.ceil(interactions / max(1, batch // (1 + negatives)))
     return math.ceil(RELEARNING_STEPS / max(1, steps))
 
 
 def _with_own_rows(
     state: State, checkpoints: CheckpointStore, seated: State, rows: Sequence[Arrays]
 ) -> list[dict[str, NDArray[np.float32]]]:
-    """Return the rows with those that the chain has learned in their places."""
-    served = [{name: array.copy() for name, array in arrays.items()} for arrays in rows]
+    """Return the rows with those of the people whom the chain knows in their places."""
+    served, scoring = (
+        [{name: array.copy() for name, array in arrays.items()} for arrays in rows],
+        Scoring(state, checkpoints),
+    )
     for position, group in enumerate(state.knowledge.groups):
-        learned = checkpoints.get(state.rows_link(position).fingerprint).parameters.rows
         for arrays, sitting in zip(served, seated.knowledge.groups, strict=True):
             places = group.users.positions_of(sitting.users.array)
-            for name, array in arrays.items():
-                array[places >= 0] = learned[name][places[places >= 0]]
+            known = np.flatnonzero(places >= 0)
+            own = scoring.rows([(position, row) for row in places[known].tolist()])
+            for seat, row in zip(known.tolist(), own, strict=True):
+                for name, array in arrays.items():
+                    array[seat] = row[name]
     return served
 
 
@@ -141,17 +169,15 @@ def _dressed(seated: State, checkpoints: CheckpointStore, rows: Sequence[Arrays]
 def _measured(seated: State, scoring: Scoring, suspects: Suspects, threads: int) -> Familiarity:
     """Return both attacks on each suspect; a low loss and a low rank mean that someone is known."""
     knowledge = seated.knowledge
-    model = make_model(knowledge.config)
-    unseen = UnseenItems(knowledge.catalogue.items, suspects.seed, "membership probe")
+    unseen = UnseenItems(knowledge.items, suspects.seed, "membership probe")
 
-    def attack(case: Case) -> tuple[float, float]:
-        scores = scoring.scores(case.position, case.row)
+    def attack(case: Case, scores: NDArray[np.float32]) -> tuple[float, float]:
         others = unseen.draw(case.user, len(case.items), case.items)
         targets = case.ratings.astype(np.float64) / knowledge.scale.high
-        loss = balanced_loss(model.probability(scores), case.items, targets, others)
+        loss = balanced_loss(scoring.probabilities_of(scores), case.items, targets, others)
         return -loss, -mean_rank(scores, case.items)
 
-    return np.array(for_each_case(cases_of(knowledge, suspects.interactions), attack, threads)).T
+    return np.array(for_each_case(scoring, cases_of(knowledge, suspects.interactions), attack, threads)).T
 
 
 def balanced_loss(

@@ -10,6 +10,22 @@ from collections.abc import Collection, Hashable, Sequence
 def hit_rate(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -> float:
     """Return HR@k = 1 if a relevant item is among the first k, else 0.
 
+    Parameters
+    ----------
+    ranked : sequence
+        Items, best first.
+    relevant : collection
+        The items to find; best given as a set.
+    k : int
+        How many of the ranked items count.
+
+    Returns
+    -------
+    float
+        1 or 0.
+
+    Examples
+    --------
     >>> hit_rate(["a", "b", "c"], {"b", "z"}, k=2)
     1.0
     """
@@ -21,6 +37,22 @@ def ndcg(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -> 
 
     IDCG is the same sum over all ranks r ≤ min(k, |relevant|): the best that any list could gain.
 
+    Parameters
+    ----------
+    ranked : sequence
+        Items, best first.
+    relevant : collection
+        The items to find; best given as a set.
+    k : int
+        How many of the ranked items count.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
     >>> round(ndcg(["a", "b", "c"], {"b"}, k=3), 4)
     0.6309
     """
@@ -32,6 +64,22 @@ def ndcg(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -> 
 def recall(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -> float:
     """Return Recall@k = relevant items among the first k, over |relevant|.
 
+    Parameters
+    ----------
+    ranked : sequence
+        Items, best first.
+    relevant : collection
+        The items to find; best given as a set.
+    k : int
+        How many of the ranked items count.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
     >>> recall(["a", "b", "c"], {"b", "z"}, k=2)
     0.5
     """

@@ -73,11 +73,11 @@ def measure_all(
     scoring = Scoring(state, checkpoints)
     rules = [_rule(protocol, state.knowledge, test) for protocol in protocols]
 
-    def values(case: Case) -> list[list[float]]:
-        scores, owned = scoring.scores(case.position, case.row), scoring.owned(case.position, case.row)
+    def values(case: Case, scores: _Scores) -> list[list[float]]:
+        owned = scoring.owned(case.position, case.row)
         return [rule(case, scores, owned) for rule in rules]
 
-    found = for_each_case(cases_of(state.knowledge, test), values, threads)
+    found = for_each_case(scoring, cases_of(state.knowledge, test), values, threads)
     by_protocol = zip(protocols, zip(*found, strict=True), strict=True)
     return {protocol: _utility(protocol, rows) for protocol, rows in by_protocol}
 
@@ -95,18 +95,18 @@ def sampled_candidates(
     catalogue has no score and is left out.
     """
     scoring = Scoring(state, checkpoints)
-    catalogue = state.knowledge.catalogue.items
+    catalogue = state.knowledge.items
 
-    def values(case: Case) -> list[float]:
+    def values(case: Case, scores: _Scores) -> list[float]:
         numbers = np.union1d(catalogue.positions(candidates[case.user]), case.items)
-        ranked = _ranked(scoring.scores(case.position, case.row), numbers[numbers >= 0])
+        ranked = _ranked(scores, numbers[numbers >= 0])
         return _values(ranked, case.items)
 
     cases = cases_of(state.knowledge, test)
     missing = next((case.user for case in cases if case.user not in candidates), None)
     if missing is not None:
         raise WrongUse(f"no candidates for the user {missing!r}: give some for every user of the test set")
-    return _utility("sampled candidates", for_each_case(cases, values, threads))
+    return _utility("sampled candidates", for_each_case(scoring, cases, values, threads))
 
 
 def _rule(protocol: Protocol, knowledge: Knowledge, test: Interactions) -> _Rule:
@@ -114,7 +114,7 @@ def _rule(protocol: Protocol, knowledge: Knowledge, test: Interactions) -> _Rule
         case "whole-catalogue":
             return _whole_catalogue
         case "one-of-100":
-            return _one_of_100(UnseenItems(knowledge.catalogue.items, knowledge.config.seed, "candidates"))
+            return _one_of_100(UnseenItems(knowledge.items, knowledge.config.seed, "candidates"))
         case "held-out-only":
             knowledge.scale.check(test.rating)
             return _held_out_only(knowledge.scale)

@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 from erasable.grouping import GroupingEffort
 from erasable.models import Effort
 from erasable.training import (
+    LOCAL,
     Checkpoint,
     CheckpointStore,
     Earlier,
+    Executor,
     Link,
     MemoryStore,
     State,
+    label_of,
     regrouped,
-    steps_of,
     train_chain,
 )
 
@@ -35,7 +37,9 @@ class Comparison:
     difference: str | None = None
 
 
-def replay(state: State, effort: Effort, kept: CheckpointStore, positions: Collection[int]) -> MemoryStore:
+def replay(
+    state: State, effort: Effort, kept: CheckpointStore, positions: Collection[int], executor: Executor = LOCAL
+) -> MemoryStore:
     """Train the stages at some positions again from what the state knows; the others are taken from those kept.
 
     With all positions, none of the state's checkpoints is used, and under the policy regroup the groups are decided
@@ -48,7 +52,7 @@ def replay(state: State, effort: Effort, kept: CheckpointStore, positions: Colle
     for link in trained:
         if link is not NOT_TRAINED:
             store.put(kept.get(link.fingerprint))
-    train_chain(knowledge, store, effort, Earlier(trained))
+    train_chain(knowledge, store, effort, Earlier(trained), executor)
     return store
 
 
@@ -66,18 +70,23 @@ def _stage_differences(
     state: State, checkpoints: CheckpointStore, replayed: CheckpointStore, positions: Collection[int]
 ) -> Iterator[tuple[str | None, int]]:
     """Yield the first difference of each stage, if any, and how many of its arrays were compared."""
-    steps = steps_of(state.knowledge)
-    if len(state.chain) != len(steps):
-        yield f"there are {len(steps)} steps and {len(state.chain)} checkpoints", 0
+    stages = state.knowledge.stages
+    if len(state.chain) != stages:
+        yield f"there are {stages} steps and {len(state.chain)} checkpoints", 0
     for position in sorted(positions):
         name = state.chain[position].fingerprint
         if name not in checkpoints:
-            yield f"{steps[position].label}: its checkpoint {name} is missing", 0
+            yield f"{label_of(position)}: its checkpoint {name} is missing", 0
         elif name not in replayed:
-            yield f"{steps[position].label}: the data held do not give the checkpoint {name}", 0
+            yield f"{label_of(position)}: the data held do not give the checkpoint {name}", 0
         else:
             difference, arrays = _difference(checkpoints.get(name), replayed.get(name))
-            yield difference and f"{steps[position].label}: {difference}", arrays
+            yield difference and f"{label_of(position)}: {difference}", arrays
+
+
+def same_bytes(expected: Checkpoint, replayed: Checkpoint) -> bool:
+    """Whether two checkpoints have the same parent and the same arrays, byte for byte."""
+    return _difference(expected, replayed)[0] is None
 
 
 def _difference(expected: Checkpoint, replayed: Checkpoint) -> tuple[str | None, int]:

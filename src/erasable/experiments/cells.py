@@ -11,6 +11,7 @@ from typing import Any
 from erasable import fingerprint
 from erasable.errors import DataRefused
 from erasable.training import Config
+from erasable.training.strategies import LaserSettings
 
 REVISION = 1
 """Goes up when the same cell would be measured differently, so that older files no longer count."""
@@ -100,9 +101,16 @@ class CellStore:
 
 def about_groups(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what decides who is in which group, and in which order; with one group no more than who there is."""
-    config = Config.of(settings)
-    facts = config.model_dump(include={"groups", "seed", "holdout", "min_interactions", "rating_scale"})
-    return facts if config.groups == 1 else {**facts, **config.model_dump(include={"grouping", "order", "reach"})}
+    config = config_of(settings)
+    names = ["groups", "seed", "holdout", "min_interactions", "rating_scale"]
+    names += [] if config.groups == 1 else ["grouping", "order", "reach"]
+    return {name: getattr(config, name) for name in names}
+
+
+def config_of(settings: Mapping[str, Any]) -> Config:
+    """Return the configuration of a cell's settings; who is trained at once has no groups and no budget to share."""
+    unused = LaserSettings.model_fields if settings.get("strategy") == "retrain" else ()
+    return Config.of({name: value for name, value in settings.items() if name not in unused})
 
 
 def in_batches(cells: Iterable[Cell]) -> list[list[Cell]]:

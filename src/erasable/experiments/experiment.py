@@ -10,7 +10,7 @@ from erasable.experiments.methods import MethodName, method_settings
 from erasable.experiments.settings import ExperimentSettings
 from erasable.experiments.tables import Row, Table
 from erasable.experiments.workbench import Workbench
-from erasable.models.settings import USUAL_RATES
+from erasable.models import find_model
 
 _OF_CHAINS = {"epochs", "epoch_budget", "batch", "negatives", "holdout", "min_interactions"}
 _USUAL_GROUPS = 8
@@ -91,7 +91,7 @@ def chain_settings(settings: ExperimentSettings, chain: ChainLabels, **more: Any
         **method,
         **settings.model_dump(include=_OF_CHAINS),
         **alone,
-        "learning_rate": settings.learning_rate or USUAL_RATES[chain.model],
+        "learning_rate": settings.learning_rate or find_model(chain.model)().settings.model_dump()["learning_rate"],
         "seed": chain.seed,
         **more,
     }

@@ -17,12 +17,12 @@ from erasable.data import (
     read_interactions,
     recognise_scale,
 )
-from erasable.experiments.cells import about_groups
+from erasable.experiments.cells import about_groups, config_of
 from erasable.experiments.requests import RequestName, users_to_forget
 from erasable.grouping import GroupingEffort
 from erasable.models import Effort
-from erasable.training import Config, Knowledge, MemoryStore, State, arrange, train_chain
-from erasable.unlearning import Erasure, Request, forget, plan_change
+from erasable.training import Knowledge, MemoryStore, State, arrange, train_chain
+from erasable.unlearning import Erasure, Request, carry_out, plan_change
 
 T = TypeVar("T")
 
@@ -129,7 +129,7 @@ class Workbench:
             about_groups(settings),
             lambda: arrange_into_groups(self.interactions, self.scale, settings, self.threads),
         )
-        return replace(knowledge, config=Config.of(settings))
+        return replace(knowledge, config=config_of(settings))
 
     def learned(self, settings: Mapping[str, Any]) -> Chain:
         """Return the chain learned with these settings."""
@@ -151,8 +151,8 @@ class Workbench:
 def arrange_into_groups(
     interactions: Interactions, scale: RatingScale, settings: Mapping[str, Any], threads: int
 ) -> Knowledge:
-    """Return interactions in the groups that these settings give; their items are the catalogue."""
-    config = Config.of(settings)
+    """Return interactions in the groups that these settings give; their items are declared as the catalogue."""
+    config = config_of(settings)
     kept = interactions
     if config.min_interactions:
         kept = CoreFilter.of(interactions, config.min_interactions).apply(interactions)
@@ -173,9 +173,9 @@ def forget_users(chain: Chain, users: Sequence[str], effort: Effort) -> tuple[Ch
     """Return the chain that never knew these users, and what it took; the chain given stays as it is."""
     state, checkpoints = chain.state, chain.checkpoints.copy()
     after = Erasure.of([Request(user) for user in users]).apply(state.knowledge)
-    planned = plan_change(state, after)
     began = time.perf_counter()
-    left = forget(state, after, checkpoints, effort)
+    planned = plan_change(state, after)
+    left = carry_out(planned, state, after, checkpoints, effort)
     seconds = time.perf_counter() - began
     checkpoints.keep_only(link.fingerprint for link in left.chain)
     took = Forgetting(len(users), planned.stages_rerun, planned.cost_ratio, planned.chain_ratio, seconds)
@@ -184,5 +184,5 @@ def forget_users(chain: Chain, users: Sequence[str], effort: Effort) -> tuple[Ch
 
 def _judged_by(chain: Chain, settings: Mapping[str, Any]) -> Chain:
     """Return the chain with these settings, which differ from its own in what no stage depends on."""
-    knowledge = replace(chain.state.knowledge, config=Config.of(settings))
+    knowledge = replace(chain.state.knowledge, config=config_of(settings))
     return Chain(replace(chain.state, knowledge=knowledge), chain.checkpoints)

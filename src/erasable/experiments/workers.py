@@ -1,27 +1,21 @@
 """Cells measured by worker processes; what is finished stays, so that a run may stop at any time and go on later."""
 
-import multiprocessing
-import queue
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from multiprocessing.process import BaseProcess
-from typing import Any
+from functools import cached_property
 
 from erasable import __version__
-from erasable.errors import DataRefused, ErasableError, Refused
-from erasable.experiments.cells import Cell, CellStore
+from erasable.errors import DataRefused
+from erasable.experiments.cells import Cell, CellStore, config_of
 from erasable.experiments.every import MEASUREMENTS
 from erasable.experiments.machine import processor
 from erasable.experiments.workbench import DataSource, Workbench
-from erasable.interrupts import kept_from_children
-from erasable.operations.processes import safe_path
-from erasable.training import Config, numeric_environment
-
-_SPAWN = multiprocessing.get_context("spawn")
-_LOOK_EVERY = 0.5
-_END_WITHIN = 5.0
+from erasable.models import Effort
+from erasable.operations.processes import Processes
+from erasable.training import numeric_environment
 
 
 @dataclass(frozen=True)
@@ -47,66 +41,32 @@ Watcher = Callable[[Progress], None]
 Batch = Sequence[Cell]
 
 
-@safe_path()
 def run_batches(batches: Sequence[Batch], bench: Bench, watch: Watcher) -> None:
     """Measure the cells that are not there yet; those of a batch share what they need and go to the same worker."""
     run = _Run(batches, bench.store, watch)
-    run.say()
-    missing = [[cell for cell in batch if cell.name in run.missing] for batch in batches]
-    waiting = [batch for batch in missing if batch]
-    if not waiting:
+    run.say(())
+    batch_of = {cell.name: number for number, batch in enumerate(batches) for cell in batch}
+    executor = Processes(bench.workers, run.say, lambda cell: batch_of[cell.name])
+    missing = list(run.missing.values())
+    if not missing:
         return
-    orders, news = _SPAWN.Queue(), _SPAWN.Queue()
-    for batch in waiting:
-        orders.put(batch)
-    count = min(bench.workers, len(waiting))
-    for _ in range(count):
-        orders.put(None)
-    workers: list[BaseProcess] = []
-    try:
-        for _ in range(count):
-            worker = _SPAWN.Process(target=_work, args=(orders, news, bench), daemon=True)
-            with kept_from_children():
-                worker.start()
-            workers.append(worker)
-        while run.missing:
-            run.hear(_next_news(news, workers))
-    finally:
-        orders.cancel_join_thread()  # what no worker has taken must not keep this process from ending
-        for started in workers:
-            started.terminate()
-        for started in workers:
-            started.join(_END_WITHIN)
+    with closing(executor.map(_Measuring(bench), missing, Effort(bench.threads))) as measured:
+        for cell, _ in measured:
+            run.missing.pop(cell.name)
 
 
-def _work(orders: Any, news: Any, bench: Bench) -> None:  # noqa: ANN401 - queues of a context
-    """Measure batches until there are no more."""
-    workbench = Workbench(bench.source, bench.threads)
-    while (batch := _next_order(orders)) is not None:
-        for cell in batch:
-            news.put(("began", cell.name))
-            try:
-                measure_into(bench.store, cell, workbench)
-            except Exception as error:
-                news.put(("failed", _in_words(cell, error)))
-                return
-            news.put(("done", cell.name))
+@dataclass(frozen=True)
+class _Measuring:
+    """Measures cells in a process of its own; what one cell has made is used again for the next."""
 
+    bench: Bench
 
-def _next_order(orders: Any) -> Batch | None:  # noqa: ANN401 - a queue of a context
-    """Return the next batch; none if there is none, or nobody left who would hear of it."""
-    parent = multiprocessing.parent_process()
-    while parent is None or parent.is_alive():
-        try:
-            return orders.get(timeout=_LOOK_EVERY)
-        except queue.Empty:
-            continue
-    return None
+    def __call__(self, cell: Cell, effort: Effort) -> None:
+        measure_into(self.bench.store, cell, self._workbench)
 
-
-def _in_words(cell: Cell, error: Exception) -> str:
-    said = str(error) if isinstance(error, ErasableError) else f"{type(error).__name__}: {error}"
-    return f"{cell}: {said}; what is finished stays"
+    @cached_property
+    def _workbench(self) -> Workbench:
+        return Workbench(self.bench.source, self.bench.threads)
 
 
 def measure_into(store: CellStore, cell: Cell, workbench: Workbench) -> None:
@@ -126,19 +86,6 @@ def measure_into(store: CellStore, cell: Cell, workbench: Workbench) -> None:
     store.put(cell, result, circumstances)
 
 
-def _next_news(news: Any, workers: Iterable[BaseProcess]) -> tuple[str, str] | None:  # noqa: ANN401 - a queue
-    try:
-        return news.get(timeout=_LOOK_EVERY)
-    except queue.Empty:
-        ended = [worker.exitcode for worker in workers if worker.exitcode]
-        if ended:
-            raise Refused(
-                f"a worker ended by itself (exit code {ended[0]}), perhaps for want of memory: run the same command "
-                "again, with fewer --workers; what is finished stays"
-            ) from None
-        return None
-
-
 class _Run:
     """Counts what is done and tells who watches."""
 
@@ -147,26 +94,13 @@ class _Run:
         self.missing = {cell.name: cell for cell in cells if cell not in store}
         self._total = Counter(cell.measurement for cell in cells)
         self._weight = sum(map(_weight, self.missing.values()))
-        self._running: dict[str, Cell] = {}
         self._watch, self._began = watch, time.perf_counter()
 
-    def hear(self, news: tuple[str, str] | None) -> None:
-        """Take in what a worker said, if anything."""
-        match news:
-            case ("began", name):
-                self._running[name] = self.missing[name]
-            case ("done", name):
-                self._running.pop(name)
-                self.missing.pop(name)
-            case ("failed", text):
-                raise Refused(text)
-        self.say()
-
-    def say(self) -> None:
-        """Tell who watches."""
+    def say(self, running: Sequence[Cell]) -> None:
+        """Tell who watches, with the cells that are being measured."""
         left = Counter(cell.measurement for cell in self.missing.values())
         done = {kind: (total - left[kind], total) for kind, total in self._total.items()}
-        self._watch(Progress(done, tuple(map(str, self._running.values())), self._seconds_left()))
+        self._watch(Progress(done, tuple(map(str, running)), self._seconds_left()))
 
     def _seconds_left(self) -> float | None:
         left = sum(map(_weight, self.missing.values()))
@@ -176,4 +110,4 @@ class _Run:
 
 def _weight(cell: Cell) -> int:
     """Guess how long a cell takes, in epochs over all data: those it trains, and one for the rest."""
-    return 1 + (Config.of(cell.settings).stage_epochs if "epochs" in cell.settings else 0)
+    return 1 + (config_of(cell.settings).stage_epochs if "epochs" in cell.settings else 0)

@@ -1,23 +1,58 @@
-"""The models: score items for a user, train a stage; no chain, no files."""
+"""The models: train a stage, represent people, score items; no chain, no files."""
 
-from erasable.models.dmf import Dmf
-from erasable.models.model import Change, Effort, Model, Scorer, Stage
-from erasable.models.nmf import Nmf
+from erasable.models.als import ALS
+from erasable.models.blas import one_blas_thread
+from erasable.models.dmf import DMF
+from erasable.models.ease import EASE
+from erasable.models.model import (
+    Amends,
+    Change,
+    Effort,
+    Model,
+    Prepares,
+    Probabilities,
+    Scores,
+    Stage,
+    Subtracts,
+    TellsSimilarItems,
+    prepared_by,
+    probability_by,
+)
+from erasable.models.nmf import NMF
 from erasable.models.parameters import Arrays, Parameters
-from erasable.models.settings import CLOSED_FORMS, ModelSettings
-from erasable.models.zoo import make_model
+from erasable.models.registry import find_model, is_ours, make_model, model_names, models, models_with, source_digest
+from erasable.models.sampling import missing_item, shuffled
+from erasable.models.settings import Configured, Settings
 
 __all__ = [
-    "CLOSED_FORMS",
+    "ALS",
+    "DMF",
+    "EASE",
+    "NMF",
+    "Amends",
     "Arrays",
     "Change",
-    "Dmf",
+    "Configured",
     "Effort",
     "Model",
-    "ModelSettings",
-    "Nmf",
     "Parameters",
-    "Scorer",
+    "Prepares",
+    "Probabilities",
+    "Scores",
+    "Settings",
     "Stage",
+    "Subtracts",
+    "TellsSimilarItems",
+    "find_model",
+    "is_ours",
     "make_model",
+    "missing_item",
+    "model_names",
+    "models",
+    "models_with",
+    "one_blas_thread",
+    "prepared_by",
+    "probability_by",
+    "shuffled",
+    "source_digest",
 ]

@@ -4,15 +4,15 @@ What a user has counts as 1 and weighs 1 + 4 · rating / the highest rating; wha
 1. A row is solved from the item factors and the user's own interactions alone; `als_kernel` says how.
 """
 
-from collections.abc import Iterator
-from concurrent.futures import Executor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from math import ceil, log, sqrt
-from typing import Any, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from scipy import sparse
 
 from erasable.data import Ids, Interactions
@@ -21,9 +21,9 @@ from erasable.models.als_kernel import Links, solve_rows
 from erasable.models.batches import Floats
 from erasable.models.blas import one_blas_thread
 from erasable.models.embedding_model import ITEM_ROWS, USER_ROWS, blocks
-from erasable.models.model import Change, Effort, Scorer, Scores, Stage
+from erasable.models.model import Effort, Model, Scores, Stage
 from erasable.models.parameters import Arrays, Parameters
-from erasable.models.settings import ModelSettings
+from erasable.models.settings import Settings
 from erasable.seeding import id_keys, normals
 from erasable.threads import pool_of
 
@@ -34,23 +34,60 @@ _STEPS_TO_THE_END = ceil(log(2e7) / log((sqrt(1 + _WEIGHT) + 1) / (sqrt(1 + _WEI
 _BLOCK = 2048
 _TASKS = 32
 # Work is counted in passes over one interaction: what else takes time was measured in them.
-_PASSES_TO_THE_END = 10
 _PASSES_OF_A_SOLVED_ROW = 150
 _PASSES_OF_A_GIVEN_ROW = 30
 _PASSES_OF_A_SIDE = 50_000
 _Array = TypeVar("_Array", bound=NDArray[Any])
+_Map = Callable[..., Iterator[Any]]
+"""What calls a function on each of some values: on threads, or one after the other."""
 _SURE = 1e-6  # a probability is never nearer to 0 or 1
 
 
-class Als:
-    """Item factors that training alternates with its users' rows; see `Model` for the methods."""
+class Side(NamedTuple):
+    """The rows of one side as the other side's are solved from: themselves, times the root S, and S."""
 
-    trains_rows = False
+    rows: Floats
+    turned: Floats
+    root: Floats
 
-    def __init__(self, settings: ModelSettings) -> None:
-        self._settings = settings
-        self._factors = settings.factors
-        self._regularisation = settings.regularisation or 0.0
+
+class ALSSettings(Settings):
+    """What can be set about ALS."""
+
+    factors: int = Field(64, ge=1, le=1024)
+    """How many numbers stand for a user and for an item."""
+
+    regularisation: float = Field(20.0, gt=0, le=1e12)
+    """What keeps the factors small."""
+
+    epochs: int = Field(20, ge=1, le=10_000)
+    """How often training alternates between the users' rows and the item factors."""
+
+
+class ALS(Model):
+    """Item factors that training alternates with its users' rows; see `Model` for the methods.
+
+    Parameters
+    ----------
+    **settings
+        Those of `ALSSettings`: `factors`, `regularisation`, `epochs`.
+
+    Examples
+    --------
+    >>> ALS(factors=32)
+    ALS(factors=32)
+    """
+
+    name: ClassVar[str] = "als"
+    settings_class: ClassVar[type[Settings]] = ALSSettings
+    revision: ClassVar[int] = 1
+    uses: ClassVar[tuple[str, ...]] = ("blas", "numba")
+    strategies: ClassVar[tuple[str, ...]] = ("retrain",)
+    settings: ALSSettings
+
+    @property
+    def _factors(self) -> int:
+        return self.settings.factors
 
     def start(self, catalogue: Ids, seed: int) -> Arrays:
         """Return small random item factors."""
@@ -63,49 +100,48 @@ class Als:
         return {ITEM_ROWS: _frozen(np.concatenate([known, self._starting_rows(further, seed)]))}
 
     def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
-        """Alternate between the users' rows and the item factors; the rows are left to `solve`."""
+        """Alternate between the users' rows and the item factors; the rows are left to `represent`."""
         rows = stage.interactions
         items: Floats = shared[ITEM_ROWS].copy()
         if len(rows) == 0:
             return Parameters({ITEM_ROWS: items}, {})
         by_user, by_item = _links_of_users(stage), _links_of_items(stage)
-        with _crew(effort.threads) as crew:
+        with one_blas_thread(), _crew(effort.threads) as share_out:
             for _ in range(stage.epochs):
-                users = self._solve(by_user, items, _TRAINING_STEPS, crew)
-                items = self._solve(by_item, users, _TRAINING_STEPS, crew)
+                users = _solved(by_user, self._side(items, share_out), _TRAINING_STEPS, share_out)
+                items = _solved(by_item, self._side(users, share_out), _TRAINING_STEPS, share_out)
                 effort.advance(self._samples_of_epoch(rows))
         return Parameters({ITEM_ROWS: items}, {})
 
-    def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays | None:
-        """Return None: every item's factors depend on every user through all epochs."""
-        return None
-
-    def newcomers(self, shared: Arrays, users: Ids, seed: int) -> Arrays:
+    def newcomers(self, prepared: Side, users: Ids, seed: int) -> Arrays:
         """Return rows of zeros, which is what no interactions are solved to."""
-        return {USER_ROWS: _frozen(self._nothing_known(len(users)))}
+        return {USER_ROWS: _frozen(np.zeros((len(users), self._factors), np.float32))}
 
-    def solve(self, shared: Arrays, stage: Stage, effort: Effort) -> Arrays:
+    def prepare(self, shared: Arrays) -> Side:
+        """Return the item factors with the part of the equations that all users share, solved once."""
+        with one_blas_thread():
+            return self._side(shared[ITEM_ROWS], map)
+
+    def represent(self, prepared: Side, people: Stage, effort: Effort) -> Arrays:
         """Return the users' rows, each solved to the end from the item factors and the own interactions."""
-        if len(stage.interactions) == 0:
-            return {USER_ROWS: _frozen(self._nothing_known(0))}
-        with _crew(effort.threads) as crew:
-            users = self._solve(_links_of_users(stage), shared[ITEM_ROWS], _STEPS_TO_THE_END, crew)
-        effort.advance(self.samples_of_rows(stage.interactions, stage.epochs))
+        if len(people.interactions) == 0:
+            return self.newcomers(prepared, people.interactions.users, people.seed)
+        with one_blas_thread(), _crew(effort.threads, inline=True) as share_out:
+            users = _solved(_links_of_users(people), prepared, _STEPS_TO_THE_END, share_out)
         return {USER_ROWS: _frozen(users)}
 
-    def provisional(self, shared: Arrays, change: Change) -> Arrays:
-        """Return the item factors as they are: one user's part can't be taken out of them at once."""
-        return shared
-
-    def scorer(self, shared: Arrays) -> Scorer:
+    def score(self, prepared: Side, row: Arrays, owned: NDArray[np.int32]) -> Scores:
         """Score an item by the product of its factors and the user's row."""
+        scores: Scores = prepared.rows @ row[USER_ROWS]
+        return scores
+
+    def similar(self, shared: Arrays, number: int) -> Scores:
+        """Return the cosine between the item's factors and those of each item; 0 where nothing was learned."""
         items = shared[ITEM_ROWS]
-
-        def score(rows: Arrays, owned: NDArray[np.int32]) -> Scores:
-            scores: Scores = items @ rows[USER_ROWS]
-            return scores
-
-        return score
+        lengths = np.linalg.norm(items, axis=1)
+        products: Scores = items @ items[number]
+        scale = lengths * lengths[number]
+        return np.clip(np.divide(products, scale, out=np.zeros_like(products), where=scale > 0), -1, 1)
 
     def probability(self, scores: Scores) -> NDArray[np.float64]:
         """Return the scores, which are fitted to 0 and 1, held between the two."""
@@ -114,15 +150,6 @@ class Als:
     def samples(self, interactions: Interactions, epochs: int) -> int:
         """Return the work of training in passes over one interaction."""
         return epochs * self._samples_of_epoch(interactions)
-
-    def samples_amended(self, interactions: Interactions, change: Change) -> int | None:
-        """Return None: there is no short way."""
-        return None
-
-    def samples_of_rows(self, interactions: Interactions, epochs: int) -> int:
-        """Return the work of solving the rows, however many epochs there are."""
-        passes = len(interactions) * _PASSES_TO_THE_END
-        return passes + self._passes_around(interactions, len(interactions.users), len(interactions.items))
 
     def _samples_of_epoch(self, interactions: Interactions) -> int:
         users, items = len(interactions.users), len(interactions.items)
@@ -139,26 +166,31 @@ class Als:
     def _starting_rows(self, ids: Ids, seed: int) -> Floats:
         return normals(id_keys(seed, ITEM_ROWS, ids), self._factors) * np.float32(_DEVIATION)
 
-    def _nothing_known(self, users: int) -> Floats:
-        return np.zeros((users, self._factors), np.float32)
-
-    def _solve(self, links: Links, given: Floats, steps: int, crew: Executor) -> Floats:
-        """Return one side's rows from the other side's."""
-        root = _root(given, self._regularisation, crew)
+    def _side(self, given: Floats, share_out: _Map) -> Side:
+        root = _root(given, self.settings.regularisation, share_out)
         turned = np.empty_like(given)
-        list(crew.map(lambda part: np.matmul(given[part], root, out=turned[part]), blocks(len(given), _BLOCK)))
-        solved = np.empty((len(links.starts) - 1, self._factors), np.float32)
-        list(crew.map(lambda part: solve_rows(part, links, turned, root, steps, solved), _shares(links)))
-        return solved
+        list(share_out(lambda part: np.matmul(given[part], root, out=turned[part]), blocks(len(given), _BLOCK)))
+        return Side(given, turned, root)
 
 
 @contextmanager
-def _crew(threads: int) -> Iterator[Executor]:
-    with one_blas_thread(), pool_of(threads) as pool:
-        yield pool
+def _crew(threads: int, inline: bool = False) -> Iterator[_Map]:
+    """Give what shares out work over threads; one thread may be this one, where starting another would take longer."""
+    if inline and threads == 1:
+        yield map
+        return
+    with pool_of(threads) as pool:
+        yield pool.map
 
 
-def _root(given: Floats, regularisation: float, crew: Executor) -> Floats:
+def _solved(links: Links, side: Side, steps: int, share_out: _Map) -> Floats:
+    """Return one side's rows from the other side."""
+    solved = np.empty((len(links.starts) - 1, side.rows.shape[1]), np.float32)
+    list(share_out(lambda part: solve_rows(part, links, side.turned, side.root, steps, solved), _shares(links)))
+    return solved
+
+
+def _root(given: Floats, regularisation: float, share_out: _Map) -> Floats:
     """Return S with S·Sᵀ = (YᵀY + λI)⁻¹; by eigenvectors, which bear any λ."""
 
     def square(part: slice) -> NDArray[np.float64]:
@@ -166,7 +198,7 @@ def _root(given: Floats, regularisation: float, crew: Executor) -> Floats:
         return block.T @ block
 
     total = np.zeros((given.shape[1], given.shape[1]))
-    for found in crew.map(square, blocks(len(given), _BLOCK)):
+    for found in share_out(square, blocks(len(given), _BLOCK)):
         total += found
     values, vectors = np.linalg.eigh(total)
     root = vectors / np.sqrt(np.maximum(values, 0) + regularisation)

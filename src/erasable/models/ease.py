@@ -5,10 +5,11 @@ follows from it. There are no personal rows: a user's scores follow from the use
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 from scipy.linalg import lapack
 
 from erasable.data import Ids, Interactions
@@ -26,9 +27,9 @@ from erasable.models.gram_kernel import (
     signed_rows,
 )
 from erasable.models.memory import refuse_beyond_memory
-from erasable.models.model import Change, Effort, Scorer, Scores, Stage
+from erasable.models.model import Change, Effort, Model, Scores, Stage
 from erasable.models.parameters import Arrays, Parameters
-from erasable.models.settings import ModelSettings
+from erasable.models.settings import Settings
 from erasable.threads import pool_of
 
 GRAM = "gram"
@@ -40,14 +41,34 @@ _BYTES_STORED = 4 + 4  # for each pair of items: the Gram matrix and its inverse
 _BYTES_NEW = _BYTES_STORED + 8  # a new pair of them, and the work in float64
 
 
-class Ease:
-    """Scores an item by the weights of what the user has; see `Model` for the methods."""
+class EASESettings(Settings):
+    """What can be set about EASE."""
 
+    regularisation: float = Field(500.0, gt=0, le=1e12)
+    """What keeps the item weights small."""
+
+
+class EASE(Model):
+    """Scores an item by the weights of what the user has; see `Model` for the methods.
+
+    Parameters
+    ----------
+    **settings
+        That of `EASESettings`: `regularisation`.
+
+    Examples
+    --------
+    >>> EASE(regularization=300)
+    EASE(regularisation=300.0)
+    """
+
+    name: ClassVar[str] = "ease"
+    settings_class: ClassVar[type[Settings]] = EASESettings
+    revision: ClassVar[int] = 1
+    uses: ClassVar[tuple[str, ...]] = ("blas", "numba")
+    strategies: ClassVar[tuple[str, ...]] = ("retrain",)
+    settings: EASESettings
     trains_rows = True  # there are none
-
-    def __init__(self, settings: ModelSettings) -> None:
-        self._settings = settings
-        self._regularisation = settings.regularisation or 0.0
 
     def start(self, catalogue: Ids, seed: int) -> Arrays:
         """Return a Gram matrix of zeros, which takes no memory while it is untouched, and its inverse."""
@@ -75,18 +96,16 @@ class Ease:
 
     def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays:
         """Take a change out of the Gram matrix and into it, without rounding, and invert it."""
-        refuse_beyond_memory(len(trained[GRAM]), trained[GRAM].size * _BYTES_NEW)
+        items = change.given.items
+        refuse_beyond_memory(len(items), max(len(items), len(trained[GRAM])) ** 2 * _BYTES_NEW)
         gram = _settled_gram(trained, effort)
-        _add(gram, rows_of_change(change), effort)
+        if change.taken.items == items:
+            _add(gram, rows_of_change(change), effort)
+        else:
+            _add(gram, signed_rows(change.taken, -1), effort)
+            gram = _renumbered(gram, change.taken.items, items)
+            _add(gram, signed_rows(change.given, 1), effort)
         return self._solved(gram, effort)
-
-    def newcomers(self, shared: Arrays, users: Ids, seed: int) -> Arrays:
-        """Return no rows: there are none."""
-        return {}
-
-    def solve(self, shared: Arrays, stage: Stage, effort: Effort) -> Arrays:
-        """Return no rows: there are none."""
-        return {}
 
     def provisional(self, shared: Arrays, change: Change) -> Arrays:
         """Return the same arrays with a correction beside them; a new inverse only if the correction won't do."""
@@ -98,16 +117,23 @@ class Ease:
             return self.amended(shared, change, Effort())
         return _frozen({GRAM: shared[GRAM], INVERSE: shared[INVERSE], **correction.arrays()})
 
-    def scorer(self, shared: Arrays) -> Scorer:
-        """Score by −Σ P_ij / P_jj over the items i ≠ j that the user has, P being the inverse, corrected if need be."""
+    def prepare(self, shared: Arrays) -> tuple[NDArray[Any], ...]:
+        """Return the inverse and what corrects it, as the kernel that scores wants them."""
         correction = Correction.of(shared)
         sums = (correction.diagonal, correction.vectors, correction.pivots)
-        weights = tuple(_fixed(array) for array in (shared[INVERSE], *sums))
+        return tuple(_fixed(array) for array in (shared[INVERSE], *sums))
 
-        def score(rows: Arrays, owned: NDArray[np.int32]) -> Scores:
-            return item_scores(*weights, _fixed(owned))
+    def represent(self, prepared: tuple[NDArray[Any], ...], people: Stage, effort: Effort) -> Arrays:
+        """Return no rows: there are none."""
+        return {}
 
-        return score
+    def score(self, prepared: tuple[NDArray[Any], ...], row: Arrays, owned: NDArray[np.int32]) -> Scores:
+        """Score by −Σ P_ij / P_jj over the items i ≠ j that the user has, P being the inverse, corrected if need be."""
+        return item_scores(*prepared, _fixed(owned))
+
+    def similar(self, shared: Arrays, number: int) -> Scores:
+        """Return the weights with which the item speaks for each other one: the scores of who has it alone."""
+        return self.score(self.prepare(shared), {}, np.array([number], np.int32))
 
     def probability(self, scores: Scores) -> NDArray[np.float64]:
         """Return the scores, which come near 0 and 1 by themselves, clamped away from both."""
@@ -123,10 +149,6 @@ class Ease:
         """Return the same for a change."""
         return count_pairs(rows_of_change(change).starts) + _additions_of_inverse(len(interactions.items))
 
-    def samples_of_rows(self, interactions: Interactions, epochs: int) -> int:
-        """Return 0: there are no rows."""
-        return 0
-
     def _solved(self, gram: NDArray[np.int32], effort: Effort) -> Arrays:
         return _frozen({GRAM: gram, INVERSE: self._inverse(gram, effort)})
 
@@ -136,7 +158,7 @@ class Ease:
         if not gram.diagonal().any():
             return self._inverse_of_nothing(items)
         work = gram.astype(np.float64)
-        work.ravel()[:: items + 1] += self._regularisation
+        work.ravel()[:: items + 1] += self.settings.regularisation
         whole = _additions_of_inverse(items)
         with one_blas_thread():  # the transpose is what LAPACK calls by columns: it works in place
             factor, failed = lapack.dpotrf(work.T, lower=1, clean=0, overwrite_a=1)
@@ -148,15 +170,15 @@ class Ease:
         return rounded_from_upper(solved.T)
 
     def _inverse_of_nothing(self, items: int) -> NDArray[np.float32]:
-        if 1 / self._regularisation > float(np.finfo(np.float32).max):
+        if 1 / self.settings.regularisation > float(np.finfo(np.float32).max):
             raise self._too_small()
         inverse = np.zeros((items, items), np.float32)
-        np.fill_diagonal(inverse, 1 / self._regularisation)
+        np.fill_diagonal(inverse, 1 / self.settings.regularisation)
         return inverse
 
     def _too_small(self) -> Refused:
         return Refused(
-            f"regularisation {self._regularisation:g} is too small to invert: give a larger --regularisation"
+            f"regularisation {self.settings.regularisation:g} is too small to invert: give a larger --regularisation"
         )
 
 
@@ -169,6 +191,15 @@ def _settled_gram(shared: Arrays, effort: Effort) -> NDArray[np.int32]:
     gram = shared[GRAM].copy()
     _add(gram, Correction.of(shared).rows, Effort(effort.threads))
     return gram
+
+
+def _renumbered(gram: NDArray[np.int32], before: Ids, after: Ids) -> NDArray[np.int32]:
+    """Return a Gram matrix over other items; one that goes is nobody's by now, and one that comes is nobody's yet."""
+    places = after.positions_of(before.array)
+    stays = np.flatnonzero(places >= 0)
+    moved = np.zeros((len(after), len(after)), np.int32)
+    moved[np.ix_(places[stays], places[stays])] = gram[np.ix_(stays, stays)]
+    return moved
 
 
 def _add(gram: NDArray[np.int32], rows: SignedRows, effort: Effort) -> None:

@@ -1,10 +1,12 @@
 """What NMF and DMF share: rows of embeddings, a small network, and training in batches by compiled kernels."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
 
 from erasable.data import Ids, Interactions, RatingScale
 from erasable.models.batches import (
@@ -20,11 +22,11 @@ from erasable.models.batches import (
 )
 from erasable.models.blas import one_blas_thread
 from erasable.models.crew import Schedule, run_crew
-from erasable.models.model import Change, Effort, Scorer, Stage
+from erasable.models.model import Effort, Model, Scores, Stage
 from erasable.models.parameters import Arrays, Parameters
 from erasable.models.row_solver import Course, OwnData, solve_rows
 from erasable.models.sampling import shuffled
-from erasable.models.settings import ModelSettings
+from erasable.models.settings import Settings
 from erasable.seeding import child_key, id_keys, normals
 
 USER_ROWS = "user"
@@ -33,9 +35,42 @@ _TILE_SAMPLES = 256
 _SAMPLES_PER_CALL = 1_000_000  # compiled code returns this often, so that Ctrl-C and progress bars work
 
 
-class EmbeddingModel(ABC):
+class StepSettings(Settings):
+    """What can be set about a model that is trained by steps."""
+
+    only_for_rows = frozenset({"row_epochs"})
+
+    epochs: int = Field(20, ge=1, le=10_000)
+    """The total number of training epochs, the paper's T."""
+
+    batch: int = Field(2048, ge=1, le=1_000_000)
+    """How many samples, positives and their negatives, one step looks at."""
+
+    negatives: int = Field(4, ge=0, le=100)
+    """How many items that the user has not are sampled for each interaction, anew in each epoch."""
+
+    learning_rate: float = Field(0.001, gt=0, le=1)
+    """Adam's step size."""
+
+    row_epochs: int = Field(3, ge=1, le=10_000)
+    """How often solving a personal row goes through the user's own interactions."""
+
+
+class Prepared(Protocol):
+    """What an embedding model works out of shared parameters once."""
+
+    @property
+    def fixed(self) -> Any:  # noqa: ANN401 - a tuple of arrays that only the own kernel knows
+        """The shared parameters as the kernel that solves rows wants them."""
+
+
+class EmbeddingModel(Model):
     """A user row and an item row go through a network to a score; see `Model` for the methods."""
 
+    revision: ClassVar[int] = 1
+    uses: ClassVar[tuple[str, ...]] = ("blas", "numba")
+    strategies: ClassVar[tuple[str, ...]] = ("laser", "sisa", "retrain")
+    settings: StepSettings
     trains_rows = True
     width: ClassVar[int]
     """The width of a row."""
@@ -50,20 +85,17 @@ class EmbeddingModel(ABC):
     row_pull: ClassVar[float]
     """How strongly a row is pulled towards 0 when it is solved, against the sum of the losses of one pass."""
 
-    def __init__(self, settings: ModelSettings) -> None:
-        self._settings = settings
-
     @abstractmethod
     def deviation(self, name: str) -> float:
         """Return the standard deviation with which an array (or the rows of a table) starts."""
 
     @abstractmethod
-    def scorer(self, shared: Arrays) -> Scorer:
-        """Return what scores items for a user under these shared parameters."""
+    def prepare(self, shared: Arrays) -> Any:  # noqa: ANN401 - a `Prepared` that only the own methods know further
+        """Work out what is worked out once for all people."""
 
     @abstractmethod
-    def fixed(self, shared: Arrays) -> Any:  # noqa: ANN401 - a tuple of arrays that only the own kernel knows
-        """Return the shared parameters as the kernel that solves rows wants them."""
+    def score(self, prepared: Any, row: Arrays, owned: NDArray[np.int32]) -> Scores:  # noqa: ANN401 - as above
+        """Return one score for each item."""
 
     def start(self, catalogue: Ids, seed: int) -> Arrays:
         """Return the shared parameters before any stage."""
@@ -89,46 +121,30 @@ class EmbeddingModel(ABC):
         users, items, trained = (table.rows for table in tables)
         return Parameters({ITEM_ROWS: items, **self._network_arrays(trained[0])}, {USER_ROWS: users})
 
-    def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays | None:
-        """Return None: steps can't be taken back."""
-        return None
-
-    def newcomers(self, shared: Arrays, users: Ids, seed: int) -> Arrays:
+    def newcomers(self, prepared: Prepared, users: Ids, seed: int) -> Arrays:
         """Return the rows from which training and solving start."""
         rows = self._starting_rows(USER_ROWS, users, seed)
         rows.setflags(write=False)
         return {USER_ROWS: rows}
 
-    def solve(self, shared: Arrays, stage: Stage, effort: Effort) -> Arrays:
-        """Return the rows of a stage's users, each by steps on the own data alone; the position does not matter."""
-        data, settings = stage.interactions, self._settings
+    def represent(self, prepared: Prepared, people: Stage, effort: Effort) -> Arrays:
+        """Return the rows of these people, each by steps on the own data alone."""
+        data, settings = people.interactions, self.settings
         own = OwnData(
-            id_keys(stage.seed, "rows", data.users), data.user_starts, data.item_index, targets_of(data, stage.scale)
+            id_keys(people.seed, "rows", data.users), data.user_starts, data.item_index, targets_of(data, people.scale)
         )
-        course = Course(stage.epochs, len(data.items), settings.negatives, self.row_rate, self.row_pull)
-        start = self._starting_rows(USER_ROWS, data.users, stage.seed)
+        course = Course(people.epochs, len(data.items), settings.negatives, self.row_rate, self.row_pull)
+        start = self._starting_rows(USER_ROWS, data.users, people.seed)
         with one_blas_thread():
-            rows = solve_rows(type(self).row_kernel, own, course, self.fixed(shared), start, effort)
+            rows = solve_rows(type(self).row_kernel, own, course, prepared.fixed, start, effort)
         rows.setflags(write=False)
         return {USER_ROWS: rows}
-
-    def provisional(self, shared: Arrays, change: Change) -> Arrays:
-        """Return the shared parameters as they are: nothing of a change can be taken out at once."""
-        return shared
-
-    def samples_amended(self, interactions: Interactions, change: Change) -> int | None:
-        """Return None: there is no short way."""
-        return None
-
-    def samples_of_rows(self, interactions: Interactions, epochs: int) -> int:
-        """Return how many samples solving the rows of these interactions visits."""
-        return self.samples(interactions, epochs)
 
     def samples(self, interactions: Interactions, epochs: int) -> int:
         """Return how many samples training on these interactions visits."""
         owned = np.diff(interactions.user_starts)
         with_negatives = int(owned[owned < len(interactions.items)].sum())
-        return epochs * (len(interactions) + self._settings.negatives * with_negatives)
+        return epochs * (len(interactions) + self.settings.negatives * with_negatives)
 
     def _run_epochs(self, tables: tuple[Table, Table, Table], stage: Stage, effort: Effort) -> None:
         positives = _positives(stage)
@@ -154,7 +170,7 @@ class EmbeddingModel(ABC):
         for first in range(0, batches, per_call):
             count = min(per_call, batches - first)
             part = order[first * sizes.batch_units : (first + count) * sizes.batch_units]
-            rates = rates_of(self._settings.learning_rate or 0.0, epoch * batches + first, count)
+            rates = rates_of(self.settings.learning_rate, epoch * batches + first, count)
             schedule = Schedule(count, tiles, UPDATE_LANES)
             run_crew(
                 effort.threads,
@@ -171,11 +187,11 @@ class EmbeddingModel(ABC):
             effort.advance(len(part) * (1 + sizes.negatives))
 
     def _sizes(self, interactions: Interactions) -> Sizes:
-        each = 1 + self._settings.negatives
-        batch_units = min(len(interactions), max(1, self._settings.batch // each))
+        each = 1 + self.settings.negatives
+        batch_units = min(len(interactions), max(1, self.settings.batch // each))
         return Sizes(
             len(interactions.items),
-            self._settings.negatives,
+            self.settings.negatives,
             batch_units,
             min(batch_units, max(1, _TILE_SAMPLES // each)),
         )

@@ -1,14 +1,17 @@
-"""What every model offers: start, train a stage, score; the models themselves live beside this file."""
+"""What every model offers: start, train a stage, represent people, score; and abilities that only some models have."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from erasable.data import Ids, Interactions, RatingScale
 from erasable.models.parameters import Arrays, Parameters
+from erasable.models.settings import Configured, Settings
 
 Scores = NDArray[np.float32]
 
@@ -34,62 +37,132 @@ class Effort:
 
 @dataclass(frozen=True)
 class Change:
-    """All rows of the users whose data change, as they were and as they become; either may hold nobody."""
+    """All rows of the users whose data change, as they were and as they become; either may hold nobody.
+
+    `taken` is numbered by the items that were known, `given` by those that are known then: items may come and go.
+    """
 
     taken: Interactions
     given: Interactions
 
 
-class Scorer(Protocol):
-    """Scores the whole catalogue for one user, from that user's personal rows and own items alone."""
+class Model(Configured[Settings], ABC):
+    """A recommender whose state is shared parameters, which many users shape, and user rows, one user's each.
 
-    def __call__(self, rows: Arrays, owned: NDArray[np.int32]) -> Scores:
-        """Return one score for each item of the catalogue; higher is better."""
-
-
-class Model(Protocol):
-    """A recommender whose state is shared parameters, which many users shape, and personal rows, one user's each.
+    A model of one's own has the four abstract methods; the others have defaults. What only some models can do stands
+    below as protocols: a model that has their methods has the ability.
 
     Every method is a pure function of its arguments: no clock, no global state, no file, nothing changed in place. All
-    interactions that a method is given are numbered by the items that the shared parameters know.
+    interactions that a method is given are numbered by the items that the shared parameters know, and a `catalogue` is
+    the list of these. `prepared` stands for the shared parameters: it is what `prepare` made of them, or they
+    themselves where a model does not prepare. A model is made from its own settings alone, given as keywords; all that
+    reaches a stage names its checkpoint.
     """
 
-    @property
-    def trains_rows(self) -> bool:
-        """Whether training gives the rows of its users; if not, they have to be solved."""
+    name: ClassVar[str]
+    """What it is called in commands and in workspaces."""
+    settings_class: ClassVar[type[Settings]]
+    """The class of its settings."""
+    revision: ClassVar[int]
+    """Which revision of its arithmetic this is; it goes up when the same training gives other bytes."""
+    uses: ClassVar[tuple[str, ...]]
+    """The libraries that its bytes depend on."""
+    strategies: ClassVar[tuple[str, ...]] = ("laser", "sisa", "retrain")
+    """The strategies that it can be learned with; the first is the default."""
+    trains_rows: ClassVar[bool] = False
+    """Whether training gives the rows of its users; if not, they are always represented."""
 
+    @abstractmethod
     def start(self, catalogue: Ids, seed: int) -> Arrays:
         """Return the shared parameters before any stage; an item's row depends on the seed and its id alone."""
 
-    def extended(self, shared: Arrays, catalogue: Ids, seed: int) -> Arrays:
-        """Return the shared parameters with the catalogue's further items, which begin as they do at the start."""
-
+    @abstractmethod
     def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
         """Train on one stage from these shared parameters; without interactions they stay as they are."""
 
-    def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays | None:
-        """Return what training from the start on changed data gives, to the byte, or None if there is no short way."""
+    @abstractmethod
+    def represent(self, prepared: Any, people: Stage, effort: Effort) -> Arrays:  # noqa: ANN401 - the model's own
+        """Return a row for each of these people, each from shared parameters, own history, id and seed alone.
 
-    def newcomers(self, shared: Arrays, users: Ids, seed: int) -> Arrays:
-        """Return the personal rows of users of whom nothing is known; each depends on the seed and the id alone."""
+        Where the stage is in a chain does not matter. Without people there are rows of length 0.
+        """
 
-    def solve(self, shared: Arrays, stage: Stage, effort: Effort) -> Arrays:
-        """Return the personal rows of a stage's users, each from these shared parameters and the own data alone."""
+    @abstractmethod
+    def score(self, prepared: Any, row: Arrays, owned: NDArray[np.int32]) -> Scores:  # noqa: ANN401 - the model's own
+        """Return one score for each item, higher is better, from a user's row and own items alone."""
+
+    def newcomers(self, prepared: Any, users: Ids, seed: int) -> Arrays:  # noqa: ANN401 - the model's own
+        """Return the rows of users of whom nothing is known, each from seed and id alone: zeros."""
+        nobody = np.empty(0, np.int32)
+        none = Interactions(Ids.of([]), Ids.of([]), nobody, nobody, nobody.astype(np.float32))
+        like = self.represent(prepared, Stage(none, RatingScale(1, 1), 1, seed, 0), Effort())
+        return {name: np.zeros((len(users), *array.shape[1:]), array.dtype) for name, array in like.items()}
+
+    def extended(self, shared: Arrays, catalogue: Ids, seed: int) -> Arrays:
+        """Return the shared parameters with the catalogue's further items, which begin as they do at the start."""
+        fresh = self.start(catalogue, seed)
+        return {name: _with_known(array, shared[name]) for name, array in fresh.items()}
+
+    def samples(self, interactions: Interactions, epochs: int) -> int:
+        """Return how many samples training visits; a closed form counts work that takes as long as visiting one."""
+        return len(interactions) * epochs
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """Works something out of shared parameters once, for many people."""
+
+    def prepare(self, shared: Arrays) -> Any:  # noqa: ANN401 - the model's own
+        """Return what `represent` and `score` are given in place of these shared parameters."""
+
+
+@runtime_checkable
+class Amends(Protocol):
+    """Has a short way from what was trained to what training from the start on changed data gives."""
+
+    def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays:
+        """Return what training from the start on the changed data gives, to the byte."""
+
+    def samples_amended(self, interactions: Interactions, change: Change) -> int:
+        """Return how many samples that visits; the interactions are those after the change."""
+
+
+@runtime_checkable
+class Subtracts(Protocol):
+    """Can serve at once without what someone taught, before that is trained."""
 
     def provisional(self, shared: Arrays, change: Change) -> Arrays:
         """Return shared parameters to serve with until a change is trained: rid of it as far as that can be at once."""
 
-    def scorer(self, shared: Arrays) -> Scorer:
-        """Return what scores items for a user under these shared parameters."""
+
+@runtime_checkable
+class Probabilities(Protocol):
+    """Knows what its loss takes scores for."""
 
     def probability(self, scores: Scores) -> NDArray[np.float64]:
-        """Return what the loss takes scores for: the share of the highest rating to expect, between 0 and 1."""
+        """Return the share of the highest rating to expect, between 0 and 1."""
 
-    def samples(self, interactions: Interactions, epochs: int) -> int:
-        """Return how many samples training visits; a closed form counts work that takes as long as visiting one."""
 
-    def samples_amended(self, interactions: Interactions, change: Change) -> int | None:
-        """Return the same for `amended`; None if there is no short way."""
+@runtime_checkable
+class TellsSimilarItems(Protocol):
+    """A model that can also tell which items are alike, from its shared parameters alone."""
 
-    def samples_of_rows(self, interactions: Interactions, epochs: int) -> int:
-        """Return the same for `solve`."""
+    def similar(self, shared: Arrays, number: int) -> Scores:
+        """Return how much each item is like the one with this number; higher is more alike, above 0 if at all."""
+
+
+def prepared_by(model: Model, shared: Arrays) -> Any:  # noqa: ANN401 - the model's own
+    """Return what a model is given in place of shared parameters."""
+    return model.prepare(shared) if isinstance(model, Prepares) else shared
+
+
+def probability_by(model: Model, scores: Scores) -> NDArray[np.float64]:
+    """Return what a model takes scores for; of one that does not say, their sigmoid."""
+    return model.probability(scores) if isinstance(model, Probabilities) else expit(scores.astype(np.float64))
+
+
+def _with_known(fresh: NDArray[Any], known: NDArray[Any]) -> NDArray[Any]:
+    """Return an array with a row for each item in which those that are known stand as they are."""
+    whole = known.copy() if fresh.shape == known.shape else np.concatenate([known, fresh[len(known) :]])
+    whole.setflags(write=False)
+    return whole

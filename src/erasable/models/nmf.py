@@ -1,16 +1,19 @@
 """NMF (He et al., "Neural Collaborative Filtering", 2017) in the paper's sizes: start and scores; not gradients."""
 
 import threading
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from erasable.models.embedding_model import ITEM_ROWS, USER_ROWS, EmbeddingModel, blocks
-from erasable.models.model import Scorer, Scores
+from erasable.models.embedding_model import ITEM_ROWS, USER_ROWS, EmbeddingModel, StepSettings, blocks
+from erasable.models.model import Scores
 from erasable.models.nmf_kernel import FIRST, ROW, SECOND, SHAPES, WIDTH, nmf_shift
 from erasable.models.nmf_rows import FixedNmf, fixed_nmf, nmf_rows
 from erasable.models.parameters import Arrays
+from erasable.models.settings import Settings
 
 _BLOCK = 4096
 
@@ -23,9 +26,42 @@ class _Room(threading.local):
         self.second = np.empty((_BLOCK, SECOND), np.float32)
 
 
-class Nmf(EmbeddingModel):
-    """A product of two embeddings and two layers on two more, joined into one sigmoid."""
+class PreparedNmf:
+    """The items' half of the first layer, computed once; and all that solving a row wants, when one is first solved."""
 
+    def __init__(self, shared: Arrays) -> None:
+        self.shared = shared
+        self.products = np.ascontiguousarray(shared[ITEM_ROWS][:, :WIDTH])
+        self.firsts = shared[ITEM_ROWS][:, WIDTH:] @ shared["item_in"] + shared["first_bias"]
+        self.parts = blocks(len(self.products), _BLOCK)
+        self.room = _Room()
+
+    @cached_property
+    def fixed(self) -> FixedNmf:
+        """The shared parameters as a row that is solved sees them."""
+        return fixed_nmf(self.shared)
+
+
+class NMFSettings(StepSettings):
+    """What can be set about NMF."""
+
+
+class NMF(EmbeddingModel):
+    """A product of two embeddings and two layers on two more, joined into one sigmoid.
+
+    Parameters
+    ----------
+    **settings
+        Those of `NMFSettings`: `epochs`, `batch`, `negatives`, `learning_rate`, `row_epochs`.
+
+    Examples
+    --------
+    >>> NMF(epochs=10, batch=512)
+    NMF(epochs=10, batch=512)
+    """
+
+    name: ClassVar[str] = "nmf"
+    settings_class: ClassVar[type[Settings]] = NMFSettings
     width = ROW
     shapes = SHAPES
     shift = nmf_shift
@@ -37,33 +73,25 @@ class Nmf(EmbeddingModel):
         """Return the paper's N(0, 0.01²) for weights and rows; biases start at 0."""
         return 0.0 if "bias" in name else 0.01
 
-    def fixed(self, shared: Arrays) -> FixedNmf:
-        """Return the items' half of the first layer and the network."""
-        return fixed_nmf(shared)
+    def prepare(self, shared: Arrays) -> PreparedNmf:
+        """Compute the items' half of the first layer."""
+        return PreparedNmf(shared)
 
-    def scorer(self, shared: Arrays) -> Scorer:
-        """Score before the sigmoid, which changes no order; the items' half of the first layer is computed once."""
-        products = np.ascontiguousarray(shared[ITEM_ROWS][:, :WIDTH])
-        firsts = shared[ITEM_ROWS][:, WIDTH:] @ shared["item_in"] + shared["first_bias"]
-        parts = blocks(len(products), _BLOCK)
-        room = _Room()
-
-        def score(rows: Arrays, owned: NDArray[np.int32]) -> Scores:
-            row = rows[USER_ROWS]
-            # relu(x + c) = max(x, −c) + c, and the constant passes through the next product: half the passes.
-            first_part = row[WIDTH:] @ shared["user_in"]
-            second_part = first_part @ shared["hidden"] + shared["second_bias"]
-            scores = products @ (row[:WIDTH] * shared["product_out"])
-            scores += shared["bias_out"] + second_part @ shared["hidden_out"]
-            for part in parts:
-                first, second = room.first[: part.stop - part.start], room.second[: part.stop - part.start]
-                np.maximum(firsts[part], -first_part, out=first)
-                np.dot(first, shared["hidden"], out=second)
-                np.maximum(second, -second_part, out=second)
-                scores[part] += second @ shared["hidden_out"]
-            return scores
-
-        return score
+    def score(self, prepared: PreparedNmf, row: Arrays, owned: NDArray[np.int32]) -> Scores:
+        """Score before the sigmoid, which changes no order."""
+        shared, room, own = prepared.shared, prepared.room, row[USER_ROWS]
+        # relu(x + c) = max(x, −c) + c, and the constant passes through the next product: half the passes.
+        first_part = own[WIDTH:] @ shared["user_in"]
+        second_part = first_part @ shared["hidden"] + shared["second_bias"]
+        scores: Scores = prepared.products @ (own[:WIDTH] * shared["product_out"])
+        scores += shared["bias_out"] + second_part @ shared["hidden_out"]
+        for part in prepared.parts:
+            first, second = room.first[: part.stop - part.start], room.second[: part.stop - part.start]
+            np.maximum(prepared.firsts[part], -first_part, out=first)
+            np.dot(first, shared["hidden"], out=second)
+            np.maximum(second, -second_part, out=second)
+            scores[part] += second @ shared["hidden_out"]
+        return scores
 
     def probability(self, scores: Scores) -> NDArray[np.float64]:
         """Return the sigmoid of the scores."""

@@ -1,45 +1,72 @@
-"""What can be set about a model and its training steps."""
+"""What the settings of models and strategies have in common; each has its own class, beside its own code."""
 
-from typing import Literal, Self
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-ModelName = Literal["nmf", "dmf", "ease", "als"]
-CLOSED_FORMS: tuple[ModelName, ...] = ("ease", "als")
-USUAL_REGULARISATION = {"ease": 500.0, "als": 20.0}
-USUAL_RATES = {"nmf": 0.001, "dmf": 0.005}  # the paper's 0.001 leaves dmf far behind (docs/decisions)
+from erasable.errors import WrongSetting
+
+_AMERICAN = {"regularization": "regularisation", "random_state": "seed"}
 
 
-class ModelSettings(BaseModel):
-    """The model, and how its gradient steps are taken."""
+class Settings(BaseModel):
+    """Settings that check themselves; a sentence stands under each."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
 
-    model: ModelName = "als"
-    """The model: als or ease (closed forms), nmf or dmf (trained by steps); nmf if groups or steps are set."""
+    only_for_rows: ClassVar[frozenset[str]] = frozenset()
+    """Those that reach no stage, since only solving rows uses them."""
 
-    batch: int = Field(2048, ge=1, le=1_000_000)
-    """How many samples, positives and their negatives, one step looks at."""
 
-    negatives: int = Field(4, ge=0, le=100)
-    """How many items that the user has not are sampled for each interaction, anew in each epoch."""
+_S = TypeVar("_S", bound=Settings)
 
-    learning_rate: float | None = Field(None, gt=0, le=1)
-    """Adam's step size; 0.001 for nmf and 0.005 for dmf if not given."""
 
-    row_epochs: int = Field(3, ge=1, le=10_000)
-    """How often solving a personal row goes through the user's own interactions (nmf and dmf)."""
+class Configured(Generic[_S]):
+    """Something with a name and settings of its own, which are given as keywords."""
 
-    factors: int = Field(64, ge=1, le=1024)
-    """How many numbers stand for a user and for an item in als."""
+    name: ClassVar[str]
+    settings_class: ClassVar[type[Settings]]
 
-    regularisation: float | None = Field(None, gt=0, le=1e12)
-    """What keeps the weights of ease and als small; 500 for ease and 20 for als if not given."""
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as the settings class says
+        own = in_our_words(settings)
+        self.settings: _S = cast("_S", checked(self.settings_class, own, self.name))
 
-    @model_validator(mode="after")
-    def _usual_values(self) -> Self:
-        if self.regularisation is None:
-            object.__setattr__(self, "regularisation", USUAL_REGULARISATION.get(self.model, 1.0))
-        if self.learning_rate is None:
-            object.__setattr__(self, "learning_rate", USUAL_RATES.get(self.model, 0.001))
-        return self
+    def __repr__(self) -> str:
+        given = {name: getattr(self.settings, name) for name in self.settings_class.model_fields}
+        shown = (f"{name}={value!r}" for name, value in given.items() if name in self.settings.model_fields_set)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def in_our_words(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings under our names; the field's American keywords are accepted too."""
+    return {_AMERICAN.get(name, name): value for name, value in settings.items()}
+
+
+def checked(kind: type[_S], given: Mapping[str, Any], owner: str) -> _S:
+    """Build settings; one that is not there or has a wrong value is refused."""
+    for name in given:
+        if name not in kind.model_fields:
+            raise no_such_setting(name, owner, kind.model_fields)
+    try:
+        return kind(**given)
+    except ValidationError as error:
+        raise wrong_setting(error) from None
+
+
+def no_such_setting(name: str, owner: str, there: Mapping[str, Any]) -> WrongSetting:
+    """Say that something has no such setting, and which is the nearest."""
+    near = get_close_matches(name, there, n=1)
+    listed = ", ".join(f"`{one}`" for one in sorted(there))
+    remedy = f"did you mean `{near[0]}`?" if near else f"there are {listed}" if there else "it has none"
+    return WrongSetting(
+        f"there is no setting `{name}` in {owner}: {remedy}", f"{owner} has no option `{name}`: {remedy}"
+    )
+
+
+def wrong_setting(error: ValidationError, suffix: str = "") -> WrongSetting:
+    """Say which setting has a wrong value, and why."""
+    first = error.errors()[0]
+    named = f" `{first['loc'][0]}{suffix}`" if first["loc"] else ""
+    return WrongSetting(f"wrong setting{named}: {first['msg'].removeprefix('Value error, ')}")

@@ -1,5 +1,6 @@
 """The use cases, once, for library, command and service."""
 
+from erasable.operations.answers import RECOMMENDATIONS
 from erasable.operations.audit import Probe, audit, audit_erased
 from erasable.operations.batching import Batch, batch
 from erasable.operations.certificates import certificate_file, certificates_of, erasure_records
@@ -15,10 +16,11 @@ from erasable.operations.near import near_in
 from erasable.operations.planning import plan, plan_random
 from erasable.operations.prepare import Inputs
 from erasable.operations.public_data import Fetched, get_public_set
-from erasable.operations.recommend import Recommendation, recommend
-from erasable.operations.recommender import RECOMMENDATIONS, Recommender
+from erasable.operations.recommend import Recommendation, recommend, recommend_for_history
+from erasable.operations.recommender import Recommender
 from erasable.operations.reporting import Reporter, Silent
 from erasable.operations.scan import scan
+from erasable.operations.upgrade import Upgraded, UpgradePlan, plan_upgrade, upgrade
 from erasable.operations.verify import Claim, Verification, verify
 from erasable.operations.work import Work, available_cores
 
@@ -45,6 +47,8 @@ __all__ = [
     "Recommender",
     "Reporter",
     "Silent",
+    "UpgradePlan",
+    "Upgraded",
     "Verification",
     "Work",
     "audit",
@@ -67,10 +71,13 @@ __all__ = [
     "near_in",
     "plan",
     "plan_random",
+    "plan_upgrade",
     "recommend",
+    "recommend_for_history",
     "scan",
     "show",
     "status",
+    "upgrade",
     "verify",
     "withdraw_pending",
 ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from erasable.data import ColumnNames, Interactions, read_interactions, split_holdout
 from erasable.errors import Refused, UnknownUser, WrongUse
@@ -56,7 +57,8 @@ def audit(home: Home, users: int | None = None, seeds: int = USUAL_SEEDS, work: 
     count = _how_many(everyone.users, users)
     drawn = _drawn(everyone, 2 * count)
     known = everyone.without(drawn[count:], ())
-    trial = Trial(known, known.without(drawn[:count], ()), frozenset(drawn[:count]), _suspects(everyone, drawn))
+    suspects = _suspects(everyone, drawn, everyone.known_to_some)
+    trial = Trial(known, known.without(drawn[:count], ()), frozenset(drawn[:count]), suspects)
     return _probe(trial, seeds, work, began)
 
 
@@ -82,7 +84,7 @@ def audit_erased(
         left = training_rows(state.knowledge)
         others = _drawn(left, max(_how_many(left.users, None), min(len(rows.users), left.users)))
         known = _joined(left, rows)
-        suspects = _suspects(known, [*people, *others])
+        suspects = _suspects(known, [*people, *others], state.knowledge.known_to_some)
         forgotten = familiarity(state, session.checkpoints, suspects, work.threads)
     return _probe(Trial(known, left, frozenset(people), suspects, forgotten), seeds, work, began)
 
@@ -94,9 +96,11 @@ def _drawn(knowledge: Knowledge, count: int) -> list[str]:
     return [users[place] for place in order[:count]]
 
 
-def _suspects(knowledge: Knowledge, people: Collection[str]) -> Suspects:
+def _suspects(knowledge: Knowledge, people: Collection[str], asked: NDArray[np.bool_]) -> Suspects:
+    """Return people with their rows, as far as it can be asked about their items."""
     parts = [group.of_users(people) for group in knowledge.groups]
-    rows = Interactions.merge(parts).of_first_items(knowledge.items_known(knowledge.stages - 1))
+    everything = Interactions.merge(parts)
+    rows = everything.select(asked[everything.item_index])
     positions = np.zeros(len(rows.users), dtype=np.int64)
     for position, part in enumerate(parts):
         places = rows.users.positions_of(part.users.array)
@@ -105,16 +109,19 @@ def _suspects(knowledge: Knowledge, people: Collection[str]) -> Suspects:
 
 
 def _rows_of_erased(data: Interactions, people: Sequence[str], knowledge: Knowledge) -> Interactions:
-    """Return what stages saw of people who are no longer there: items of the catalogue, without the holdout."""
-    inside = knowledge.catalogue.items.positions_of(data.items.array) >= 0
+    """Return what stages saw of people who are no longer there: items that are still known, without the holdout."""
+    known = knowledge.items.take(np.flatnonzero(knowledge.known_to_some))
+    inside = known.positions_of(data.items.array) >= 0
     rows = data.select(inside[data.item_index]).of_users(people)
     for user in people:
-        if user not in rows.users:
+        if user not in data.users:
             raise UnknownUser(f"the data hold nothing of the user {user!r}: give the rows that were learned of them")
+        if user not in rows.users:
+            raise Refused(f"no item of the user {user!r} is known any more, so nothing can be asked: leave them out")
         if any(user in group.users for group in knowledge.groups):
             raise Refused(f"the user {user!r} was not erased: forget them first, or leave them out")
     knowledge.scale.check(rows.rating)
-    return split_holdout(rows.with_items(knowledge.catalogue.items), knowledge.config.holdout, knowledge.config.seed)[0]
+    return split_holdout(rows.with_items(knowledge.items), knowledge.config.holdout, knowledge.config.seed)[0]
 
 
 def _joined(knowledge: Knowledge, rows: Interactions) -> Knowledge:
@@ -165,4 +172,4 @@ def _probe(trial: Trial, seeds: int, work: Work, began: float) -> Probe:
 
 def _one_round(trial: Trial, numbers: range, work: Work) -> tuple[Finding, ...]:
     with work.training("training and attacking", len(numbers) * trial.samples) as effort:
-        return judge(trial.measured(numbers, effort))
+        return judge(trial.measured(numbers, effort, work.executor))

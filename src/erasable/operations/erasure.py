@@ -12,9 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from erasable import fingerprint, unlearning
+from erasable import fingerprint
 from erasable.errors import ErasableError, ResidueFound, WorkspaceError, WrongUse
-from erasable.evaluation import Utility, measure
+from erasable.evaluation import Utility, measure, measured_people
 from erasable.operations.do_not_learn import Listing, put_on_lists
 from erasable.operations.home import Session
 from erasable.operations.input_facts import without_names_like
@@ -41,6 +41,8 @@ from erasable.proof import (
 from erasable.proof.residue import (
     PERSONAL,
     PERSONAL_OR_SHARED,
+    TEXTS,
+    TEXTS_IF_ANY,
     Residue,
     Scan,
     Target,
@@ -51,7 +53,7 @@ from erasable.proof.suppression import Suppression
 from erasable.store import files
 from erasable.store.layout import AUDIT, LEDGER_FILES, certificate_name
 from erasable.training import Knowledge, State
-from erasable.unlearning import Erasure, Plan, largest_cost, plan_change
+from erasable.unlearning import Erasure, Plan, carry_out, largest_cost, plan_change
 
 _BYTES_PER_CERTIFICATE = 40_000
 _SLOWER = 2  # a machine that is busy may take so many times as long as training took before
@@ -59,7 +61,26 @@ _SLOWER = 2  # a machine that is busy may take so many times as long as training
 
 @dataclass(frozen=True)
 class Outside:
-    """What an erasure writes outside the workspace, if anything."""
+    """What an erasure writes outside the workspace, if anything.
+
+    Parameters
+    ----------
+    receipts : Path, optional
+        The folder for the people's receipts.
+    suppression : Suppression, optional
+        Another do-not-learn list, with its key, than the one that is remembered.
+    without_do_not_learn : bool, default False
+        Whether no such list is kept from now on.
+    erased : callable, optional
+        Who else is told that the data is gone, before the workspace is searched.
+    reference : str, optional
+        The own case number of one person's request, which the receipt holds.
+
+    Examples
+    --------
+    >>> Outside(receipts=Path("receipts")).without_do_not_learn
+    False
+    """
 
     receipts: Path | None = None
     """The folder for the subjects' receipts."""
@@ -117,7 +138,7 @@ def erase(session: Session, pending: Pending, rerun: bool, work: Work) -> Done:
     data_before = data_digest(session.stamp.salt, state.knowledge)
     utility = _utility(session, state, after, work)
     with work.training("forgetting", planned.samples) as effort:
-        new_state = unlearning.forget(before, after, session.checkpoints, effort)
+        new_state = carry_out(planned, before, after, session.checkpoints, effort, work.executor)
     put_on_lists(session, pending)
     seconds = time.perf_counter() - began
     erased = Erased(
@@ -191,7 +212,7 @@ def _outcome(session: Session, pending: Pending, work: Work) -> Outcome:
     scanned, state = now(), session.state()
     return Outcome(
         state=state,
-        environment=session.environment,
+        environment=state.environment,
         stamp=session.stamp,
         audit=head_of(session.papers().audit),
         scan=None if scan is None else _certified_scan(scan, _has_rows(session)),
@@ -205,22 +226,21 @@ def _outcome(session: Session, pending: Pending, work: Work) -> Outcome:
 def _certified_scan(scan: Scan, has_rows: bool) -> CertifiedScan:
     """Return a scan that found nothing as certificates have it.
 
-    A row that someone who stays has as well is not searched for. Which rows those are would tell of people with little
-    data, so the sentence about rows is always there, in the same place, and says so.
+    A row that the person still has is not searched for, and not every erasure destroys a checkpoint. Either would tell
+    of what was erased, or who is an anchor, so the sentences about rows and names are always there, in the same place.
     """
-    said = [sentence for sentence in scan.searched if sentence != PERSONAL]
+    said = [sentence for sentence in scan.searched if sentence not in (PERSONAL, TEXTS)]
     return CertifiedScan(
         files=coarse.count(scan.files),
         size=coarse.size(scan.bytes),
         kinds=tuple(kind for kind, files_of_it in scan.kinds.items() if files_of_it),
-        searched=(*said, PERSONAL_OR_SHARED) if has_rows else tuple(said),
+        searched=(*said, *((PERSONAL_OR_SHARED,) if has_rows else ()), TEXTS_IF_ANY),
     )
 
 
 def _has_rows(session: Session) -> bool:
-    """Whether the model has personal rows; ease has none."""
-    first = session.state().rows_link(0).fingerprint
-    return bool(session.checkpoints.get(first).parameters.rows)
+    """Whether checkpoints hold user rows; ease has none, and those that are solved when needed are not stored."""
+    return bool(session.state().trained_rows(session.checkpoints, 0))
 
 
 def _room_for(session: Session, planned: Plan, pending: Pending) -> int:
@@ -274,11 +294,12 @@ def _not_certified(path: Path, reason: str) -> ResidueFound:
 
 
 def _utility(session: Session, state: State, left: Knowledge, work: Work) -> Utility | None:
-    """Measure on the holdout of those who are left, if there is one."""
+    """Measure on the holdout of those who are left, of at most 10,000 people, if there is one."""
     if not len(left.held_out):
         return None
     with work.reporter.track("evaluating"):
-        return measure(state, session.checkpoints, left.held_out, work.threads)
+        people = measured_people(left.held_out, left.config.seed)
+        return measure(state, session.checkpoints, people, work.threads)
 
 
 def _make_receipts_folder(folder: Path, workspace: Path | None) -> None:

@@ -16,12 +16,12 @@ from erasable.operations.do_not_learn import (
     roll_of,
 )
 from erasable.operations.erasure import Done, Outside, accept, certify, erase, prepare_outside, withdraw
-from erasable.operations.home import Home, Session
+from erasable.operations.home import Home, Session, upgrading
 from erasable.operations.near import telling_near_ids
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import NOTHING_PENDING, Accepted, Certificate, Pending, Receipt, read_pending
 from erasable.store.ledger import people_in_ledger
-from erasable.training import Knowledge, differences
+from erasable.training import Knowledge, made_elsewhere
 from erasable.unlearning import Request, known_requests
 
 NOTHING_OUTSIDE = Outside()
@@ -139,7 +139,7 @@ def large_extent(home: Home, requests: Sequence[Request], ignore_unknown: bool =
 def learned_elsewhere(home: Home) -> bool:
     """Whether this was learned in another numeric environment, so that forgetting trains everything again."""
     with home.reading() as session:
-        return bool(differences(session.environment))
+        return bool(made_elsewhere(session.state()))
 
 
 def withdraw_pending(home: Home) -> int:
@@ -229,9 +229,9 @@ def _certified(session: Session, pending: Pending, outside: Outside, work: Work)
 
 
 def _check_environment(session: Session, rerun: bool) -> None:
-    found = differences(session.environment)
+    found = made_elsewhere(session.state())
     if found and not rerun:
         raise NotReproducible(
-            f"this was learned in another numeric environment ({'; '.join(found)}): forget there, or give --rerun to "
-            "train everything again here"
+            f"this was learned in another numeric environment ({found}): bring it here with {upgrading(session)} and "
+            "forget then; or forget there, or give --rerun to train everything again here"
         )

@@ -1,5 +1,6 @@
 """Where a recommender lives: a workspace on disk, or memory; operations treat both alike."""
 
+import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -8,9 +9,10 @@ from pathlib import Path
 from typing import Protocol
 
 from erasable.errors import WorkspaceBusy, WrongUse
+from erasable.models import Model
 from erasable.proof.suppression import SuppressionList
-from erasable.store import NO_PAPERS, Papers, Stamp, Workspace
-from erasable.training import CheckpointStore, MemoryStore, State, numeric_environment
+from erasable.store import FORMAT, NO_PAPERS, Papers, Stamp, Workspace
+from erasable.training import CheckpointStore, MemoryStore, State
 
 
 class Session(Protocol):
@@ -25,8 +27,8 @@ class Session(Protocol):
         """The checkpoints of the chain."""
 
     @property
-    def environment(self) -> dict[str, str]:
-        """The numeric environment in which it learned."""
+    def format(self) -> int:
+        """The number of the format that it lies in."""
 
     @property
     def erasures(self) -> int:
@@ -39,6 +41,10 @@ class Session(Protocol):
     @property
     def stamp(self) -> Stamp:
         """The number of the current version, 1 after learning, and its salt."""
+
+    @property
+    def newer(self) -> bool:
+        """Whether a newer version has written something there that this one does not know."""
 
     def state(self) -> State:
         """Return what it knows."""
@@ -98,19 +104,23 @@ class Home(Protocol):
 
 
 class DiskHome:
-    """A recommender in a workspace folder; a fence is asked before each change, and stops whoever may not write."""
+    """A recommender in a workspace folder; a fence is asked before each change, and stops whoever may not write.
 
-    def __init__(self, path: Path, fence: Callable[[], None] | None = None) -> None:
+    A model that is not registered is handed over.
+    """
+
+    def __init__(self, path: Path, fence: Callable[[], None] | None = None, model: type[Model] | None = None) -> None:
         self.path = path
         self._fence = fence
+        self._model = model
 
     def reading(self) -> AbstractContextManager[Session]:
         """Open the workspace for reading."""
-        return Workspace.reading(self.path)
+        return Workspace.reading(self.path, model=self._model)
 
     def writing(self) -> AbstractContextManager[Session]:
         """Open the workspace for writing."""
-        return Workspace.writing(self.path, self._fence)
+        return Workspace.writing(self.path, self._fence, self._model)
 
     def mark(self) -> object:
         """Return the mark of the manifest."""
@@ -125,14 +135,15 @@ class MemorySession:
     """A recommender in memory as it is at one moment; committing hands the next moment to its home."""
 
     path: Path | None = None
+    newer: bool = False
     leftovers: tuple[str, ...] = ()
     pending_files: tuple[str, ...] = ()
     sealed_files: frozenset[str] = frozenset()
     size: int = 0
+    format: int = FORMAT
 
     def __init__(self, before: "MemorySession | None" = None) -> None:
         self.checkpoints: MemoryStore = before.checkpoints.copy() if before else MemoryStore()
-        self.environment: dict[str, str] = before.environment if before else numeric_environment()
         self.stamp: Stamp = before.stamp if before else Stamp(0, "")
         self._papers: Papers = before._papers if before else NO_PAPERS
         self._certificates: dict[str, bytes] = dict(before._certificates) if before else {}
@@ -174,7 +185,6 @@ class MemorySession:
         """Make a state current and destroy what it replaces."""
         self._state = state
         self.stamp = stamp or Stamp.after(self.stamp.version)
-        self.environment = numeric_environment()
         self.checkpoints.keep_only(link.fingerprint for link in state.chain)
         self.amend(papers)
 
@@ -219,3 +229,8 @@ class MemoryHome:
     def certificate_place(self, name: str) -> str:
         """Return the name of a certificate, which is in memory."""
         return name
+
+
+def upgrading(session: Session) -> str:
+    """Return what brings a recommender to this numeric environment, as it is typed."""
+    return "upgrade()" if session.path is None else f"erasable upgrade {shlex.quote(str(session.path))}"

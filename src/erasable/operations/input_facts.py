@@ -1,16 +1,15 @@
 """What was read and how it was understood, as numbers and in words; for the log, the command and its JSON."""
 
-import logging
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from erasable.data import ReadResult
+from erasable.operations.reporting import LOG
 from erasable.store import Preferences
 from erasable.training import Knowledge
 
 _REMEMBERED_ROLES = ("user", "item", "rating", "time")
 _LONG = 8  # shorter ids are looked for as whole values only
-_LOG = logging.getLogger("erasable")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +40,7 @@ class InputFacts:
             bad_rows=read.bad_rows,
         )
         for sentence in facts.in_words():
-            _LOG.info("%s", sentence)
+            LOG.info("%s", sentence)
         return facts
 
     def in_words(self) -> Iterator[str]:
@@ -54,10 +53,11 @@ class InputFacts:
 
 
 def remembering(preferences: Preferences, read: ReadResult) -> Preferences:
-    """Return what a workspace remembers once it has learned from an input: columns by role, and how times are written.
+    """Return what a workspace remembers once it has learned from an input: columns, how times and ids are written.
 
-    What was remembered before stays for a role that this input does not have; times are shown as they first came. A
-    number is kept only where it is not the usual one: 1 may be somebody's id.
+    What was remembered before stays for a role that this input does not have; times are shown as they first came, and
+    ids as whole numbers if they never came otherwise. The number of a column is kept only where it is not the usual
+    one: 1 may be somebody's id.
     """
     columns = {
         role: read.taken.columns[role]
@@ -68,6 +68,8 @@ def remembering(preferences: Preferences, read: ReadResult) -> Preferences:
         update={
             "columns": tuple({**dict(preferences.columns), **columns}.items()),
             "time_kind": preferences.time_kind or read.taken.time_form,
+            "users_are_numbers": preferences.users_are_numbers and "user" in read.taken.numbers,
+            "items_are_numbers": preferences.items_are_numbers and "item" in read.taken.numbers,
         }
     )
 

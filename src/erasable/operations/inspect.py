@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from erasable.data import ColumnNames, Interactions, RatingScale, TimeForm, read_interactions, text_of_time
+from erasable.data import (
+    ColumnNames,
+    Interactions,
+    RatingScale,
+    RememberedColumns,
+    TimeForm,
+    read_interactions,
+    text_of_time,
+)
 from erasable.errors import Refused, WorkspaceError
 from erasable.evaluation import Protocol, Utility, measure
 from erasable.evaluation.rated_metrics import LIKED
@@ -40,7 +48,7 @@ class GroupFacts:
 class HeldInteraction:
     """One interaction that is held about a person."""
 
-    item_id: str
+    item_id: str | int
     rating: float
     time: float | str | None
     """In the form that it came in: a number, or ISO 8601."""
@@ -51,26 +59,31 @@ class HeldInteraction:
 class Holding:
     """Everything that is held about a person."""
 
-    user_id: str
+    user_id: str | int
     group: int
     """The position of the person's group, from 1."""
     interactions: tuple[HeldInteraction, ...]
     personal_rows: dict[str, list[float]]
+    """As a stage trained them; rows that are solved when they are needed are not held."""
     suppressed: bool | None = None
     """Whether the person has asked to be erased, and so gets no recommendations; none if that can't be read."""
 
 
 def evaluate(
     home: Home,
-    test: Path | None = None,
+    test: Any = None,  # noqa: ANN401 - a path or any table that data.read_interactions takes
     columns: ColumnNames = ANY_COLUMNS,
     work: Work = QUIET_WORK,
     protocol: Protocol = "whole-catalogue",
 ) -> Utility:
-    """Measure recommendations on the holdout, or on interactions from a file; docs/protocols.md says by what rule."""
+    """Measure recommendations on the holdout, or on a table or file; docs/protocols.md says by what rule.
+
+    A table is read by the columns that were learned from, where it has them and no others are named.
+    """
     with home.reading() as session:
         state = session.state()
         if test is not None:
+            columns = RememberedColumns(**columns.given(), remembered=dict(session.papers().preferences.columns))
             held_out = _test_set(test, columns, state.knowledge.scale if protocol == "held-out-only" else None)
         elif len(state.knowledge.held_out):
             held_out = state.knowledge.held_out
@@ -80,12 +93,13 @@ def evaluate(
             return measure(state, session.checkpoints, held_out, work.threads, protocol)
 
 
-def _test_set(path: Path, columns: ColumnNames, scale: RatingScale | None) -> Interactions:
+def _test_set(source: Any, columns: ColumnNames, scale: RatingScale | None) -> Interactions:  # noqa: ANN401
     """Read a test set; with a scale its ratings matter, so they must lie on it and one of them must be high."""
-    found = read_interactions(path, columns, scale).interactions
+    found = read_interactions(source, columns, scale, fewest_users=1).interactions
     if scale is not None and np.max(found.rating) < LIKED * scale.high:
+        place = source if isinstance(source, str | Path) else "the table"
         raise Refused(
-            f"no rating in {path} reaches 4/5 of {scale.high:g}, so there is nothing to find: name the column of "
+            f"no rating in {place} reaches 4/5 of {scale.high:g}, so there is nothing to find: name the column of "
             "ratings with --rating-column, or take another --protocol"
         )
     return found
@@ -97,7 +111,7 @@ def show(home: Home, user: str) -> Holding:
         state = session.state()
         with telling_near_ids(state.knowledge, [user]):
             position, row = state.knowledge.find(user)
-        rows = session.checkpoints.get(state.rows_link(position).fingerprint).parameters.rows
+        rows = state.trained_rows(session.checkpoints, position)
         held = state.knowledge.data_of([user])
         test_items = set(state.knowledge.held_out.of_users([user]).item_index.tolist())
         times = _shown_times(held, session.papers().preferences.time_kind)
@@ -143,7 +157,7 @@ def status(home: Home) -> dict[str, Any]:
         config, suppressed = knowledge.config, _suppressed(session)
         return {
             "users": knowledge.users,
-            "items": len(knowledge.catalogue.items),
+            "items": len(knowledge.items),
             "interactions": knowledge.interactions,
             "held_out": len(knowledge.held_out),
             "model": config.model,

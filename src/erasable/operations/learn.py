@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from erasable.data import Ids
-from erasable.models import CLOSED_FORMS, Arrays, make_model
+from erasable.models import Arrays, make_model, prepared_by
 from erasable.operations.do_not_learn import Roll, beginning, readmitting
 from erasable.operations.home import Session
 from erasable.operations.input_facts import InputFacts, remembering
@@ -18,8 +18,7 @@ from erasable.operations.recording import first_papers
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof.suppression import NONE_SUPPRESSED, SuppressedCount
 from erasable.store import Preferences, Stamp, Workspace
-from erasable.training import Config, Knowledge, steps_of, train_chain
-from erasable.training.settings import OF_CHAINS
+from erasable.training import Config, Knowledge, carry_out, scheduled
 
 _BYTES_PER_USER = 32
 _BYTES_PER_INTERACTION = 8
@@ -61,8 +60,6 @@ def learn(
 def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, work: Work) -> Learned:  # noqa: ANN401
     """Learn into a home that is open for writing."""
     began = time.perf_counter()
-    make_model(config)  # refuses a model that is not there before any work
-    _note_what_is_not_used(config, work)
     with beginning(session, inputs.listing) as roll:
         return _learned(session, prepare(source, config, inputs, work, roll.entries), roll, inputs, work, began)
 
@@ -70,22 +67,26 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
 def _learned(session: Session, prepared: Prepared, roll: Roll, inputs: Inputs, work: Work, began: float) -> Learned:
     knowledge = prepared.knowledge
     if not any(len(knowledge.learners(position)) for position in range(knowledge.stages)):
-        work.reporter.note("nobody shapes what people share: give a larger --anchors, or a higher --risk-threshold")
+        work.reporter.doubt("nobody shapes what people share: give a larger --anchors, or a higher --risk-threshold")
     session.refuse_if_full(_room_for(knowledge))
-    with work.training("learning", samples_of(knowledge)) as effort:
-        state = train_chain(knowledge, session.checkpoints, effort)
+    schedule = scheduled(knowledge)
+    with work.training("learning", schedule.visits) as effort:
+        state = carry_out(schedule, knowledge, session.checkpoints, effort, executor=work.executor)
     if _vanished(session.checkpoints.get(state.stages[-1].fingerprint).parameters.shared):
-        work.reporter.note("next to nothing was learned from so little data: give a smaller --regularisation, like 1")
+        work.reporter.doubt("next to nothing was learned from so little data: give a smaller --regularisation, like 1")
     with work.reporter.track("saving"):
         stamp = Stamp.after(0)
         papers = first_papers(state, stamp, len(inputs.readmit))
-        preferences = Preferences(readable_by_group=inputs.readable_by_group)
+        # Nothing was learned before that speaks against whole numbers.
+        preferences = Preferences(
+            readable_by_group=inputs.readable_by_group, users_are_numbers=True, items_are_numbers=True
+        )
         preferences = roll.remembered_by(remembering(preferences, prepared.source), session.path)
         with readmitting(session, roll, prepared.readmitted):
             session.commit(state, replace(papers, preferences=preferences), stamp)
     return Learned(
         users=knowledge.users,
-        items=len(knowledge.catalogue.items),
+        items=len(knowledge.items),
         interactions=knowledge.interactions,
         groups=len(knowledge.groups),
         seconds=time.perf_counter() - began,
@@ -98,21 +99,12 @@ def _learned(session: Session, prepared: Prepared, roll: Roll, inputs: Inputs, w
     )
 
 
-def _note_what_is_not_used(config: Config, work: Work) -> None:
-    if config.model in CLOSED_FORMS:
-        unused = sorted((config.model_fields_set & OF_CHAINS) - {"strategy", "epochs", "policy"})
-        if unused:
-            options = ", ".join("--" + name.replace("_", "-") for name in unused)
-            work.reporter.note(f"{config.model} is solved at once: {options} is not used")
-    elif config.strategy == "retrain" and "groups" in config.model_fields_set:
-        work.reporter.note("retrain trains everyone in one group: the number of groups given is not used")
-
-
 def _room_for(knowledge: Knowledge) -> int:
-    """Return about how many bytes a workspace takes: shared parameters for each stage, rows, interactions."""
+    """Return about how many bytes a workspace takes: shared parameters for each stage, trained rows, interactions."""
     model, seed = make_model(knowledge.config), knowledge.config.seed
-    shared = model.start(knowledge.catalogue.items, seed)
-    row = model.newcomers(shared, Ids.of(["someone"]), seed)
+    shared = model.start(knowledge.items, seed)
+    someone = Ids.of([] if knowledge.solves_rows else ["someone"])
+    row = model.newcomers(prepared_by(model, shared), someone, seed)
     each_stage, each_user = (sum(array.nbytes for array in arrays.values()) for arrays in (shared, row))
     users = (_BYTES_PER_USER + each_user) * knowledge.users
     return each_stage * knowledge.stages + users + _BYTES_PER_INTERACTION * knowledge.interactions
@@ -124,6 +116,7 @@ def _vanished(shared: Arrays) -> bool:
 
 
 def samples_of(knowledge: Knowledge, places: Iterable[int] | None = None) -> int:
-    """Return how many samples making the whole chain visits, or the steps at some places."""
-    steps = steps_of(knowledge)
-    return sum(steps[place].samples for place in (range(len(steps)) if places is None else places))
+    """Return how many samples making the whole chain visits, or the stages at some places; nothing is hashed."""
+    model, epochs = make_model(knowledge.config), knowledge.config.stage_epochs
+    wanted = range(knowledge.stages) if places is None else places
+    return sum(model.samples(knowledge.learners(place), epochs) for place in wanted)

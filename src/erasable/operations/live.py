@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from erasable.errors import Refused, Suppressed, SuppressionUnknown, UnknownUser, WorkspaceBusy, WorkspaceError
 from erasable.models import Change
+from erasable.operations.given_ids import NumberedIds
 from erasable.operations.home import Home, Session
 from erasable.operations.offers import Offer, Served, Stock
 from erasable.operations.recommend import refuse_no_items
 from erasable.operations.suppressed import NOBODY, pending_people
 from erasable.store import Stamp
-from erasable.training import Knowledge, MemoryStore, Scoring, State
+from erasable.training import ROWS_SERVED, Knowledge, MemoryStore, Scoring, State
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,9 @@ class _Snapshot:
         knowledge = replace(state.knowledge, groups=tuple(state.knowledge.groups))
         for link in state.scoring_links:
             checkpoints.put(session.checkpoints.get(link.fingerprint))
-        scoring, pending = Scoring(State(knowledge, state.chain), checkpoints), pending_people(session)
-        return _Snapshot(session.stamp, Served(knowledge, scoring, pending, Stock(knowledge)), scoring, pending)
+        scoring, pending = Scoring(State(knowledge, state.chain), checkpoints, ROWS_SERVED), pending_people(session)
+        served = Served(knowledge, scoring, pending, Stock(knowledge), NumberedIds.of(session))
+        return _Snapshot(session.stamp, served, scoring, pending)
 
     @property
     def is_settled(self) -> bool:
@@ -65,6 +67,12 @@ class _Snapshot:
         with suppress(Refused):  # too little memory: what they taught is served until they are forgotten
             scoring = _without_lessons(scoring, self.served.knowledge, withheld - rid)
         return replace(self, served=replace(self.served, scoring=scoring), rid=withheld)
+
+    def without_rows_of_withheld(self) -> "_Snapshot":
+        """Drop the rows that are kept of those who are withheld, and keep none of theirs."""
+        for scoring in (self.whole, self.served.scoring):
+            scoring.bar(self.served.withheld)
+        return self
 
     def warmed_up(self) -> "_Snapshot":
         """Score someone of each group, so that whoever asks first need not wait for what is prepared once."""
@@ -90,7 +98,7 @@ class Live:
         with home.reading() as session:
             loaded = _Snapshot.of(session)
         _compile_removal(loaded)
-        self._snapshot = loaded.settled().warmed_up()
+        self._snapshot = loaded.settled().warmed_up().without_rows_of_withheld()
 
     @property
     def served(self) -> Served:
@@ -131,8 +139,9 @@ class Live:
             raise SuppressionUnknown("who has asked to be erased can't be read, so nobody is served: look at the log")
         snapshot = self._snapshot
         version, served = snapshot.stamp.version, snapshot.served
-        places = map(served.find, users)
-        return [None if place is None else Recommended(version, served.best(place, k)) for place in places]
+        places = [served.find(user) for user in users]
+        best = served.best_of_each([place for place in places if place is not None], k)
+        return [None if place is None else Recommended(version, next(best)) for place in places]
 
     def withhold(self, users: Collection[str]) -> None:
         """Serve none of these users from now on; whoever was withheld and is not among them is served after `follow`.
@@ -143,7 +152,9 @@ class Live:
         with self._swapping:
             self._is_blind = False
             self._asked = frozenset(users)
-            self._snapshot = self._snapshot.withholding(self.served.withheld | self._asked)
+            after = self._snapshot.withholding(self.served.withheld | self._asked)
+            if after is not self._snapshot:
+                self._snapshot = after.without_rows_of_withheld()
 
     def serve_nobody(self) -> None:
         """Serve nobody, since it is not known who has asked to be erased, until `withhold` says it again."""
@@ -175,7 +186,7 @@ class Live:
             return False
         after = current.withholding(withheld).settled().warmed_up()
         with self._swapping:
-            self._snapshot = after.withholding(withheld | self._asked)
+            self._snapshot = after.withholding(withheld | self._asked).without_rows_of_withheld()
         self._mark = mark
         return True
 
@@ -188,7 +199,7 @@ class Live:
 
 def _without_lessons(scoring: Scoring, knowledge: Knowledge, users: frozenset[str]) -> Scoring:
     """Return what scores without what some users taught, as far as that can be told at once."""
-    taken = knowledge.lessons_of(users)
+    taken = knowledge.known(knowledge.stages - 1).over(knowledge.lessons_of(users))
     return scoring.rid_of(Change(taken, taken.of_users([]))) if len(taken) else scoring
 
 

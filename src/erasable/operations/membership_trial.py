@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from erasable import unlearning
+from erasable.data import Catalogue
 from erasable.evaluation.membership import Familiarity, Suspects, familiarity
 from erasable.evaluation.membership_verdict import Measured
 from erasable.grouping import GroupingEffort
@@ -13,7 +14,9 @@ from erasable.models import Effort
 from erasable.operations.learn import samples_of
 from erasable.seeding import child_key
 from erasable.training import (
+    LOCAL,
     Config,
+    Executor,
     Knowledge,
     Link,
     MemoryStore,
@@ -24,6 +27,14 @@ from erasable.training import (
     train_chain,
 )
 from erasable.unlearning import Erasure, Request
+
+
+@dataclass(frozen=True)
+class _Attack:
+    """One chain that is learned and attacked: whether it knows the people, and the number of its seed."""
+
+    known: bool
+    number: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,20 +54,26 @@ class Trial:
         forgetting = 0 if self.forgotten is not None else _samples_of_forgetting(self.known, self.unknown)
         return samples_of(self.known) + forgetting + samples_of(self.unknown)
 
-    def measured(self, numbers: Iterable[int], effort: Effort) -> Measured:
+    def measured(self, numbers: Iterable[int], effort: Effort, executor: Executor = LOCAL) -> Measured:
         """Learn, forget and attack with the seeds of these numbers."""
         before, never = list[Familiarity](), list[Familiarity]()
         forgotten = [] if self.forgotten is None else [self.forgotten]
-        for number in numbers:
-            state, store = _learned(self.known, self._key("known", number), effort)
-            before.append(familiarity(state, store, self.suspects, effort.threads))
-            if self.forgotten is None:
-                state = self._forgot(state, store, effort)
-                forgotten.append(familiarity(state, store, self.suspects, effort.threads))
-            state, store = _learned(self.unknown, self._key("unknown", number), effort)
-            never.append(familiarity(state, store, self.suspects, effort.threads))
+        tasks = [_Attack(known, number) for number in numbers for known in (True, False)]
+        for task, (learned, left) in executor.map(self._attacked, tasks, effort):
+            (before if task.known else never).append(learned)
+            forgotten += [] if left is None else [left]
         marked = np.array([user in self.erased for user in self.suspects.interactions.users])
         return Measured(before, forgotten, never, marked)
+
+    def _attacked(self, task: "_Attack", effort: Effort) -> tuple[Familiarity, Familiarity | None]:
+        """Return how well a chain knows the suspects, and how well once it has forgotten them, if it is to."""
+        knowledge, kind = (self.known, "known") if task.known else (self.unknown, "unknown")
+        state, store = _learned(knowledge, child_key(self.suspects.seed, kind, task.number), effort)
+        learned = familiarity(state, store, self.suspects, effort.threads)
+        if not task.known or self.forgotten is not None:
+            return learned, None
+        state = self._forgot(state, store, effort)
+        return learned, familiarity(state, store, self.suspects, effort.threads)
 
     def _forgot(self, state: State, store: MemoryStore, effort: Effort) -> State:
         """Forget the people as a workspace does."""
@@ -64,17 +81,17 @@ class Trial:
         after = erasure.apply(state.knowledge, GroupingEffort(effort.threads))
         return unlearning.forget(state, after, store, effort)
 
-    def _key(self, kind: str, number: int) -> int:
-        return child_key(self.suspects.seed, kind, number)
-
 
 def training_rows(knowledge: Knowledge) -> Knowledge:
-    """Return what stages see, loaded; holdout and filter have done their work and are left as they are."""
+    """Return what stages see, loaded; holdout and filter have done their work and are left as they are.
+
+    All items are declared, so that every chain can be asked about the same ones.
+    """
     nothing = knowledge.held_out.select(np.zeros(len(knowledge.held_out), dtype=bool))
     config = _changed(knowledge.config, holdout=0.0, min_interactions=0)
-    return replace(
-        knowledge, config=config, groups=tuple(knowledge.groups), held_out=nothing, kept_items=None, cohesion=()
-    )
+    catalogue = knowledge.catalogue or Catalogue.from_items(knowledge.items)
+    groups = tuple(knowledge.groups)
+    return Knowledge(config, catalogue, knowledge.scale, groups, nothing)
 
 
 def _learned(knowledge: Knowledge, key: int, effort: Effort) -> tuple[State, MemoryStore]:
@@ -87,7 +104,7 @@ def _learned(knowledge: Knowledge, key: int, effort: Effort) -> tuple[State, Mem
 
 
 def _changed(config: Config, **settings: float) -> Config:
-    return Config(**{**config.model_dump(), **settings})
+    return config.changed(**settings)
 
 
 def _samples_of_forgetting(known: Knowledge, unknown: Knowledge) -> int:

@@ -5,10 +5,12 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from erasable.data import Catalogue, Interactions, RememberedColumns
+import numpy as np
+
+from erasable.data import Interactions, RememberedColumns
 from erasable.errors import DataRefused, NotReproducible, Refused, WrongUse
 from erasable.operations.do_not_learn import Roll, readmitting, remember, roll_of
-from erasable.operations.home import Home, Session
+from erasable.operations.home import Home, Session, upgrading
 from erasable.operations.input_facts import InputFacts, remembering
 from erasable.operations.prepare import NO_INPUTS, Inputs, Read, declared_catalogue, read_source, risky_users
 from erasable.operations.recording import readmission_facts, version_facts
@@ -16,8 +18,8 @@ from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import add_record
 from erasable.proof.suppression import SuppressedCount
 from erasable.store import Stamp
-from erasable.training import Earlier, Knowledge, State, differences, grown, train_chain
-from erasable.unlearning import Plan, plan_change
+from erasable.training import Knowledge, State, grown, made_elsewhere
+from erasable.unlearning import Plan, carry_out, plan_change
 
 _FOR_SCALE = "for another scale learn all anew into another folder, with --rating-scale"
 
@@ -85,13 +87,13 @@ def learn_more(
             remember(session, roll)
     return LearnedMore(
         users=after.users,
-        items=len(after.catalogue.items),
+        items=len(after.items),
         interactions=after.interactions,
         groups=len(after.groups),
         seconds=time.perf_counter() - began,
         users_added=after.users - before.users,
-        items_added=len(after.catalogue.items) - len(before.catalogue.items),
-        items_unknown=len(after.catalogue.items) - after.items_known(after.stages - 1),
+        items_added=len({*after.items} - {*before.items}),
+        items_unknown=int(np.count_nonzero(~after.known_to_some)),
         interactions_added=after.interactions - before.interactions,
         suppressed=read.suppressed.total,
         left_out=read.suppressed,
@@ -114,11 +116,11 @@ def _refuse_unready(session: Session, rerun: bool) -> None:
     if session.papers().pending:
         folder = shlex.quote(str(session.path))
         raise Refused(f"an erasure is not finished: finish it with erasable forget {folder} --resume, then learn more")
-    found = differences(session.environment)
+    found = made_elsewhere(session.state())
     if found and not rerun:
         raise NotReproducible(
-            f"this was learned in another numeric environment ({'; '.join(found)}): learn more there, or learn all "
-            "again here into a new folder"
+            f"this was learned in another numeric environment ({found}): bring it here with {upgrading(session)}, then "
+            "learn more; or learn more there"
         )
 
 
@@ -131,16 +133,26 @@ def _refuse_unlike(read: Read, before: Knowledge) -> None:
 
 
 def _grown(before: Knowledge, read: Read, inputs: Inputs, work: Work) -> Knowledge:
-    catalogue = _catalogue(before.catalogue, read.interactions, inputs)
     risky = risky_users(read.risk, before.config) if read.risk is not None else ()
-    return grown(before.over(catalogue), read.interactions.with_items(catalogue.items), work.grouping, risky)
+    return grown(_listing(before, read.interactions, inputs), read.interactions, work.grouping, risky)
 
 
-def _catalogue(catalogue: Catalogue, coming: Interactions, inputs: Inputs) -> Catalogue:
-    """Return the catalogue with new items: those of a new list if it is declared, else those that come."""
+def _listing(before: Knowledge, coming: Interactions, inputs: Inputs) -> Knowledge:
+    """Return the knowledge with the list of items that counts from now on: one that was declared may be extended.
+
+    What 0.1 froze stays as long as it holds all that comes; then items follow the people.
+    """
+    if before.catalogue is None and inputs.catalogue is not None:
+        raise WrongUse(
+            "this was learned without --catalogue, so items follow the people: leave it out, or learn all anew into "
+            "another folder with --catalogue"
+        )
+    if before.catalogue is None:
+        return before
     if inputs.catalogue is not None:
-        return catalogue.grown(declared_catalogue(inputs.catalogue)[0].items)
-    return catalogue if catalogue.declared else catalogue.grown(coming.items)
+        return replace(before, catalogue=before.catalogue.grown(declared_catalogue(inputs.catalogue)[0].items))
+    known = before.catalogue.declared or bool(np.all(before.items.positions_of(coming.items.array) >= 0))
+    return before if known else before.following()
 
 
 def _earlier(session: Session, rerun: bool) -> State:
@@ -153,7 +165,7 @@ def _learn(session: Session, after: Knowledge, planned: Plan, listed: _Listed, w
     state = _earlier(session, rerun)
     session.refuse_if_full(session.size)
     with work.training("learning", planned.samples) as effort:
-        new = train_chain(after, session.checkpoints, effort, Earlier.of(state))
+        new = carry_out(planned, state, after, session.checkpoints, effort, work.executor)
     with work.reporter.track("saving"):
         papers, stamp = session.papers(), Stamp.after(session.stamp.version)
         facts = {**version_facts(new, stamp), **readmission_facts(listed.people)}

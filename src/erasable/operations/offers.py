@@ -1,6 +1,6 @@
 """What one person is offered: the model's best, popular items where the model says nothing, never what they have."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.errors import UnknownUser
+from erasable.data import Ids, Interactions
+from erasable.errors import UnknownItem, UnknownUser
 from erasable.models.ranking import ItemNumbers, top_items
-from erasable.training import Knowledge, Scoring
+from erasable.operations.given_ids import ALL_TEXT, NumberedIds
+from erasable.training import Knowledge, Place, Scoring
 
-Place = tuple[int, int]
-"""A user, by the position of the group and the row in it."""
 _SILENT = 1e-6  # scores are fitted to 0 and 1; als lets the rows of those who share no item with anyone shrink to this
 
 
@@ -34,7 +34,7 @@ class Stock:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many people have each item in training."""
-        items = len(self._knowledge.catalogue.items)
+        items = len(self._knowledge.items)
         return sum(
             (np.bincount(group.item_index, minlength=items) for group in self._knowledge.groups),
             start=np.zeros(items, dtype=np.int64),
@@ -54,11 +54,11 @@ class Stock:
         """Which items shared parameters have learned from someone; None if from everyone."""
         knowledge = self._knowledge
         of_everyone = knowledge.config.anchors >= 1 and knowledge.stages == len(knowledge.groups)
-        if not knowledge.solves_rows or (of_everyone and len(knowledge.catalogue.versions) == 1):
+        if not knowledge.solves_rows or (of_everyone and knowledge.known_to_some.all()):
             return None
-        found = np.zeros(len(knowledge.catalogue.items), dtype=bool)
+        found = np.zeros(len(knowledge.items), dtype=bool)
         for position in range(knowledge.stages):
-            found[knowledge.learners(position).item_index] = True
+            found[knowledge.known(position).places[knowledge.learners(position).item_index]] = True
         return found
 
     def owned(self, place: Place) -> NDArray[np.int32]:
@@ -69,11 +69,9 @@ class Stock:
         other = int(held_out.users.positions([group.users[row]])[0]) if len(held_out) else -1
         return trained if other < 0 else np.concatenate([trained, held_out.items_at(other)])
 
-    def is_told_of(self, place: Place) -> bool:
-        """Whether the model has learned from anyone who has an item of this user's."""
-        position, row = place
-        trained = self._knowledge.groups[position].items_at(row)
-        return self.learned is None or bool(self.learned[trained].any())
+    def is_told_of(self, items: NDArray[np.int32]) -> bool:
+        """Whether the model has learned from anyone who has one of these items."""
+        return self.learned is None or bool(self.learned[items].any())
 
 
 @dataclass(frozen=True)
@@ -84,6 +82,8 @@ class Served:
     scoring: Scoring
     withheld: frozenset[str]
     stock: Stock
+    numbered: NumberedIds = ALL_TEXT
+    """Whose ids are shown as whole numbers."""
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -104,17 +104,57 @@ class Served:
 
     def best(self, place: Place, k: int) -> list[Offer]:
         """Return the k best items for whoever is at a place, of those that the person does not have."""
-        scores, owned = self.scoring.scores(*place), self.stock.owned(place)
-        is_told_of = self.stock.is_told_of(place)
+        return next(self.best_of_each([place], k))
+
+    def best_of_each(self, places: Sequence[Place], k: int) -> Iterator[list[Offer]]:
+        """Yield the same for several people, in their order; rows that are to be solved are solved together."""
+        for place, scores in zip(places, self.scoring.each(places), strict=True):
+            is_told_of = self.stock.is_told_of(self.scoring.owned(*place))
+            yield self._best(scores, self.stock.owned(place), is_told_of, k)
+
+    def best_for_history(self, history: Interactions, k: int) -> list[Offer]:
+        """Return the k best items for someone with this history; without any, those that most people have."""
+        if not len(history):
+            return self.popular(k)
+        owned = history.item_index
+        return self._best(self.scoring.of_history(history), owned, self.stock.is_told_of(owned), k)
+
+    def _best(self, scores: NDArray[np.float32], owned: NDArray[np.int32], is_told_of: bool, k: int) -> list[Offer]:
+        scores = self._of_who_is_served(scores)
         if is_told_of:
             found = top_items(scores, k, excluded=owned)
             if not len(found) or scores[found[-1]] > _SILENT:
                 return self._offers(found, scores, popular=False)
         return self._filled_up(scores if is_told_of else np.zeros_like(scores), owned, k)
 
+    def history(self, ratings: Mapping[str, float | None]) -> tuple[Interactions, list[str]]:
+        """Return a history as interactions of the id "", and the items that are not in the catalogue.
+
+        An item without a rating counts as rated with the highest of the scale.
+        """
+        items, scale = self.knowledge.items, self.knowledge.scale
+        numbers = items.positions(list(ratings))
+        given = np.array([scale.high if rating is None else rating for rating in ratings.values()], np.float32)
+        scale.check(given)
+        order = np.argsort(numbers, kind="stable")[int(np.sum(numbers < 0)) :]
+        users = Ids.of([""] if len(order) else [])
+        history = Interactions(
+            users, items, np.zeros(len(order), np.int32), numbers[order].astype(np.int32), given[order]
+        )
+        return history, [item for item, number in zip(ratings, numbers.tolist(), strict=True) if number < 0]
+
     def popular(self, k: int) -> list[Offer]:
         """Return the k items that most people have."""
         return self._of_a_block(np.ones(len(self.counts), dtype=bool), self.counts, k, popular=True)
+
+    def similar(self, item: str, k: int) -> list[Offer]:
+        """Return the k items that are most like one, and none that is not like it at all."""
+        items = self.knowledge.items
+        number = int(items.positions([item])[0])
+        if number < 0:
+            raise UnknownItem(f"the catalogue has no item {item!r}: check the id, exactly as in the data")
+        scores = self.scoring.similar(number)
+        return self._offers(top_items(scores, k, excluded=_unlike(scores, number)), scores, popular=False)
 
     def warm_up(self) -> None:
         """Work out what is worked out once, and score someone of each group."""
@@ -122,6 +162,12 @@ class Served:
         for position, group in enumerate(self.knowledge.groups):
             if len(group):
                 self.best((position, 0), 1)
+
+    def _of_who_is_served(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the scores; an item that only people who are withheld have goes with them."""
+        if self.knowledge.catalogue is not None or not self.withheld:
+            return scores
+        return np.where(self.counts > 0, scores, np.float32(-np.inf))
 
     def _filled_up(self, scores: NDArray[np.float32], owned: NDArray[np.int32], k: int) -> list[Offer]:
         """Return what the model speaks for; then, most popular first, what it says nothing about; then the others."""
@@ -138,9 +184,16 @@ class Served:
         return self._offers(top_items(values, k, excluded=np.flatnonzero(~block)), values, popular)
 
     def _offers(self, numbers: ItemNumbers, values: NDArray[Any], popular: bool) -> list[Offer]:
-        items = self.knowledge.catalogue.items
+        items = self.knowledge.items
         pairs = zip(numbers.tolist(), values[numbers].tolist(), strict=True)
         return [Offer(items[number], float(value), popular) for number, value in pairs]
+
+
+def _unlike(scores: NDArray[np.float32], number: int) -> ItemNumbers:
+    """Return the item itself, and all that are not like it."""
+    unlike = scores <= _SILENT
+    unlike[number] = True
+    return np.flatnonzero(unlike)
 
 
 def _blocks(scores: NDArray[np.float32]) -> Iterator[tuple[NDArray[np.bool_], bool]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from erasable import fingerprint
 from erasable.errors import Refused
-from erasable.evaluation import measure
+from erasable.evaluation import measure, measured_people
 from erasable.operations.home import Home, Session
 from erasable.operations.near import telling_near_ids
 from erasable.operations.traces import held_ids, target_of, traces_of
@@ -123,7 +123,7 @@ class _Rehearsal:
 
     def measuring(self) -> float:
         """Return the seconds of measuring utility before and after, from what a few users and some more take."""
-        users = self.after.held_out.users.texts()
+        users = measured_people(self.after.held_out, self.after.config.seed).users.texts()
         if not users:
             return 0.0
         few, some = users[:1], users[:: max(1, len(users) // _USERS_MEASURED)]

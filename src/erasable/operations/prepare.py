@@ -36,7 +36,32 @@ ANY_COLUMNS = ColumnNames()
 
 @dataclass(frozen=True)
 class Inputs:
-    """What learning is given beside the data: column names, what was decided elsewhere, and who must not come back."""
+    """What learning is given beside the data: column names, what was decided elsewhere, and who must not come back.
+
+    Most of it has a keyword of its own in `Recommender.fit` and `learn_more`.
+
+    Parameters
+    ----------
+    columns : ColumnNames, optional
+        The columns to read.
+    groups_from, catalogue : Path, optional
+        Groups and items that were decided elsewhere.
+    suppression : Suppression, optional
+        Another do-not-learn list, with its key, than the one that is remembered.
+    on_bad_row : {"refuse", "skip"}, default "refuse"
+        Whether rows that can't be used are refused, or left out and counted.
+    without_do_not_learn : bool, default False
+        Whether no such list is used from now on.
+    readmit : tuple of str, optional
+        Who is on that list, and comes back by their own wish.
+    readable_by_group : bool, default False
+        Whether the group of the owner may read the files of a new workspace.
+
+    Examples
+    --------
+    >>> Inputs(readable_by_group=True).on_bad_row
+    'refuse'
+    """
 
     columns: ColumnNames = ANY_COLUMNS
     groups_from: Path | None = None
@@ -116,11 +141,10 @@ def prepare(
         scale = declared or recognise_scale(interactions.rating)
         reporter.note(f"rating scale {scale}")
         kept = _filtered(interactions, config, given)
-        catalogue = given.catalogue or Catalogue.from_items(kept.items)
-        numbered = kept.with_items(catalogue.items)
+        numbered = kept.with_items(given.catalogue.items) if given.catalogue else kept
     _check_groups(numbered, config, given, inputs)
     kept_items = frozenset(kept.items) if config.min_interactions else None
-    frame = Knowledge(config, catalogue, scale, (), numbered, kept_items)
+    frame = Knowledge(config, given.catalogue, scale, (), numbered, kept_items)
     knowledge = arrange(numbered, frame, work.grouping, given.positions, risky)
     return Prepared(knowledge, read.suppressed, read.source, read.readmitted)
 
@@ -216,12 +240,12 @@ def _given(config: Config, inputs: Inputs) -> _Given:
 
 
 def declared_catalogue(source: Path) -> tuple[Catalogue, RatingScale | None]:
-    """Read the catalogue of a file, or that of a workspace with its rating scale."""
+    """Read the catalogue of a file, or all items of a workspace with its rating scale."""
     if not source.is_dir():
         return read_catalogue(source), None
     with Workspace.reading(source) as workspace:
         knowledge = workspace.state().knowledge
-    return knowledge.catalogue, knowledge.scale
+    return knowledge.catalogue or Catalogue.from_items(knowledge.items), knowledge.scale
 
 
 def _given_groups(config: Config, source: Path) -> _Given:
@@ -242,10 +266,8 @@ def _given_groups(config: Config, source: Path) -> _Given:
 
 
 def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
-    if (given.groups or 1) > 1 and "model" not in config.model_fields_set:
-        config = Config.of({name: getattr(config, name) for name in config.model_fields_set} | {"model": "nmf"})
     if config.strategy == "retrain" and given.groups not in (None, 1):
-        raise WrongUse("--strategy retrain trains everyone in one group: give --groups-from a source with one group")
+        raise _no_groups(config, inputs)
     if given.positions is not None and config.policy == "regroup":
         raise WrongUse("--policy regroup decides groups anew: leave out --groups-from")
     if given.positions is None:
@@ -256,7 +278,18 @@ def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
         raise DataRefused(
             f"{inputs.groups_from}: {given.groups} groups are too many: number the positions from 0 without gaps"
         )
-    return Config(**{**config.model_dump(), **(given.settings or {}), "groups": given.groups})
+    taken = {**(given.settings or {}), "groups": given.groups}
+    return config.changed(**(taken if config.strategy != "retrain" else {"policy": taken["policy"]}))
+
+
+def _no_groups(config: Config, inputs: Inputs) -> WrongUse:
+    """Say that whoever is trained at once has no several groups."""
+    if "laser" in config.learner.strategies:
+        return WrongUse("--strategy retrain trains everyone in one group: give --groups-from a source with one group")
+    return WrongUse(
+        f"{config.model} has one group, and {inputs.groups_from} has several: give --model nmf, or leave out "
+        "--groups-from"
+    )
 
 
 def _filtered(interactions: Interactions, config: Config, given: _Given) -> Interactions:

@@ -1,17 +1,23 @@
 """Recommend: the best items for some users, or popular ones for those who are unknown."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 from erasable.errors import Suppressed, UnknownUser, WrongUse
 from erasable.models.blas import one_blas_thread
 from erasable.operations.home import Home
-from erasable.operations.offers import Offer, Place, Served, Stock
+from erasable.operations.offers import Offer, Served, Stock
 from erasable.operations.suppressed import suppressed_people
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.threads import pool_of
-from erasable.training import Knowledge, Scoring
+from erasable.training import Knowledge, Place, Scoring
 
+History = Sequence[str] | Mapping[str, float | None]
+"""Items that someone has, or their ratings by item; an item without a rating counts as rated highest."""
+Unknown = Literal["raise", "skip", "popular"]
+"""What becomes of those of whom nothing may be used: all is refused, they are left out, or they get popular items."""
 _USERS_PER_TASK = 100  # threads that meet after each user spend more time on meeting than on scoring
 
 
@@ -30,29 +36,46 @@ class Recommendation:
 class UserRecommendations(list[Recommendation]):
     """The items for one user, best first; empty if the user has every item already."""
 
-    def __init__(self, user_id: str, ranked: Iterable[Offer]) -> None:
+    def __init__(self, user_id: str, ranked: Iterable[Offer], left_out: Sequence[str] = ()) -> None:
         super().__init__(
             Recommendation(user_id, offer.item_id, offer.score, rank, offer.popular)
             for rank, offer in enumerate(ranked, start=1)
         )
         self.user_id = user_id
+        self.left_out = tuple(left_out)
+        """Items of a history that are not in the catalogue."""
 
 
 def recommend(
     home: Home,
     users: Sequence[str] | None,
     k: int = 10,
-    popular_fallback: bool = False,
+    unknown: Unknown = "raise",
     work: Work = QUIET_WORK,
 ) -> list[UserRecommendations]:
     """Return the k best items for each of these users (None: for all), in their order.
 
     Whoever has asked to be erased is suppressed from the moment that the request is accepted.
     """
+    with _reading(home) as served:
+        return best_items(served, users, k, unknown, work)
+
+
+def recommend_for_history(home: Home, history: History, k: int = 10) -> UserRecommendations:
+    """Return the k best items for someone with this history and no id; nothing of it is stored.
+
+    Items that are not in the catalogue are left out; if none is in it, popular items are all there is.
+    """
+    with _reading(home) as served:
+        return best_for_history(served, history, k)
+
+
+@contextmanager
+def _reading(home: Home) -> Iterator[Served]:
     with home.reading() as session:
         withheld = suppressed_people(session)
         knowledge, scoring = session.state().knowledge, Scoring(session.state(), session.checkpoints)
-        return best_items(Served(knowledge, scoring, withheld, Stock(knowledge)), users, k, popular_fallback, work)
+        yield Served(knowledge, scoring, withheld, Stock(knowledge))
 
 
 def refuse_no_items(k: int) -> None:
@@ -61,8 +84,17 @@ def refuse_no_items(k: int) -> None:
         raise WrongUse(f"{k} items make no sense: give k of 1 or more")
 
 
+def best_for_history(served: Served, history: History, k: int) -> UserRecommendations:
+    """Return the k best items for someone with this history, and what of it is not in the catalogue."""
+    refuse_no_items(k)
+    ratings = history if isinstance(history, Mapping) else dict.fromkeys(history)
+    known, unknown = served.history(ratings)
+    with one_blas_thread():
+        return UserRecommendations("", served.best_for_history(known, k), unknown)
+
+
 def best_items(
-    served: Served, users: Sequence[str] | None, k: int, popular_fallback: bool, work: Work
+    served: Served, users: Sequence[str] | None, k: int, unknown: Unknown, work: Work
 ) -> list[UserRecommendations]:
     """Return the k best items for each of these users (None: for all), in their order."""
     refuse_no_items(k)
@@ -72,10 +104,13 @@ def best_items(
         places: list[Place | None] = [place for _, place in everyone]
     else:
         names, places = list(users), [served.find(user) for user in users]
-    unknown = [user for user, place in zip(names, places, strict=True) if place is None]
-    if unknown and not popular_fallback:
-        raise _no_recommendations_for(unknown[0], served)
-    return _scored(served, names, places, (k, served.popular(k) if unknown else []), work)
+    if None in places:
+        if unknown == "raise":
+            raise _no_recommendations_for(names[places.index(None)], served)
+        if unknown == "skip":
+            names = [user for user, place in zip(names, places, strict=True) if place is not None]
+            places = [place for place in places if place is not None]
+    return _scored(served, names, places, (k, served.popular(k) if None in places else []), work)
 
 
 def _no_recommendations_for(user: str, served: Served) -> UnknownUser:
@@ -95,12 +130,13 @@ def _scored(
 ) -> list[UserRecommendations]:
     k, popular = wanted
 
-    def best(place: Place | None) -> Sequence[Offer]:
-        return popular if place is None else served.best(place, k)
-
     def several(first: int) -> list[UserRecommendations]:
         part = slice(first, first + _USERS_PER_TASK)
-        return [UserRecommendations(*pair) for pair in zip(names[part], map(best, places[part]), strict=True)]
+        best = served.best_of_each([place for place in places[part] if place is not None], k)
+        return [
+            UserRecommendations(name, popular if place is None else next(best))
+            for name, place in zip(names[part], places[part], strict=True)
+        ]
 
     found: list[UserRecommendations] = []
     with (

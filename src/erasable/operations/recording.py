@@ -1,13 +1,14 @@
 """What each operation writes into the audit chain."""
 
 from dataclasses import replace
+from importlib.metadata import version
 
 from erasable.errors import WorkspaceError
 from erasable.operations.home import Home
 from erasable.operations.work import Work
 from erasable.proof import add_record, data_digest, new_key, public_key_of, state_digest
 from erasable.store import Papers, Stamp
-from erasable.training import State, numeric_environment
+from erasable.training import State
 
 
 def first_papers(state: State, stamp: Stamp, readmitted: int = 0) -> Papers:
@@ -23,7 +24,7 @@ def version_facts(state: State, stamp: Stamp) -> dict[str, object]:
         "version": stamp.version,
         "state": state_digest(stamp.salt, state),
         "data": data_digest(stamp.salt, state.knowledge),
-        "erasable": numeric_environment()["erasable"],
+        "erasable": version("erasable"),
     }
 
 

@@ -47,6 +47,6 @@ def _target(workspace: Workspace, user: str, rows: Interactions | None) -> Targe
         position, row = state.knowledge.find(user)
     except UnknownUser:
         return Target(user, rows=rows)
-    personal = workspace.checkpoints.get(state.rows_link(position).fingerprint).parameters.rows
+    personal = state.trained_rows(workspace.checkpoints, position)
     held = state.knowledge.data_of([user]) if rows is None else rows
     return Target(user, rows=held, personal=tuple(array[row].copy() for array in personal.values()))

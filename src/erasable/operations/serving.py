@@ -5,10 +5,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from erasable.operations.given_ids import NumberedIds
 from erasable.operations.home import Home
 from erasable.operations.live import Live
-from erasable.operations.offers import Served
-from erasable.operations.recommend import UserRecommendations, best_items
+from erasable.operations.offers import Offer, Served
+from erasable.operations.recommend import (
+    History,
+    Unknown,
+    UserRecommendations,
+    best_for_history,
+    best_items,
+    refuse_no_items,
+)
 from erasable.operations.suppressed import FiledPeople
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.unlearning import Request
@@ -27,10 +35,28 @@ class Serving:
         self._filed = FiledPeople(home.path)
 
     def recommend(
-        self, users: Sequence[str] | None, k: int = 10, popular_fallback: bool = False
+        self, users: Sequence[str] | None, k: int = 10, unknown: Unknown = "raise"
     ) -> list[UserRecommendations]:
         """Return the k best items for each of these users (None: for all), in their order."""
-        return best_items(self._current(), users, k, popular_fallback, self._work)
+        return best_items(self._current(), users, k, unknown, self._work)
+
+    def similar(self, items: Sequence[str], k: int) -> list[list[Offer]]:
+        """Return the k items that are most like each of these."""
+        refuse_no_items(k)
+        served = self._current()
+        return [served.similar(item, k) for item in items]
+
+    @property
+    def numbered(self) -> NumberedIds:
+        """Whose ids are shown as whole numbers."""
+        return self._loaded().served.numbered
+
+    def recommend_for_history(self, history: History, k: int = 10) -> UserRecommendations:
+        """Return the k best items for someone with this history and no id; nothing of it is stored."""
+        found = best_for_history(self._current(), history, k)
+        if found.left_out:
+            self._work.reporter.note(f"not in the catalogue, and left out of the history: {', '.join(found.left_out)}")
+        return found
 
     @contextmanager
     def withdrawing(self, requests: Sequence[Request]) -> Iterator[None]:

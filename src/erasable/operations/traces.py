@@ -40,18 +40,27 @@ def traces_of(pending: Pending, session: Session, state: State) -> tuple[Trace, 
 def that_must_be_gone(
     traces: Sequence[Trace], checkpoints: CheckpointStore, before: State, after: State
 ) -> tuple[Trace, ...]:
-    """Add the names of checkpoints that go; leave out rows that someone who stays has now, the person or another."""
+    """Add the names of checkpoints and the items that go; leave out a row that stays as it was."""
     rows_of = _personal_rows(checkpoints, after)
     left = frozenset(user for group in after.knowledge.groups for user in group.users)
-    others = _solved_to_the_same(traces, checkpoints, after)
     kept = [
         trace.model_copy(update={"personal": ()})
         if trace.user in left and _written(rows_of(trace.user)) == trace.personal
-        else trace.model_copy(update={"personal": tuple(row for row in trace.personal if row not in others)})
+        else trace
         for trace in traces
     ]
-    gone = {link.fingerprint for link in before.chain} - {link.fingerprint for link in after.chain}
-    return (kept[0].model_copy(update={"texts": tuple(sorted(gone))}), *kept[1:]) if kept else ()
+    gone = _names_that_go(before, after)
+    items = {*before.knowledge.items}.difference(after.knowledge.items, after.knowledge.kept_items or ())
+    told = {"texts": tuple(sorted(gone)), "own_items": tuple(sorted(items))}
+    return (kept[0].model_copy(update=told), *kept[1:]) if kept else ()
+
+
+def _names_that_go(before: State, after: State) -> set[str]:
+    """Return the names of checkpoints that no stage has any more, also those that an earlier release gave them."""
+    stay = {link.fingerprint for link in after.chain}
+    go = [link.fingerprint not in stay for link in before.chain]
+    former = [link.fingerprint for place, link in enumerate(before.recorded) if place >= len(go) or go[place]]
+    return {link.fingerprint for link in before.chain} - stay | {*former}
 
 
 def target_of(trace: Trace) -> Target:
@@ -61,28 +70,14 @@ def target_of(trace: Trace) -> Target:
     times = [math.nan if time is None else time for _, _, time in trace.rows]
     rows, _ = Interactions.from_columns(users, items, [rating for _, rating, _ in trace.rows], times)
     personal = (np.frombuffer(bytes.fromhex(content), dtype=kind) for kind, content in trace.personal)
-    return Target(trace.user, trace.items, rows, tuple(personal), trace.texts)
+    return Target(trace.user, trace.items, rows, tuple(personal), trace.texts, trace.own_items)
 
 
 def held_ids(knowledge: Knowledge, pending: Pending) -> Held:
     """Return the ids that a workspace holds: in its data, and in requests that were accepted."""
     kept = () if knowledge.kept_items is None else (Ids.of(sorted(knowledge.kept_items)),)
     users = (*(group.users for group in knowledge.groups), knowledge.held_out.users, Ids.of(sorted(pending.users)))
-    return Held(users, (knowledge.catalogue.items, *kept))
-
-
-def _solved_to_the_same(traces: Sequence[Trace], checkpoints: CheckpointStore, after: State) -> set[WrittenRow]:
-    """Return the rows that are, to the byte, those of someone who stays: what is solved from like data may be equal."""
-    wanted = {row for trace in traces for row in trace.personal}
-    found: set[WrittenRow] = set()
-    if not wanted or not after.knowledge.solves_rows:
-        return found
-    firsts = [np.frombuffer(bytes.fromhex(content), kind)[0] for kind, content in wanted]
-    for position, group in enumerate(after.knowledge.groups):
-        for array in checkpoints.get(after.rows_link(position).fingerprint).parameters.rows.values():
-            rows = array[: len(group.users)]
-            found |= wanted & set(_written(rows[np.isin(rows[:, 0], firsts)]))
-    return found
+    return Held(users, (knowledge.items, *kept))
 
 
 def _asked_for(accepted: Accepted, held: Interactions) -> Interactions:
@@ -100,11 +95,11 @@ def _rows(held: Interactions) -> tuple[tuple[str, float, float | None], ...]:
 
 
 def _personal_rows(checkpoints: CheckpointStore, state: State) -> PersonalRows:
-    """Return what finds the personal rows of a user; each checkpoint is read once."""
+    """Return what finds the rows of a user that a stage trained; each checkpoint is read once."""
 
     @cache
     def rows_at(position: int) -> Arrays:
-        return checkpoints.get(state.rows_link(position).fingerprint).parameters.rows
+        return state.trained_rows(checkpoints, position)
 
     def find(user: str) -> tuple[NDArray[Any], ...]:
         position, row = state.knowledge.find(user)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from erasable.errors import Refused, WorkspaceDamaged, WrongUse
+from erasable.errors import NewerDocument, Refused, UnknownModel, WorkspaceDamaged, WrongUse
 from erasable.evaluation import compare, replay
 from erasable.operations.do_not_learn import checkable
 from erasable.operations.home import Home, Session
@@ -15,6 +15,7 @@ from erasable.operations.recording import record_verification, version_facts
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import (
     Certificate,
+    Receipt,
     certificate_fault,
     chain_fault,
     first_fault,
@@ -26,11 +27,12 @@ from erasable.proof import (
     read_receipt,
     recorded_steps,
     records_about,
+    says_more_than_known,
     signing_public_key,
     version_fault,
 )
 from erasable.proof.suppression import Suppression, SuppressionList, held, with_requests
-from erasable.training import MemoryStore, State, differences
+from erasable.training import Elsewhere, MemoryStore, State, label_of, made_elsewhere
 
 _Paper = TypeVar("_Paper")
 # Each kind of paper, and a field that nothing else has: one that was changed may have lost one of the two.
@@ -40,7 +42,24 @@ _RECEIPT = "receipt of erasure", "salt"
 
 @dataclass(frozen=True)
 class Claim:
-    """What is to be verified beside the workspace itself."""
+    """What is to be verified beside the workspace itself.
+
+    Parameters
+    ----------
+    certificate : Path, optional
+        A certificate that must be of this workspace.
+    receipt : Path, optional
+        A receipt that must belong to that certificate.
+    from_scratch : bool, default False
+        Whether all stages are trained again, not only those that the certificate's erasure has trained.
+    suppression : Suppression, optional
+        Another list of people whom the workspace must not hold than the one that it remembers.
+
+    Examples
+    --------
+    >>> Claim(certificate=Path("shop/certificates/1.json")).from_scratch
+    False
+    """
 
     certificate: Path | None = None
     """A certificate that must be of this workspace."""
@@ -59,7 +78,6 @@ class Claim:
 
 
 NO_CLAIM = Claim()
-_NEWER = "the certificate is of a newer version and says something that this one does not know; "
 
 
 @dataclass(frozen=True)
@@ -91,36 +109,45 @@ def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Veri
     """
     named = SuppressionList.open(claim.suppression) if claim.suppression else None
     try:
-        certificate = _certificate(claim)
+        certificate, receipt = _given(claim)
         with home.reading() as session:
             fault = integrity_fault(session, certificate)
             listed, unlisted = (named, "") if named or fault else checkable(session)
             fault = fault or _content_fault(session, certificate, listed)
             if fault:
                 return Verification(False, 0, fault)
-            found = differences(session.environment)
+            found = made_elsewhere(session.state())
             if found:
-                return Verification(None, 0, f"it was learned in another numeric environment: {'; '.join(found)}")
+                return Verification(None, 0, _not_here(session.state(), found))
+            newer = _newer(session, certificate, receipt)
             copied = _copied(session)
             made_again = None if claim.from_scratch else _made_again(certificate, session)
+    except (NewerDocument, UnknownModel):  # nothing can be said about it here
+        raise
     except (WorkspaceDamaged, Refused) as fault:
         return Verification(False, 0, str(fault))
     replayed = _replayed(home, copied, _positions(copied.state, made_again), work)
     if not replayed.identical:
         return replayed
-    more = _NEWER if certificate and certificate.newer else ""
-    return replace(replayed, reason="; ".join(filter(None, (claim.in_words() + more + replayed.reason, unlisted))))
+    return replace(replayed, reason="; ".join(filter(None, (claim.in_words() + newer + replayed.reason, unlisted))))
 
 
 def _replayed(home: Home, held: _Held, positions: Sequence[int], work: Work) -> Verification:
     state, checkpoints = held.state, held.checkpoints
     with work.training("replaying", samples_of(state.knowledge, positions)) as effort:
-        replayed = replay(state, effort, checkpoints, positions)
+        replayed = replay(state, effort, checkpoints, positions, work.executor)
     comparison = compare(state, checkpoints, replayed, positions)
     outcome = {"identical": comparison.identical, "compared": comparison.compared, "stages": len(positions)}
     recorded = record_verification(home, {**held.facts, **outcome}, work)
     reason = comparison.difference or _same_bytes(len(positions), len(state.chain), held.pending)
     return Verification(comparison.identical, comparison.compared, reason, len(positions), recorded)
+
+
+def _not_here(state: State, found: Elsewhere) -> str:
+    """Say which steps were made in another numeric environment, and how that differs."""
+    some = len(found.places) < len(state.chain)
+    what = f"{', '.join(map(label_of, found.places))} of it" if some else "it"
+    return f"{what} was learned in another numeric environment: {found} (erasable upgrade DIR makes it again here)"
 
 
 def _same_bytes(replayed: int, steps: int, pending: int) -> str:
@@ -131,16 +158,29 @@ def _same_bytes(replayed: int, steps: int, pending: int) -> str:
     return f"{reason}; but an erasure was interrupted: finish it with erasable forget DIR --resume"
 
 
-def _certificate(claim: Claim) -> Certificate | None:
+def _newer(session: Session, certificate: Certificate | None, receipt: Receipt | None) -> str:
+    """Say what has a field that this version does not know, if anything has."""
+    found = {
+        "certificate": certificate is not None and certificate.newer,
+        "receipt": receipt is not None and receipt.newer,
+        "log": says_more_than_known(session.papers().records()),
+        "manifest": session.newer,
+    }
+    named = [f"the {name}" for name, more in found.items() if more]
+    return f"a newer version wrote {', '.join(named)}, with something that this one does not know; " if named else ""
+
+
+def _given(claim: Claim) -> tuple[Certificate | None, Receipt | None]:
     """Read the certificate, and the receipt that belongs to it, each checked by itself."""
     if claim.certificate is None:
         if claim.receipt is not None:
             raise WrongUse("--receipt needs --certificate: a receipt shows whom a certificate is about")
-        return None
+        return None, None
     certificate = _read(claim.certificate, _CERTIFICATE, read_certificate)
-    if claim.receipt is not None and not _read(claim.receipt, _RECEIPT, read_receipt).opens(certificate):
+    receipt = None if claim.receipt is None else _read(claim.receipt, _RECEIPT, read_receipt)
+    if receipt is not None and not receipt.opens(certificate):
         raise Refused(f"{claim.receipt} does not belong to {claim.certificate}")
-    return certificate
+    return certificate, receipt
 
 
 def _read(path: Path, sign: tuple[str, str], reader: Callable[[bytes], _Paper]) -> _Paper:
@@ -152,7 +192,7 @@ def _read(path: Path, sign: tuple[str, str], reader: Callable[[bytes], _Paper]) 
     except OSError:
         raise WrongUse(f"{path}: can't be read: give a file that erasable forget made") from None
     except Refused as refused:
-        raise Refused(f"{path}: {refused}") from None
+        raise type(refused)(f"{path}: {refused}") from None
 
 
 def _refuse_other_files(path: Path, content: bytes, sign: tuple[str, str]) -> None:
@@ -198,7 +238,7 @@ def _content_fault(session: Session, certificate: Certificate | None, suppressed
         fault = fault or _resurrection(state, suppressed.without(leaving))
     newest = newest_certificate(session.issued())
     if newest is not None and not uncertified:
-        fault = fault or held_fault(newest, state, session.stamp, session.environment)
+        fault = fault or held_fault(newest, state, session.stamp, state.environment)
     if certificate is not None:
         record = _record(certificate, session)
         fault = fault or chain_fault(certificate, record, state, session.checkpoints, session.stamp)

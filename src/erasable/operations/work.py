@@ -1,4 +1,4 @@
-"""How an operation works: threads, and who hears about it."""
+"""How an operation works: threads, who hears about it, and where its tasks run."""
 
 import os
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from erasable.errors import WrongUse
 from erasable.grouping import GroupingEffort
 from erasable.models import Effort
 from erasable.operations.reporting import SILENT, Reporter
+from erasable.training import LOCAL, Executor
 
 
 def available_cores() -> int:
@@ -18,10 +19,11 @@ def available_cores() -> int:
 
 @dataclass(frozen=True)
 class Work:
-    """How an operation works, none of which changes a byte: threads, and who hears about it."""
+    """How an operation works, none of which changes a byte: threads, who hears about it, and where tasks run."""
 
     threads: int = field(default_factory=available_cores)
     reporter: Reporter = SILENT
+    executor: Executor = LOCAL
 
     def __post_init__(self) -> None:
         if self.threads < 1:

@@ -1,7 +1,7 @@
 """Proof: certificates and receipts, the audit chain, the search for residues, the do-not-learn list."""
 
 from erasable.proof import coarse
-from erasable.proof.audit_chain import Head, add_record, first_fault, head_of, records_of
+from erasable.proof.audit_chain import Head, add_record, first_fault, head_of, records_of, says_more_than_known
 from erasable.proof.certificate import Certificate, read_certificate
 from erasable.proof.checking import (
     certificate_fault,
@@ -62,6 +62,7 @@ __all__ = [
     "records_of",
     "salt_of_code",
     "salted_digest",
+    "says_more_than_known",
     "signing_public_key",
     "state_digest",
     "version_fault",

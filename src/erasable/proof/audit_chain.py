@@ -4,16 +4,28 @@ Records outlive the people they are about: they hold times, request ids and salt
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from erasable import fingerprint
+from erasable.documents import format_in, newer, read_json, sealed_bytes, with_seal
+from erasable.errors import WorkspaceDamaged
 from erasable.proof.canonical import canonical
 from erasable.proof.clock import now
 
+FORMAT = 2
+"""Records of 0.1 name no format; that is 1. Their hash is of what they say, later ones' of the bytes that lie there."""
 BEGINNING = "0" * 64
 """What the first record names as the one before."""
 RECORD_FIELDS = ("number", "previous", "at", "what", "hash")
+FACTS = (
+    *("format", "version", "state", "data", "erasable", "public_key", "readmitted"),
+    *("stages", "steps", "cost", "duration", "files", "certificates", "pages"),
+    *("identical", "compared"),
+    *("adopted", "trained", "kept", "before", "after"),
+)
+"""What else records say, by this version or an earlier one."""
+_DAMAGED = "the audit chain is damaged: restore the workspace from a copy made after the last erasure"
 
 Record = dict[str, Any]
 
@@ -28,8 +40,9 @@ class Head(NamedTuple):
 def add_record(chain: bytes, what: str, facts: Mapping[str, Any]) -> bytes:
     """Return a chain with one more record."""
     head = head_of(chain)
-    record = {"number": head.number + 1, "previous": head.hash, "at": now(), "what": what, **facts}
-    return chain + canonical(record | {"hash": _hash(record)}) + b"\n"
+    known = {"format": FORMAT, "number": head.number + 1, "previous": head.hash, "at": now(), "what": what, "hash": ""}
+    unsealed = canonical({**facts, **known})
+    return chain + with_seal(unsealed, "hash", fingerprint.of_bytes(unsealed)) + b"\n"
 
 
 def head_of(chain: bytes) -> Head:
@@ -39,13 +52,30 @@ def head_of(chain: bytes) -> Head:
     """
     if not chain:
         return Head(0, BEGINNING)
-    last = json.loads(chain[chain.rstrip(b"\n").rfind(b"\n") + 1 :])
+    (last,) = records_of(chain[chain.rstrip(b"\n").rfind(b"\n") + 1 :])
     return Head(last["number"], last["hash"])
 
 
 def records_of(chain: bytes) -> list[Record]:
-    """Return the records of a chain that is whole."""
-    return [json.loads(line) for line in chain.splitlines()]
+    """Return the records of a chain that is whole, or say that it is not."""
+    try:
+        records: list[Record] = [json.loads(line) for line in chain.split(b"\n") if line]
+    except (ValueError, RecursionError):
+        raise WorkspaceDamaged(_DAMAGED) from None
+    if not all(isinstance(record, dict) and {*RECORD_FIELDS} <= record.keys() for record in records):
+        raise WorkspaceDamaged(_DAMAGED)
+    return records
+
+
+def says_more_than_known(chain: bytes) -> bool:
+    """Whether a record of a chain that is whole has a field that this version does not know."""
+    return any(record.keys() - {*RECORD_FIELDS, *FACTS} for record in records_of(chain))
+
+
+def newer_record(chain: bytes) -> str | None:
+    """Say which record is the first with a format that is not known here, if one has such."""
+    lines = enumerate(chain.split(b"\n")[:-1], start=1)
+    return next((said for number, line in lines if (said := _newer(line, number))), None)
 
 
 def first_fault(chain: bytes, pinned: tuple[Head, ...] = ()) -> str | None:
@@ -68,7 +98,7 @@ def first_fault(chain: bytes, pinned: tuple[Head, ...] = ()) -> str | None:
 def _fault(line: bytes, number: int, previous: str) -> str | None:
     record = _read(line)
     if record is None:
-        return f"record {number} was changed"
+        return _newer(line, number) or f"record {number} was changed"
     if record["number"] != number:
         return f"record {number} is missing: record {record['number']} stands in its place"
     if record["previous"] != previous:
@@ -77,22 +107,38 @@ def _fault(line: bytes, number: int, previous: str) -> str | None:
 
 
 def _read(line: bytes) -> Record | None:
-    """Return a record that says what its hash says, written in the one way there is."""
+    """Return a record that has the hash that it names."""
     try:
-        record = json.loads(line)
-        claimed = record["hash"]
-        rest = {name: value for name, value in record.items() if name != "hash"}
-        whole = canonical(record) == line and _hash(rest) == claimed and {*RECORD_FIELDS} <= {*record}
-    except (ValueError, TypeError, KeyError, RecursionError):
+        record: Record = read_json(line)
+        hashed = _HASHED[format_in(record, unnamed=1)](line, record)
+        whole = hashed is not None and fingerprint.of_bytes(hashed) == record["hash"]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    return record if whole else None
+    return record if whole and {*RECORD_FIELDS} <= {*record} else None
+
+
+def _newer(line: bytes, number: int) -> str | None:
+    try:
+        found = format_in(read_json(line), unnamed=1) or 0
+    except (ValueError, AttributeError):
+        return None
+    return f"record {number} {newer(found, FORMAT)}" if found > FORMAT else None
+
+
+def _hashed_in_1(line: bytes, record: Record) -> bytes | None:
+    """Return what a record of 0.1 is hashed over: what it says but the hash, written in the one way there is."""
+    return canonical({name: record[name] for name in record.keys() - {"hash"}}) if canonical(record) == line else None
+
+
+def _hashed_in_2(line: bytes, record: Record) -> bytes | None:
+    """Return what a record is hashed over: its bytes, with nothing between the quotes of the hash."""
+    return sealed_bytes(line, "hash", record["hash"])
+
+
+_HASHED: dict[int | None, Callable[[bytes, Record], bytes | None]] = {1: _hashed_in_1, FORMAT: _hashed_in_2}
 
 
 def _pin_fault(pin: Head, hashes: list[str]) -> str:
     if pin.number >= len(hashes):
         return f"the records after number {len(hashes) - 1} are missing: a certificate names record {pin.number}"
     return f"record {pin.number} is not the one that a certificate names: the chain was made anew"
-
-
-def _hash(record: Mapping[str, Any]) -> str:
-    return fingerprint.of_bytes(canonical(record))

@@ -4,13 +4,13 @@ What is signed are the bytes that lie there, never what they were read into: a f
 changes nothing, and one byte that was changed is found.
 """
 
-import json
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from erasable import fingerprint
-from erasable.errors import Refused
+from erasable.documents import format_in, newer, read_json, says_more
+from erasable.errors import NewerDocument, Refused
 from erasable.proof import certificate_2
 from erasable.proof.paper import Paper
 from erasable.proof.signing import is_signed
@@ -78,33 +78,31 @@ class Certificate(_Needed):
 def read_certificate(content: bytes) -> Certificate:
     """Read a certificate of any format and check its signature; one byte that was changed is refused."""
     fields = _fields(content)
+    found = fields["format"]
     if not _is_signed(fields, content):
-        raise Refused("its signature does not fit: it was changed, or signed by someone else")
+        # How a later format is signed is not known here.
+        later = f"; if not, it {newer(found, FORMAT)}" if found > FORMAT else ""
+        raise Refused(f"its signature does not fit: it was changed, or signed by someone else{later}")
+    if found > FORMAT:
+        raise NewerDocument(f"it {newer(found, FORMAT)}")
     try:
         return Certificate.model_validate({**_needed(fields), "content": content})
     except ValidationError as error:
-        raise Refused(_in_words(error, fields["format"])) from None
+        place = ".".join(map(str, error.errors()[0]["loc"]))
+        raise Refused(f"its field {place} is not as certificates have it: it was changed") from None
 
 
 def _fields(content: bytes) -> dict[str, Any]:
     """Return what a certificate says, in a format that can be read."""
     try:
-        fields = json.loads(content, object_pairs_hook=_named_once)
-    except (ValueError, RecursionError):
+        fields = read_json(content)
+    except ValueError:
         raise Refused("it is no JSON: give the .json file that forget made") from None
     if not isinstance(fields, dict) or fields.get("kind") != KIND:
         raise Refused("it is no certificate of erasure: give the .json file that forget made")
-    found = fields.get("format")
-    if not isinstance(found, int) or isinstance(found, bool) or found < certificate_2.FORMAT:
-        raise Refused(f"it has the format {found!r}, which was never released: it was changed")
-    return fields
-
-
-def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a name that stands twice: readers would disagree about what is said."""
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError("a name stands twice")
+    found = format_in(fields)
+    if found is None or found < certificate_2.FORMAT:
+        raise Refused(f"it has the format {fields.get('format')!r}, which was never released: it was changed")
     return fields
 
 
@@ -117,20 +115,8 @@ def _is_signed(fields: dict[str, Any], content: bytes) -> bool:
 
 
 def _needed(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return what is needed of a certificate, less what a later format may mean otherwise."""
+    """Return what is needed of a certificate; a chain that a later version names is not that of format 2."""
     if fields["format"] == certificate_2.FORMAT:
-        return fields
-    newer = fields["format"] > FORMAT or _says_more(Statement.model_validate(fields))
-    return {name: value for name, value in fields.items() if name != "chain"} | {"newer": newer}
-
-
-def _says_more(paper: BaseModel) -> bool:
-    parts = [value for value in vars(paper).values() if isinstance(value, BaseModel)]
-    return bool(paper.model_extra) or any(map(_says_more, parts))
-
-
-def _in_words(error: ValidationError, found: int) -> str:
-    place = ".".join(map(str, error.errors()[0]["loc"]))
-    if found > FORMAT:
-        return f"it has the format {found}, in which {place} is not as this version knows it: use a newer version"
-    return f"its field {place} is not as certificates have it: it was changed"
+        return fields | {"newer": not fields.keys() <= certificate_2.FIELDS}
+    known = {name: value for name, value in fields.items() if name != "chain"}
+    return known | {"newer": says_more(Statement.model_validate(fields))}

@@ -6,6 +6,13 @@ from erasable.errors import Refused
 from erasable.proof.canonical import canonical
 
 FORMAT = 2
+FIELDS = {
+    *("kind", "format", "request_id", "scope", "subject", "version", "times", "seconds", "policy", "settings", "seed"),
+    *("threads", "environment", "software", "catalogue", "rating_scale", "filter", "data", "stages_rerun"),
+    *("stages_total", "cost_ratio", "chain", "scan", "utility", "audit", "proves", "does_not_prove"),
+    *("public_key", "signature"),
+}
+"""What 0.1 says in them."""
 
 
 def signed_content(fields: dict[str, Any], content: bytes) -> bytes:
@@ -18,5 +25,5 @@ def signed_content(fields: dict[str, Any], content: bytes) -> bytes:
 def _is_canonical(fields: dict[str, Any], content: bytes) -> bool:
     try:
         return canonical(fields) == content
-    except ValueError:  # such as half a letter, which can be read and not be written
+    except (ValueError, RecursionError):  # such as half a letter, which can be read and not be written
         return False

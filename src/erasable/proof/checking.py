@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from erasable import fingerprint
-from erasable.errors import Refused
-from erasable.proof.audit_chain import Head, Record, first_fault, records_of
+from erasable.errors import NewerDocument, Refused
+from erasable.proof.audit_chain import Head, Record, first_fault, newer_record, records_of
 from erasable.proof.certificate import Certificate, read_certificate
 from erasable.proof.issuing import named_catalogue, numeric_part
 from erasable.proof.salting import data_digest, state_digest
@@ -22,6 +22,8 @@ def papers_fault(papers: Papers, issued: Mapping[str, bytes]) -> str | None:
         if name.endswith(".json"):
             try:
                 certificates.append(read_certificate(content))
+            except NewerDocument as newer:
+                raise NewerDocument(f"certificates/{name}: {newer}") from None
             except Refused as refused:
                 return f"certificates/{name}: {refused}"
             if name != f"{certificates[-1].request_id}.json":
@@ -82,7 +84,7 @@ def held_fault(certificate: Certificate, state: State, stamp: Stamp, environment
     if certificate.version != stamp.version:
         return None  # its digests were salted by a version that is gone, and so can't be compared any more
     knowledge, salt = state.knowledge, stamp.salt
-    settings = knowledge.config.model_dump(mode="json")
+    settings = knowledge.config.flat()
     named = {
         "data": (certificate.data.after, data_digest(salt, knowledge)),
         "settings": _in_both(certificate.settings, settings),
@@ -112,7 +114,7 @@ def chain_fault(
     named = certificate.chain or recorded_steps(record)
     if certificate.version != stamp.version or named is None:
         return None
-    if len(named) != len(state.chain):
+    if len(named) != len(state.named):
         return "the chain has another length than certified"
     again = [place for place, step in enumerate(named) if not step.kept]
     held = certified_steps(state, checkpoints, stamp.salt, again)
@@ -132,6 +134,8 @@ def _faults(papers: Papers, certificates: list[Certificate], issued: Mapping[str
     log = papers.records()
     fault = first_fault(log, tuple(Head(one.audit.number, one.audit.hash) for one in certificates))
     if fault:
+        if fault == newer_record(log):
+            raise NewerDocument(f"the audit chain: {fault}")
         yield f"the audit chain: {fault}"
         return
     recorded, pages = _recorded(log, "certificates"), _recorded(log, "pages")

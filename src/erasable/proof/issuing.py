@@ -62,8 +62,8 @@ def issue_certificates(pending: Pending, outcome: Outcome, key: bytes) -> list[C
 
 def named_catalogue(knowledge: Knowledge, salt: str) -> NamedCatalogue:
     """Return the catalogue as certificates of all formats name it."""
-    digest = salted_digest(salt, knowledge.catalogue.digest())
-    return NamedCatalogue(declared=knowledge.catalogue.declared, digest=digest)
+    declared = knowledge.catalogue is not None and knowledge.catalogue.declared
+    return NamedCatalogue(declared=declared, digest=salted_digest(salt, knowledge.items.digest()))
 
 
 def numeric_part(environment: Mapping[str, str]) -> dict[str, str]:
@@ -119,7 +119,7 @@ def _common_facts(erased: Erased, outcome: Outcome) -> dict[str, Any]:
 
 def _catalogue(knowledge: Knowledge, salt: str) -> CertifiedCatalogue:
     named = named_catalogue(knowledge, salt)
-    items = coarse.count(len(knowledge.catalogue.items))
+    items = coarse.count(len(knowledge.items))
     return CertifiedCatalogue(**named.model_dump(), items=items, origin=wording.catalogue_origin(knowledge))
 
 

@@ -2,9 +2,12 @@
 
 import secrets
 from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
+from erasable.documents import newer
 from erasable.errors import SuppressionUnknown
 from erasable.fingerprint import canonical_json
 from erasable.proof.clock import now
@@ -12,15 +15,32 @@ from erasable.proof.paper import Paper
 from erasable.proof.salting import new_salt
 from erasable.unlearning import Request
 
+FORMAT = 2
+"""What 0.1 wrote names no format; that is 1."""
 
-class Accepted(Paper):
+
+def _moment(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
+Moment = Annotated[str, AfterValidator(_moment)]
+"""A time with its zone, as text."""
+
+
+class _Part(Paper):
+    # A field that a newer version has added is kept when it is written again.
+    model_config = ConfigDict(extra="allow")
+
+
+class Accepted(_Part):
     """What one person asked for, under a random id, with the salt of the receipt."""
 
-    request_id: str
-    received: str
+    request_id: str = Field(pattern="^[0-9a-f]{32}$")
+    received: Moment
     user: str = Field(repr=False)
     items: tuple[str, ...] | None = Field(repr=False)
-    salt: str = Field(repr=False)
+    salt: str = Field(pattern="^[0-9a-f]{64}$", repr=False)
     reference: str | None = Field(None, repr=False)
     """What was typed in beside the request, such as an own case number; it goes into the receipt."""
 
@@ -49,7 +69,7 @@ class Accepted(Paper):
         return self.model_copy(update={"items": items, "reference": self.reference or other.reference})
 
 
-class Trace(Paper):
+class Trace(_Part):
     """What was held of one person, to search for until nothing of it is left."""
 
     user: str = Field(repr=False)
@@ -60,12 +80,14 @@ class Trace(Paper):
     """Each personal row, as its type and its bytes in hexadecimal."""
     texts: tuple[str, ...]
     """Names of checkpoints that were destroyed."""
+    own_items: tuple[str, ...] = Field((), repr=False)
+    """Items that nobody has any more."""
 
 
-class Erased(Paper):
+class Erased(_Part):
     """What is known about an erasure only while it happens."""
 
-    at: str
+    at: Moment
     seconds: float
     threads: int
     rerun: tuple[int, ...]
@@ -83,9 +105,10 @@ IN_MEMORY = ("", "")
 """What stands for the do-not-learn list of a recommender in memory, which has no place."""
 
 
-class Pending(Paper):
+class Pending(_Part):
     """Accepted requests, one for each person; once their data is gone, also what the certificates will say of it."""
 
+    format: int = FORMAT
     accepted: tuple[Accepted, ...] = ()
     suppression: tuple[tuple[str, str], ...] = ()
     """The do-not-learn lists that they are put on, each with its key; none if none is kept."""
@@ -131,13 +154,25 @@ class Pending(Paper):
 NOTHING_PENDING = Pending()
 
 
+class _Numbered(Paper):
+    """What tells how the rest is to be read."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    format: int = Field(1, ge=1, strict=True)
+
+
 def read_pending(content: bytes) -> Pending:
     """Read pending requests, whose bytes the store has checked; without content there are none."""
     if not content:
         return NOTHING_PENDING
     try:
-        return Pending.model_validate_json(content)
+        found = _Numbered.model_validate_json(content).format
+        if found <= FORMAT:
+            return Pending.model_validate_json(content).model_copy(update={"format": FORMAT})
     except ValidationError:  # whose words would show who asked
         raise SuppressionUnknown(
-            "a newer version of erasable has written who is being erased, so nobody is served: use that version"
+            "who is being erased can't be read, so nobody is served: restore the workspace from a copy made after the "
+            "last erasure"
         ) from None
+    raise SuppressionUnknown(f"the file of who is being erased {newer(found, FORMAT)}; until then nobody is served")

@@ -5,9 +5,10 @@ import secrets
 from hashlib import blake2b
 from typing import Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
-from erasable.errors import Refused
+from erasable.documents import format_in, newer, read_json, says_more
+from erasable.errors import NewerDocument, Refused
 from erasable.proof.canonical import canonical
 from erasable.proof.certificate import Certificate
 from erasable.proof.paper import Paper
@@ -15,7 +16,7 @@ from erasable.proof.pending import Accepted
 from erasable.proof.salting import commitment, reference_commitment
 
 FORMAT = 2
-"""Receipts of 0.1 name no format; one of a newer version is read as far as it is known here."""
+"""Receipts of 0.1 name no format; that is 1."""
 ABOUT = (
     "Keep this: with what stands in it, and only with that, it can be shown that the certificate is about you. What "
     "you asked for was erased, and the recommender keeps no copy of this receipt."
@@ -28,7 +29,7 @@ class Receipt(Paper):
     model_config = ConfigDict(extra="allow")
 
     kind: Literal["receipt of erasure"] = "receipt of erasure"
-    format: int = Field(1, ge=1)
+    format: int = Field(1, ge=1, strict=True)
     request_id: str
     user_id: str = Field(repr=False)
     items: tuple[str, ...] | None = Field(None, repr=False)
@@ -59,6 +60,11 @@ class Receipt(Paper):
 
     def _names_reference(self, certificate: Certificate) -> bool:
         return self.reference is None or reference_commitment(self.salt, self.reference) == certificate.reference
+
+    @property
+    def newer(self) -> bool:
+        """Whether it says something that this version does not know."""
+        return says_more(self)
 
     def encoded(self) -> bytes:
         """Return it as canonical JSON."""
@@ -101,6 +107,10 @@ def _digest(code: str, purpose: bytes) -> str:
 def read_receipt(content: bytes) -> Receipt:
     """Read a receipt."""
     try:
-        return Receipt.model_validate_json(content)
-    except ValidationError:
+        fields = read_json(content)
+        found = format_in(fields, unnamed=1) if isinstance(fields, dict) else None
+        if found is not None and found > FORMAT:
+            raise NewerDocument(f"it {newer(found, FORMAT)}")
+        return Receipt.model_validate(fields)
+    except ValueError:  # also what pydantic finds
         raise Refused("it is no receipt of erasure: give the file that forget --receipts made") from None

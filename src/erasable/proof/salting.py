@@ -39,4 +39,4 @@ def data_digest(salt: str, knowledge: Knowledge) -> str:
 
 def state_digest(salt: str, state: State) -> str:
     """Return a salted digest of the names of all checkpoints, which cover everything that made them."""
-    return salted_digest(salt, " ".join(link.fingerprint for link in state.chain))
+    return salted_digest(salt, " ".join(link.fingerprint for link in state.named))

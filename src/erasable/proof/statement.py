@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from erasable.documents import sealed_bytes, with_seal
 from erasable.proof.canonical import canonical
 from erasable.proof.paper import Paper
 from erasable.proof.signing import public_key_of, sign
@@ -139,16 +140,9 @@ class Statement(_Part):
         """Return the certificate as canonical JSON (RFC 8785), signed."""
         fields = self.model_dump(mode="json") | {"public_key": public_key_of(key), "signature": ""}
         unsigned = canonical(fields)
-        return unsigned.replace(_field(""), _field(sign(key, unsigned)))
+        return with_seal(unsigned, "signature", sign(key, unsigned))
 
 
 def signed_bytes(content: bytes, signature: str) -> bytes | None:
     """Return the bytes of a certificate without its signature; None if they can't be told."""
-    if not _SIGNATURE.fullmatch(signature) or content.count(_field(signature)) != 1:
-        return None
-    return content.replace(_field(signature), _field(""))
-
-
-def _field(signature: str) -> bytes:
-    # Quotes inside a text are escaped, so that this stands nowhere but as a field.
-    return f'"signature":"{signature}"'.encode()
+    return sealed_bytes(content, "signature", signature) if _SIGNATURE.fullmatch(signature) else None

@@ -1,4 +1,4 @@
-"""The steps of a chain as salted digests: stages, and the rows of each group where they are solved."""
+"""The stages of a chain as salted digests; in what 0.1 wrote, also the rows of each group where they were solved."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from erasable.training import ORIGIN, CheckpointStore, Link, State
 
 
 class CertifiedStep(Paper):
-    """One step of the chain: a stage, or the rows of a group."""
+    """One stage of the chain; in what 0.1 wrote, also the rows of a group."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -30,7 +30,7 @@ def certified_steps(
     state: State, checkpoints: CheckpointStore, salt: str, rerun: Sequence[int]
 ) -> tuple[CertifiedStep, ...]:
     """Return the chain: names, parents and results, salted; `rerun` are the places that were made again."""
-    return tuple(_step(link, checkpoints, salt, place not in rerun) for place, link in enumerate(state.chain))
+    return tuple(_step(link, checkpoints, salt, place not in rerun) for place, link in enumerate(state.named))
 
 
 def recorded_steps(record: Mapping[str, Any] | None) -> tuple[CertifiedStep, ...] | None:

@@ -4,16 +4,18 @@ One list serves all recommenders of a shop. It lies outside any workspace, and i
 """
 
 import json
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from erasable.data import Ids, Interactions
+from erasable.documents import format_in, newer
 from erasable.errors import DataRefused, ListUnusable, Refused
 from erasable.fingerprint import DIGEST_BYTES, canonical_json
 from erasable.proof.suppression_files import (
@@ -36,7 +38,20 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Suppression:
-    """Where a do-not-learn list and its key are."""
+    """Where a do-not-learn list and its key are.
+
+    Parameters
+    ----------
+    list : Path
+        The file of the list.
+    key : Path
+        The file of its key, in another folder.
+
+    Examples
+    --------
+    >>> Suppression(Path("lists/erased.json"), Path("keys/erased.key")).list.name
+    'erased.json'
+    """
 
     list: Path
     key: Path
@@ -68,6 +83,8 @@ class SuppressionList:
     key: bytes = field(repr=False)
     users: frozenset[bytes] = field(default=frozenset(), repr=False)
     interactions: frozenset[bytes] = field(default=frozenset(), repr=False)
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
+    """What a newer version has written beside; it stays when the list is written again, and the seal covers it."""
 
     @classmethod
     def new(cls) -> "SuppressionList":
@@ -92,10 +109,6 @@ class SuppressionList:
         with locked(list_file):
             return _stored_or_begun(list_file, key_file)
 
-    def holds_user(self, user: str) -> bool:
-        """Whether this person was erased whole."""
-        return bool(self.users_among(Ids.of([user]))[0])
-
     def users_among(self, users: Ids) -> NDArray[np.bool_]:
         """Say of each user whether they were erased whole."""
         if not self.users:
@@ -116,11 +129,12 @@ class SuppressionList:
 
     def joined(self, other: "SuppressionList") -> "SuppressionList":
         """Return the entries of both lists, which have one key."""
-        return SuppressionList(self.key, self.users | other.users, self.interactions | other.interactions)
+        users, interactions = self.users | other.users, self.interactions | other.interactions
+        return SuppressionList(self.key, users, interactions, {**other.more, **self.more})
 
     def without(self, other: "SuppressionList") -> "SuppressionList":
         """Return the entries that are not on the other list, which has the same key."""
-        return SuppressionList(self.key, self.users - other.users, self.interactions - other.interactions)
+        return replace(self, users=self.users - other.users, interactions=self.interactions - other.interactions)
 
     def entries_of(self, user: str, interactions: Interactions) -> "SuppressionList":
         """Return the entries here of one person: the whole person, and those of their interactions that are given."""
@@ -136,6 +150,7 @@ class SuppressionList:
     def encoded(self) -> bytes:
         """Write the list as sorted JSON, so that the order tells no time, sealed with the key."""
         body = {
+            **self.more,
             "format": _FORMAT,
             "key": _key_fingerprint(self.key),
             "users": sorted(entry.hex() for entry in self.users),
@@ -219,8 +234,7 @@ def remove_request(suppression: Suppression, request: Request) -> None:
         named = before.naming([request.user] if request.everything else [], pairs)
         if before.joined(named) != before:
             raise Refused("what was named is not on the do-not-learn list: check the id; nothing was changed")
-        users, interactions = before.users - named.users, before.interactions - named.interactions
-        replace_content(list_file, SuppressionList(before.key, users, interactions).encoded())
+        replace_content(list_file, before.without(named).encoded())
 
 
 def held(suppressed: SuppressionList, knowledge: Knowledge) -> SuppressedCount:
@@ -285,7 +299,7 @@ def remove_list(suppression: Suppression, content: SuppressionList) -> None:
 
 def _write_both(list_file: Path, key_file: Path, content: SuppressionList) -> None:
     # The list comes first: an empty one without a key can only be a beginning that was cut off.
-    replace_content(list_file, SuppressionList(content.key).encoded())
+    replace_content(list_file, replace(content, users=frozenset(), interactions=frozenset()).encoded())
     write_key(key_file, content.key)
     if content.size:
         replace_content(list_file, content.encoded())
@@ -307,18 +321,17 @@ def _decoded(content: bytes, key: bytes, path: Path) -> SuppressionList:
     damaged = ListUnusable(f"{path}: the do-not-learn list is damaged: {RESTORE}")
     try:
         fields = json.loads(content)
-        version, fingerprint = fields["format"], fields["key"]
-        users, interactions = (frozenset(map(bytes.fromhex, fields[name])) for name in ("users", "interactions"))
-    except (ValueError, KeyError, TypeError, RecursionError):
+        number = format_in(fields)
+        if number is not None and number > _FORMAT:
+            raise ListUnusable(f"{path} {newer(number, _FORMAT)}")
+        fingerprint, _, _ = (fields.pop(name) for name in ("key", "seal", "format"))
+        users, interactions = (frozenset(map(bytes.fromhex, fields.pop(name))) for name in ("users", "interactions"))
+        found = SuppressionList(key, users, interactions, fields)
+        if fingerprint != _key_fingerprint(key):
+            raise ListUnusable(f"{path}: the do-not-learn list was made with another key: give its own")
+        # Writing it again covers the rest: the seal, the order of the entries, and how they are written.
+        if any(len(entry) != DIGEST_BYTES for entry in chain(users, interactions)) or found.encoded() != content:
+            raise damaged
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise damaged from None
-    if version != _FORMAT:
-        raise ListUnusable(
-            f"{path} has the format {version!r} and this version of erasable reads {_FORMAT}: use a newer one"
-        )
-    if fingerprint != _key_fingerprint(key):
-        raise ListUnusable(f"{path}: the do-not-learn list was made with another key: give its own")
-    found = SuppressionList(key, users, interactions)
-    # Writing it again covers the rest: the seal, the order of the entries, and how they are written.
-    if any(len(entry) != DIGEST_BYTES for entry in chain(users, interactions)) or found.encoded() != content:
-        raise damaged
     return found

@@ -20,7 +20,7 @@ RESTORE = (
 )
 _ELSEWHERE = "name another list with --do-not-learn LIST --do-not-learn-key KEY"
 _KEY_BYTES = 32
-_KEY_TEXT = re.compile(rb"([0-9a-f]{64})\s*")
+_KEY_TEXT = re.compile(rb"([0-9a-f]{64})[ \r\n]*")
 
 
 def kept_apart(path: Path, key_path: Path) -> tuple[Path, Path]:

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from erasable.models import CLOSED_FORMS
 from erasable.proof.statement import WHOLE, Scope
 from erasable.training import Config, Knowledge
-from erasable.training.settings import OF_CHAINS, OF_CLOSED_FORMS
 
 _STATES = (
     "Whoever holds the signing key states that what was asked for was erased as this certificate says, and that "
@@ -37,8 +35,7 @@ _SIGNATURE = (
     "The signature shows that nothing was changed since, not that its holder is honest: the replay is what can be "
     "checked."
 )
-_FIRST_ITEMS = "found in the data"
-_LATER_ITEMS = "found in the data, some of them when more was learned"
+_FROZEN = "found in the data and frozen by version 0.1"
 _LIST = (
     "so that an old file does not bring back what was erased. Nobody can tell whose it is without the key of the list"
 )
@@ -66,10 +63,10 @@ def does_not_prove(knowledge: Knowledge, on_disk: bool) -> str:
     said = [_OUTSIDE_A_WORKSPACE if on_disk else _OUTSIDE_MEMORY]
     if knowledge.config.policy != "regroup":
         said += _decided_before(knowledge)
-    if not knowledge.catalogue.declared:
+    if knowledge.catalogue is not None and not knowledge.catalogue.declared:
         said.append(
-            f"The catalogue was not declared: its items were {catalogue_origin(knowledge)}, and one stays there when "
-            "whoever had it is erased."
+            f"The catalogue was not declared: its items were {_FROZEN}, and one stays there when whoever had it is "
+            "erased."
         )
     if knowledge.config.rating_scale is None:
         said.append(_SCALE)
@@ -88,9 +85,9 @@ def policy_means(knowledge: Knowledge) -> str:
 
 def catalogue_origin(knowledge: Knowledge) -> str:
     """Say where the items come from."""
-    if knowledge.catalogue.declared:
-        return "declared"
-    return _FIRST_ITEMS if len(knowledge.catalogue.versions) == 1 else _LATER_ITEMS
+    if knowledge.catalogue is None:
+        return "those that people have: what only the erased had is gone with them"
+    return "declared" if knowledge.catalogue.declared else _FROZEN
 
 
 def filter_state(knowledge: Knowledge) -> str:
@@ -108,12 +105,8 @@ def about_list(scope: Scope, on_disk: bool) -> str:
 
 def model_settings(config: Config) -> dict[str, Any]:
     """Return the settings of the model that is used; the seed is left out, since with it a guess could be tested."""
-    without = {"seed", *(OF_CHAINS if config.model in CLOSED_FORMS else OF_CLOSED_FORMS)}
-    if config.strategy != "sisa":
-        without |= {"aggregate"}
-    if config.rows != "solved":
-        without |= {"row_epochs"}
-    return config.model_dump(mode="json", exclude=without)
+    without = {"seed", *(() if config.rows == "solved" else config.learner.settings.only_for_rows)}
+    return {name: value for name, value in config.flat().items() if name not in without}
 
 
 def _has_groups(config: Config) -> bool:

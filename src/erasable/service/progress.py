@@ -43,6 +43,9 @@ class LedgerReporter:
     def note(self, text: str) -> None:
         """Ignore notes: they are for whoever runs a command."""
 
+    def doubt(self, text: str) -> None:
+        """Ignore doubts, for the same reason."""
+
     @contextmanager
     def track(self, label: str, total: int | None = None) -> Iterator["_Advance"]:
         """Follow a step of the work."""

@@ -152,11 +152,6 @@ class Requests:
             raise UnknownRequest("there is no such request: check its id")
         return found[0]
 
-    def by_code(self, code: str) -> Filed | None:
-        """Return the request that a receipt code belongs to, if there is one."""
-        found = self.submission(code)
-        return found.filed if found else None
-
     def submission(self, code: str) -> Submitted | None:
         """Return the submission that a receipt code belongs to, if there is one."""
         digest = receipt_code_digest(code)

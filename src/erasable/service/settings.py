@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from erasable.training.settings import wrong_setting
+from erasable.models.settings import wrong_setting
 
 _LEAST_LIMIT = 10
 

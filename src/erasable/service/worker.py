@@ -14,10 +14,12 @@ from erasable.operations import (
     DiskHome,
     Inputs,
     LearnedMore,
+    Upgraded,
     Work,
     available_cores,
     learn_more,
     learned_elsewhere,
+    upgrade,
     verify,
 )
 from erasable.proof.suppression import Suppression
@@ -62,6 +64,8 @@ class Worker:
         self._seen: object = None
         self._look_again = 0.0
         self._wiped = 0
+        self._upgrade_seen: object = None
+        self._upgrade_again = 0.0
 
     @property
     def _eraser(self) -> Eraser:
@@ -92,6 +96,7 @@ class Worker:
             or self._finish_commands()
             or eraser.carry_out_due()
             or eraser.seal_ended()
+            or self._upgrade()
             or self._learn()
             or self._verify()
             or self._tidy()
@@ -104,6 +109,38 @@ class Worker:
             return False
         self._seen, self._look_again = mark, now + self.post.settings.retry_seconds
         return self._eraser.finish_commands()
+
+    def _upgrade(self) -> bool:
+        """Bring the workspace to this numeric environment, if it was learned in another one; failures are tried again.
+
+        People who are due come first: erasing them trains everything here, so that nothing is left to upgrade.
+        """
+        mark, now = self.home.mark(), time.monotonic()
+        if mark == self._upgrade_seen and now < self._upgrade_again:
+            return False
+        self._upgrade_seen, self._upgrade_again = mark, now + self.post.settings.retry_seconds
+        if not learned_elsewhere(self.home):
+            return False
+        reporter = LedgerReporter(self.lease, "upgrade")
+        done = self._upgraded(reporter)
+        if done is not None and done.changed:
+            facts = {"adopted": done.adopted, "trained": done.trained}
+            with self.lease.writing():
+                Requests(self.ledger).note(None, "upgraded", ACTOR, self.post.clock(), facts)
+            log("upgraded", **facts)
+        reporter.clear()
+        return done is not None and done.changed
+
+    def _upgraded(self, reporter: LedgerReporter) -> Upgraded | None:
+        """Upgrade; None if that failed, which is written down."""
+        try:
+            return upgrade(self.home, Work(self._threads, reporter))
+        except (LeaseLost, WorkspaceBusy):
+            raise
+        except (ErasableError, OSError, MemoryError) as error:
+            log_failure("the upgrade failed", error)
+            self._note_once("upgrade failed", "upgraded", type(error).__name__)
+            return None
 
     def _verify(self) -> bool:
         """Verify the workspace if someone has asked for it."""
@@ -164,16 +201,16 @@ class Worker:
             raise
         except (ErasableError, OSError, MemoryError) as error:
             log_failure("learning failed", error)
-            self._note_failed_learning(type(error).__name__)
+            self._note_once("learning failed", "learned more", type(error).__name__)
             return None
 
-    def _note_failed_learning(self, reason: str) -> None:
-        """Write down that learning fails, once for each reason."""
+    def _note_once(self, failed: str, done: str, reason: str) -> None:
+        """Write down that something fails, once for each reason until it is done."""
         requests = Requests(self.ledger)
-        last = requests.last_event("learning failed", "learned more")
+        last = requests.last_event(failed, done)
         if last is None or last.facts.get("reason") != reason:
             with self.lease.writing():
-                requests.note(None, "learning failed", ACTOR, self.post.clock(), {"reason": reason})
+                requests.note(None, failed, ACTOR, self.post.clock(), {"reason": reason})
 
     def _tidy(self) -> bool:
         """Drop answers that nobody repeats any more, and keep the ledger's log short."""

@@ -2,6 +2,7 @@
 
 from erasable.store.checkpoints import DiskCheckpoints
 from erasable.store.manifest import (
+    FORMAT,
     CatalogueRecord,
     GroupRecord,
     HoldoutRecord,
@@ -14,6 +15,7 @@ from erasable.store.preferences import NO_PREFERENCES, Preferences
 from erasable.store.workspace import Workspace
 
 __all__ = [
+    "FORMAT",
     "NO_PAPERS",
     "NO_PREFERENCES",
     "CatalogueRecord",

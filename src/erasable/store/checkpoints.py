@@ -14,7 +14,7 @@ from erasable.fingerprint import canonical_json
 from erasable.store.folder import CheckedFolder
 from erasable.store.layout import checkpoint_name
 from erasable.store.manifest import LinkRecord
-from erasable.training import Checkpoint, numeric_environment
+from erasable.training import Checkpoint, Link
 
 _LENGTH = 8  # bytes that say how long the header is
 _KINDS = {"F32": "<f4", "F64": "<f8", "I32": "<i4", "I64": "<i8"}
@@ -39,10 +39,16 @@ class DiskCheckpoints:
         self._current = {link.fingerprint: _Kept(link.file, link.parent) for link in chain}
         self._added: dict[str, _Kept] = {}
 
+    def hand_on(self, chain: Sequence[Link], recorded: Sequence[Link]) -> None:
+        """Know the checkpoints of the current chain under other names as well, each with the files that it has."""
+        for link, earlier in zip(chain, recorded, strict=False):
+            self._current[link.fingerprint] = _Kept(self._current[earlier.fingerprint].file, link.parent)
+
     def get(self, fingerprint: str) -> Checkpoint:
         """Return a checkpoint that is kept, its bytes checked."""
         kept = self._kept(fingerprint)
-        return Checkpoint.from_arrays(fingerprint, kept.parent, decode_arrays(self._folder.read(kept.file)))
+        content = self._folder.read(kept.file)
+        return Checkpoint.from_arrays(fingerprint, kept.parent, decode_arrays(content), decode_environment(content))
 
     def put(self, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint; it is durable when this returns, and current after the next commit."""
@@ -60,10 +66,6 @@ class DiskCheckpoints:
         """Return the file that a checkpoint lies in."""
         return self._kept(fingerprint).file
 
-    def was_added(self, fingerprint: str) -> bool:
-        """Whether a checkpoint was put here since the last commit."""
-        return fingerprint in self._added
-
     def _kept(self, fingerprint: str) -> _Kept:
         kept = self._added.get(fingerprint) or self._current.get(fingerprint)
         if kept is None:
@@ -78,7 +80,7 @@ def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
     facts = {
         "fingerprint": checkpoint.fingerprint,
         "parent": checkpoint.parent,
-        "environment": numeric_environment(),
+        "environment": dict(checkpoint.environment),
     }
     arrays = {name: np.ascontiguousarray(array) for name, array in checkpoint.arrays().items()}
     # safetensors orders several metadata entries at random, so there is one.
@@ -91,10 +93,22 @@ def decode_arrays(content: bytes) -> dict[str, NDArray[Any]]:
 
     The library would copy them, and meanwhile no other thread of Python would run: 70 ms for EASE on MovieLens 1M.
     """
-    start = _LENGTH + int.from_bytes(content[:_LENGTH], "little")
-    header = json.loads(content[_LENGTH:start])
+    start, header = _header(content)
     header.pop("__metadata__", None)
     return {
         name: np.ndarray(facts["shape"], _KINDS[facts["dtype"]], content, start + facts["data_offsets"][0])
         for name, facts in header.items()
     }
+
+
+def decode_environment(content: bytes) -> dict[str, str]:
+    """Return the numeric environment that a safetensors file of ours says it was made in."""
+    _, header = _header(content)
+    environment: dict[str, str] = json.loads(header["__metadata__"]["erasable"])["environment"]
+    return environment
+
+
+def _header(content: bytes) -> tuple[int, dict[str, Any]]:
+    """Return where the arrays of a safetensors file begin, and what is said of them."""
+    start = _LENGTH + int.from_bytes(content[:_LENGTH], "little")
+    return start, json.loads(content[_LENGTH:start])

@@ -11,10 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from erasable import fingerprint
+from erasable.documents import newer
 from erasable.errors import WorkspaceDamaged, WorkspaceError
 from erasable.store.folder import read_whole
 from erasable.store.layout import MANIFEST
-from erasable.store.ledger_format import ENDED_TABLES, FORMAT, REMOVAL_TRIGGER, ended_schema, newer, set_format
+from erasable.store.ledger_format import ENDED_TABLES, FORMAT, REMOVAL_TRIGGER, ended_schema, set_format
 from erasable.store.manifest import RESTORE
 from erasable.store.opening import mark_of, read_manifest
 
@@ -134,7 +135,7 @@ def _current_file(workspace: Path) -> Path | None:
     if digest != manifest.files[manifest.requests]:
         raise WorkspaceDamaged(f"{file} is damaged, and it holds the requests that have ended: {RESTORE}")
     if number > FORMAT:
-        raise WorkspaceError(f"{file} {newer(number)}")
+        raise WorkspaceError(f"{file} {newer(number, FORMAT)}")
     return file
 
 

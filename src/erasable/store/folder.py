@@ -80,7 +80,7 @@ def read_whole(path: Path) -> bytes:
     """Return the content of a file, or say that it is missing."""
     try:
         return path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # or what can't name a file
         raise WorkspaceDamaged(f"{path} is missing: {RESTORE}") from None
     except OSError as error:
         raise WorkspaceError(f"{path} can't be read ({error.strerror}): check that you may read it") from error

@@ -3,6 +3,7 @@
 What happened is added as events and never changed. Who asked stands in tables of its own, whose rows are deleted.
 """
 
+import json
 import os
 import secrets
 import sqlite3
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from erasable.documents import newer
 from erasable.errors import DiskFull, SuppressionUnknown, WorkspaceBusy, WorkspaceDamaged, WorkspaceError
 from erasable.store.ended import WithEnded
 from erasable.store.files import flush_folder, write_file
@@ -24,7 +26,6 @@ from erasable.store.ledger_format import (
     STEPS,
     format_of,
     make_tables,
-    newer,
     set_format,
 )
 
@@ -78,7 +79,9 @@ class Ledger:
                 make_tables(connection)
             found = format_of(connection)
         if found > FORMAT:
-            raise WorkspaceError(f"{path} {newer(found)}")
+            raise WorkspaceError(f"{path} {newer(found, FORMAT)}")
+        if found < 0:
+            raise WorkspaceError(f"{path} is no ledger of ours: put the right one in its place")
         ledger = Ledger(path)
         try:
             for number in range(found, FORMAT):
@@ -265,10 +268,10 @@ def _people_in(path: Path, mode: str) -> frozenset[str]:
         connection.execute("BEGIN")  # all that follows is read as of one moment
         found = format_of(connection)
         if found > FORMAT:
-            raise SuppressionUnknown(f"{path} {newer(found)}; {_NOBODY_SERVED}")
+            raise SuppressionUnknown(f"{path} {newer(found, FORMAT)}; {_NOBODY_SERVED}")
         if found == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
             return frozenset()  # nothing was ever written to it
-        if found == 0:
+        if found <= 0:
             raise SuppressionUnknown(f"{path} is no ledger of ours, {_NOBODY_SERVED}: put the right one in its place")
         return people_asking(connection)
 
@@ -357,7 +360,7 @@ def _explained(path: Path) -> Iterator[None]:
         if "full" in str(error):
             raise DiskFull(f"the disk of {path} is full: free some space and try again") from error
         raise WorkspaceBusy(f"{path} can't be used just now ({error}): try again") from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, json.JSONDecodeError) as error:
         if isinstance(error, sqlite3.IntegrityError):
             raise
         raise WorkspaceDamaged(f"{path} is damaged ({error}): restore it from a copy") from error

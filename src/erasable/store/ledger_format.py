@@ -124,14 +124,6 @@ def format_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def newer(found: int) -> str:
-    """Say of a file that its format is a later one."""
-    return (
-        f"has the format {found} and this version of erasable reads up to {FORMAT}: "
-        "a later version wrote it, so install that one or a later one"
-    )
-
-
 def make_tables(connection: sqlite3.Connection) -> None:
     """Make all tables, unless another process has made them meanwhile."""
     connection.execute("BEGIN IMMEDIATE")

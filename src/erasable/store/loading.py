@@ -1,16 +1,16 @@
 """From a manifest and its files to a state; the data of a group is read when it is first asked for."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import overload
 
-from pydantic import ValidationError
-
-from erasable.data import Catalogue, Interactions, RatingScale
-from erasable.errors import WorkspaceError
+from erasable.data import Catalogue, Interactions, RatingScale, over_own_items
 from erasable.grouping import Cohesion
+from erasable.models import Model
+from erasable.store import from_0_1
 from erasable.store.folder import CheckedFolder
-from erasable.store.manifest import CatalogueRecord, GroupRecord, Manifest
+from erasable.store.manifest import CatalogueRecord, GroupRecord, LinkRecord, Manifest
 from erasable.store.sealing import SealedPapers
+from erasable.store.settings_file import decode_settings
 from erasable.store.tables import decode_interactions, decode_items
 from erasable.training import Config, Knowledge, Link, State
 
@@ -18,10 +18,12 @@ from erasable.training import Config, Knowledge, Link, State
 class StoredGroups(Sequence[Interactions]):
     """The interactions of each group, each read once."""
 
-    def __init__(self, records: Sequence[GroupRecord], read: Callable[[str], Interactions]) -> None:
+    def __init__(
+        self, records: Sequence[GroupRecord], read: Callable[[str], Interactions], loaded: Iterable[Interactions] = ()
+    ) -> None:
         self._records = tuple(records)
         self._read = read
-        self._loaded: dict[int, Interactions] = {}
+        self._loaded = dict(enumerate(loaded))
 
     @overload
     def __getitem__(self, position: int) -> Interactions: ...
@@ -40,8 +42,9 @@ class StoredGroups(Sequence[Interactions]):
         return len(self._records)
 
     def file_of(self, position: int, group: Interactions) -> str | None:
-        """Return the file that this very object was read from, if it was."""
-        return self._records[position].file if self._loaded.get(position) is group else None
+        """Return the file that these very rows were read from, if they were; their items may have other numbers."""
+        loaded = self._loaded.get(position)
+        return self._records[position].file if loaded is not None and loaded.has_rows_of(group) else None
 
 
 class IssuedFiles(Mapping[str, bytes]):
@@ -68,38 +71,57 @@ class IssuedFiles(Mapping[str, bytes]):
         return name in self._open or name in self._sealed.certificates
 
 
-def load_state(folder: CheckedFolder, manifest: Manifest) -> State:
-    """Return the state that a manifest describes."""
+def load_state(folder: CheckedFolder, manifest: Manifest, model: type[Model] | None = None) -> State:
+    """Return the state that a manifest describes; its model is one that is registered, or the one handed over."""
     catalogue = _load_catalogue(folder, manifest.catalogue)
-
-    def read(name: str) -> Interactions:
-        return decode_interactions(folder.read(name), catalogue.items)
-
+    groups, held_out = _load_data(folder, manifest, catalogue)
     knowledge = Knowledge(
-        config=_load_config(folder, manifest.config),
+        config=_load_config(folder, manifest, model),
         catalogue=catalogue,
         scale=RatingScale(manifest.scale.low, manifest.scale.high),
-        groups=StoredGroups(manifest.groups, read),
-        held_out=read(manifest.holdout.file),
+        groups=groups,
+        held_out=held_out,
         kept_items=_load_kept_items(folder, manifest.catalogue),
         cohesion=tuple(map(_cohesion, manifest.groups)),
     )
-    links = (Link(link.fingerprint, link.parent, link.samples, link.seconds) for link in manifest.chain)
-    return State(knowledge, tuple(links))
+    chain = tuple(_link(link, manifest.environments) for link in manifest.chain)
+    if manifest.names != from_0_1.VERSION or catalogue is None:
+        return State(knowledge, chain)
+    settings = from_0_1.settings_of_0_1(folder.read(manifest.config))
+    versions, highest = manifest.catalogue.versions, manifest.scale.high
+    recipe = from_0_1.Recipe(settings, catalogue.items, versions, highest, knowledge.groups)
+    return State(knowledge, from_0_1.chain_from_0_1(knowledge, chain, recipe.names()), recorded=chain)
 
 
-def _load_config(folder: CheckedFolder, name: str) -> Config:
-    try:
-        return Config.model_validate_json(folder.read(name))
-    except ValidationError as error:
-        # Its hash is right, so it was written like this.
-        raise WorkspaceError(
-            f"{folder.root / name} has settings that this version of erasable does not know: "
-            "use the version that wrote it, or learn again"
-        ) from error
+def _link(record: LinkRecord, environments: Sequence[Mapping[str, str]]) -> Link:
+    environment = environments[record.environment]
+    return Link(record.fingerprint, record.parent, record.samples, record.seconds, environment)
 
 
-def _load_catalogue(folder: CheckedFolder, record: CatalogueRecord) -> Catalogue:
+def _load_config(folder: CheckedFolder, manifest: Manifest, model: type[Model] | None) -> Config:
+    content = folder.read(manifest.config)
+    if manifest.names == from_0_1.VERSION:
+        return from_0_1.config_of_0_1(from_0_1.settings_of_0_1(content))
+    return decode_settings(content, str(folder.root / manifest.config), model)
+
+
+def _load_data(
+    folder: CheckedFolder, manifest: Manifest, catalogue: Catalogue | None
+) -> tuple[StoredGroups, Interactions]:
+    """Return the groups and what is held out; if items follow the people, all of it is read to find them."""
+
+    def read(name: str) -> Interactions:
+        return decode_interactions(folder.read(name), catalogue.items if catalogue else None)
+
+    if catalogue is not None:
+        return StoredGroups(manifest.groups, read), read(manifest.holdout.file)
+    *groups, held_out = over_own_items([*(read(group.file) for group in manifest.groups), read(manifest.holdout.file)])
+    return StoredGroups(manifest.groups, read, groups), held_out
+
+
+def _load_catalogue(folder: CheckedFolder, record: CatalogueRecord) -> Catalogue | None:
+    if record.file is None:
+        return None
     return Catalogue(decode_items(folder.read(record.file)), record.versions, record.declared)
 
 

@@ -3,11 +3,12 @@
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from erasable import fingerprint
+from erasable.documents import format_in, newer, read_json
 from erasable.errors import WorkspaceDamaged, WorkspaceError
 from erasable.store.preferences import NO_PREFERENCES, Preferences
 
@@ -29,11 +30,13 @@ class ScaleRecord(_Record):
 
 
 class CatalogueRecord(_Record):
-    """Where the items are, and what is declared about them."""
+    """Where declared items are; without a file, items follow the people."""
 
-    file: str
+    file: str | None
     declared: bool
+    """Whether the list was declared; what 0.1 froze was not."""
     versions: tuple[int, ...]
+    """How many items the list had at first, and after each time that it was extended."""
     kept_items: str | None
     """The file of the items that the filter kept, if there was one."""
 
@@ -59,6 +62,8 @@ class LinkRecord(_Record):
     samples: int
     seconds: float
     file: str
+    environment: int = Field(0, ge=0)
+    """Which of the manifest's environments made it."""
 
 
 class HoldoutRecord(_Record):
@@ -88,8 +93,8 @@ class Manifest(_Record):
     """1 after learning, one more for each commit."""
     salt: str = Field(pattern="^[0-9a-f]{64}$")
     """32 random bytes that exist nowhere else and vanish with this version."""
-    environment: dict[str, str]
-    """The numeric environment that trained the checkpoints."""
+    environments: tuple[dict[str, str], ...]
+    """The numeric environments that made the checkpoints, each once."""
     config: str
     """The file of the configuration."""
     scale: ScaleRecord
@@ -97,6 +102,8 @@ class Manifest(_Record):
     groups: tuple[GroupRecord, ...]
     holdout: HoldoutRecord
     chain: tuple[LinkRecord, ...]
+    names: str | None = None
+    """Which version named the checkpoints of the chain and wrote the settings, if it was an earlier one."""
     certificates: tuple[str, ...]
     """File names in the folder `certificates` that are not sealed yet, oldest first."""
     segments: tuple[SegmentRecord, ...] = ()
@@ -115,13 +122,24 @@ class Manifest(_Record):
     fingerprint: str = ""
     """The fingerprint of the file as it lies there, this one left out."""
 
-    def sealed(self) -> "Manifest":
-        """Return the same manifest with its fingerprint."""
-        return self.model_copy(update={"fingerprint": _seal_of(encode_manifest(self))})
+    _written_in: int = PrivateAttr(FORMAT)
 
-    def is_sealed(self) -> bool:
-        """Whether the fingerprint is that of the rest."""
-        return self.fingerprint == _seal_of(encode_manifest(self))
+    @property
+    def written_in(self) -> int:
+        """The number of the format of the file that it was read from; the newest if it was read from none."""
+        return self._written_in
+
+    @model_validator(mode="after")
+    def _name_known_environments(self) -> Self:
+        if any(link.environment >= len(self.environments) for link in self.chain):
+            raise ValueError("a checkpoint of an environment that is not there")
+        return self
+
+    def sealed(self) -> "Manifest":
+        """Return the same manifest with its fingerprint, to be written in the newest format."""
+        sealed = self.model_copy(update={"fingerprint": _seal_of(encode_manifest(self))})
+        sealed._written_in = FORMAT
+        return sealed
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
@@ -134,20 +152,22 @@ def encode_manifest(manifest: Manifest) -> bytes:
 def decode_manifest(content: bytes, name: str) -> Manifest:
     """Read a manifest of any format that was released, or refuse a newer one or a byte that was changed."""
     try:
-        fields = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        fields = read_json(content)
+    except ValueError as error:
         raise _damaged(name) from error
     if not isinstance(fields, dict):
         raise _damaged(name)
-    found = fields.get("format")
-    if not isinstance(found, int) or found not in _READERS:
-        known = f"{min(_READERS)} to {FORMAT}"
+    found = format_in(fields)
+    if found is not None and found > FORMAT:
+        raise WorkspaceError(f"{name} {newer(found, FORMAT)}")
+    if found is None or found not in _READERS:
+        known, named = f"{min(_READERS)} to {FORMAT}", fields.get("format")
         raise WorkspaceError(
-            f"{name} has the format {found!r} and this version of erasable reads {known}: use the version that wrote it"
+            f"{name} has the format {named!r} and this version of erasable reads {known}: use the version that wrote it"
         )
     try:
         manifest = _READERS[found](fields, content)
-    except ValidationError as error:
+    except (ValidationError, RecursionError) as error:
         raise _damaged(name) from error
     if manifest is None:
         raise _damaged(name)
@@ -159,7 +179,11 @@ def _read_3(fields: dict[str, Any], content: bytes) -> Manifest | None:
     said = {name: value for name, value in fields.items() if name != "fingerprint"}
     if fields.get("fingerprint") != fingerprint.of_value(said) or _written(fields) != content:
         return None
-    return Manifest.model_validate_json(json.dumps({**said, "format": FORMAT}))
+    environments = [said.pop("environment", None)]  # one for all checkpoints
+    new = {"format": FORMAT, "environments": environments, "names": "0.1"}
+    manifest = Manifest.model_validate_json(json.dumps({**said, **new}))
+    manifest._written_in = 3
+    return manifest
 
 
 def _read_4(fields: dict[str, Any], content: bytes) -> Manifest | None:

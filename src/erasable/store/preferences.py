@@ -14,6 +14,10 @@ class Preferences(BaseModel):
     """Each meaning (user, item, rating, time) with the column of the input that it was read from."""
     time_kind: TimeForm | None = None
     """How times were written in the input."""
+    users_are_numbers: bool = False
+    """Whether the users' ids came as whole numbers, and the library gives them back so."""
+    items_are_numbers: bool = False
+    """The same for the items' ids."""
     do_not_learn: tuple[str, str] | None = None
     """Where the do-not-learn list and its key lie, relative to the workspace if they lie beside it."""
     without_do_not_learn: bool = False

@@ -1,14 +1,16 @@
 """From a state to the files that hold it and the manifest that names them; nothing becomes current here."""
 
-import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+
 from erasable import fingerprint
 from erasable.data import Catalogue, Ids, Interactions
-from erasable.errors import NotReproducible, WorkspaceError, WrongUse
+from erasable.documents import says_more
+from erasable.errors import WorkspaceError, WrongUse
 from erasable.grouping import Cohesion
 from erasable.store import layout
 from erasable.store.checkpoints import DiskCheckpoints
@@ -17,8 +19,10 @@ from erasable.store.loading import StoredGroups
 from erasable.store.manifest import CatalogueRecord, GroupRecord, HoldoutRecord, LinkRecord, Manifest, ScaleRecord
 from erasable.store.papers import Papers, Stamp
 from erasable.store.sealing import OPEN_CERTIFICATES, SealedPapers, write_segment
+from erasable.store.settings_file import encode_settings
 from erasable.store.tables import encode_interactions, encode_items
-from erasable.training import Config, Knowledge, Link, State, differences, numeric_environment
+from erasable.training import Knowledge, Link, State
+from erasable.training.environment import Environment, distinct
 
 _CERTIFICATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.(json|html)")
 
@@ -37,67 +41,79 @@ class Version:
 def write_version(state: State, papers: Papers, before: Version, stamp: Stamp) -> Manifest:
     """Write what is new of a state and its papers, and return the manifest that would make it current."""
     knowledge, folder = state.knowledge, before.folder
+    environments = distinct(link.environment for link in state.chain)
     fields = {
         "version": stamp.version,
         "salt": stamp.salt,
-        "environment": _environment(state.chain, before),
-        "config": folder.write(layout.CONFIG, _encode_config(knowledge.config)),
+        "environments": tuple(map(dict, environments)),
+        "config": folder.write(layout.CONFIG, encode_settings(knowledge.config)),
         "scale": ScaleRecord(low=knowledge.scale.low, high=knowledge.scale.high),
         "catalogue": _write_catalogue(folder, knowledge.catalogue, knowledge.kept_items),
         "groups": _write_groups(knowledge, before),
         "holdout": _write_holdout(folder, knowledge.held_out),
-        "chain": tuple(_link_record(link, before.checkpoints) for link in state.chain),
+        "chain": tuple(_link_record(link, before.checkpoints, environments) for link in state.chain),
+        "names": None,
         "files": {},
         **_write_papers(papers, before.manifest, folder),
     }
-    # A field of a newer version stays.
-    manifest = before.manifest.model_copy(update=fields) if before.manifest else Manifest(**fields)
-    return _with_hashes(manifest, folder)
+    manifest = _after(before.manifest, fields) if before.manifest else Manifest(**fields)
+    return _with_hashes(manifest, before.manifest, folder)
+
+
+def _after(before: Manifest, fields: Mapping[str, Any]) -> Manifest:
+    """Return a manifest with other fields; what a newer version has added stays, with each record that is the same."""
+    if not says_more(before):
+        return before.model_copy(update=fields)
+    return before.model_copy(update={name: _as_before(value, vars(before)[name]) for name, value in fields.items()})
+
+
+def _as_before(value: Any, before: Any) -> Any:  # noqa: ANN401 - any field
+    if isinstance(value, tuple) and isinstance(before, tuple):
+        return tuple(next((one for one in before if _same(one, part)), part) for part in value)
+    return before if _same(value, before) else value
+
+
+def _same(one: Any, other: Any) -> bool:  # noqa: ANN401 - any field
+    """Whether two records say the same, as far as it is known here."""
+    if not isinstance(one, BaseModel) or type(one) is not type(other):
+        return False
+    return all(getattr(one, name) == getattr(other, name) for name in type(one).model_fields)
 
 
 def write_papers(papers: Papers, manifest: Manifest, folder: CheckedFolder) -> Manifest:
     """Write new papers and return the manifest that would put them beside the same state."""
-    return _with_hashes(manifest.model_copy(update=_write_papers(papers, manifest, folder)), folder)
+    return _with_hashes(manifest.model_copy(update=_write_papers(papers, manifest, folder)), manifest, folder)
 
 
 def named_files(manifest: Manifest) -> set[str]:
     """Return every file that a manifest names."""
-    names = {manifest.config, manifest.catalogue.file, manifest.holdout.file}
+    names = {manifest.config, manifest.holdout.file}
     names |= {group.file for group in manifest.groups} | {link.file for link in manifest.chain}
     names |= {layout.certificate_name(name) for name in manifest.certificates}
     names |= {name for record in manifest.segments for name in (record.certificates, record.log)}
-    optional = (manifest.catalogue.kept_items, manifest.audit, manifest.key, manifest.pending, manifest.requests)
+    optional = {manifest.catalogue.file, manifest.catalogue.kept_items, manifest.audit, manifest.key}
+    optional |= {manifest.pending, manifest.requests}
     return names | {name for name in optional if name is not None}
 
 
-def _with_hashes(manifest: Manifest, folder: CheckedFolder) -> Manifest:
-    return manifest.model_copy(update={"files": folder.hashes(named_files(manifest))}).sealed()
-
-
-def _environment(chain: Sequence[Link], before: Version) -> dict[str, str]:
-    """Return the environment of the checkpoints, which must be one for the whole chain."""
-    added = [before.checkpoints.was_added(link.fingerprint) for link in chain]
-    if before.manifest is None or all(added):
-        return numeric_environment()
-    faults = differences(before.manifest.environment)
-    if any(added) and faults:
-        raise NotReproducible(f"{faults[0]}: train every stage again here, or go back to that machine")
-    return before.manifest.environment
-
-
-def _encode_config(config: Config) -> bytes:
-    text = json.dumps(config.model_dump(mode="json"), indent=2, ensure_ascii=False, allow_nan=False)
-    return (text + "\n").encode()
+def _with_hashes(manifest: Manifest, before: Manifest | None, folder: CheckedFolder) -> Manifest:
+    # What no field that is known here names is named by one that a newer version has added.
+    others = {*before.files} - named_files(before) if before else set()
+    return manifest.model_copy(update={"files": folder.hashes(named_files(manifest) | others)}).sealed()
 
 
 def _write_hashed(folder: CheckedFolder, name: str, content: bytes, private: bool = False) -> str:
     return folder.write(layout.hashed_name(name, fingerprint.of_bytes(content)), content, private)
 
 
-def _write_catalogue(folder: CheckedFolder, catalogue: Catalogue, kept: frozenset[str] | None) -> CatalogueRecord:
+def _write_catalogue(
+    folder: CheckedFolder, catalogue: Catalogue | None, kept: frozenset[str] | None
+) -> CatalogueRecord:
     kept_file = None
     if kept is not None:
         kept_file = _write_hashed(folder, "kept-items.parquet", encode_items(Ids.of(kept).sorted()))
+    if catalogue is None:
+        return CatalogueRecord(file=None, declared=False, versions=(), kept_items=kept_file)
     return CatalogueRecord(
         file=_write_hashed(folder, "catalogue.parquet", encode_items(catalogue.items)),
         declared=catalogue.declared,
@@ -144,13 +160,14 @@ def _write_holdout(folder: CheckedFolder, held_out: Interactions) -> HoldoutReco
     )
 
 
-def _link_record(link: Link, checkpoints: DiskCheckpoints) -> LinkRecord:
+def _link_record(link: Link, checkpoints: DiskCheckpoints, environments: Sequence[Environment]) -> LinkRecord:
     return LinkRecord(
         fingerprint=link.fingerprint,
         parent=link.parent,
         samples=link.samples,
         seconds=link.seconds,
         file=checkpoints.file_of(link.fingerprint),
+        environment=environments.index(link.environment),
     )
 
 

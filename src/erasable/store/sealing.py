@@ -4,7 +4,6 @@ A certificate stays where it is; its hash moves from the manifest into a segment
 their own. So what every command reads and writes does not grow with the erasures that were ever carried out.
 """
 
-import json
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from erasable import fingerprint
+from erasable.documents import format_in, newer, read_json
 from erasable.errors import WorkspaceDamaged, WorkspaceError
 from erasable.fingerprint import canonical_json
 from erasable.store import layout
@@ -72,10 +72,16 @@ def _listed(path: Path, digest: str) -> Mapping[str, str]:
     content = read_whole(path)
     if fingerprint.of_bytes(content) != digest:
         raise WorkspaceDamaged(f"{path} is damaged: {RESTORE}")
-    fields = json.loads(content)
-    if fields["format"] != _FORMAT:
-        raise WorkspaceDamaged(f"{path} has the format {fields['format']!r}: use the version of erasable that wrote it")
-    return dict(fields["files"])
+    try:
+        fields = read_json(content)
+        number = format_in(fields)
+        if number is not None and number > _FORMAT:
+            raise WorkspaceError(f"{path} {newer(number, _FORMAT)}")
+        if number is None:
+            raise ValueError("it has no format")
+        return dict(fields["files"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise WorkspaceDamaged(f"{path} is damaged: {RESTORE}") from error
 
 
 def write_segment(folder: CheckedFolder, number: int, certificates: Mapping[str, str], log: bytes) -> SegmentRecord:

@@ -25,12 +25,12 @@ def encode_interactions(interactions: Interactions) -> bytes:
     return _encode(pa.table(columns))
 
 
-def decode_interactions(content: bytes, items: Ids) -> Interactions:
-    """Read interactions and number their items by a catalogue."""
+def decode_interactions(content: bytes, items: Ids | None = None) -> Interactions:
+    """Read interactions and number their items by a list, or by their own UTF-8 bytes."""
     table = _decode(content, read_dictionary=_IDS)
     time = np.asarray(table["time"]) if "time" in table.column_names else None
     read, _ = Interactions.from_columns(table["user_id"], table["item_id"], np.asarray(table["rating"]), time)
-    return read.with_items(items)
+    return read if items is None else read.with_items(items)
 
 
 def encode_items(items: Ids) -> bytes:

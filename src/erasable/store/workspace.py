@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from erasable.documents import says_more
 from erasable.errors import ErasableError, WorkspaceError, WrongUse
+from erasable.models import Model
 from erasable.store import files, layout
 from erasable.store.checkpoints import DiskCheckpoints
 from erasable.store.creation import clear, make_missing_folders, refuse_occupied, remove_folders
@@ -33,6 +35,7 @@ class Workspace:
         self._manifest: Manifest | None = None
         self._state: State | None = None
         self._fence: Callable[[], None] | None = None
+        self._model: type[Model] | None = None
         self.leftovers: tuple[str, ...] = ()
         """Files that a killed command left, perhaps of someone erased, and that a reader here can't remove."""
         if manifest is not None:
@@ -64,10 +67,13 @@ class Workspace:
 
     @classmethod
     @contextmanager
-    def writing(cls, path: str | Path, fence: Callable[[], None] | None = None) -> Iterator["Workspace"]:
+    def writing(
+        cls, path: str | Path, fence: Callable[[], None] | None = None, model: type[Model] | None = None
+    ) -> Iterator["Workspace"]:
         """Be the only writer of a workspace; what is not committed when the block ends is swept away.
 
-        A fence is called before each change of what is current, and raises if this writer may not write any more.
+        A fence is called before each change of what is current, and raises if this writer may not write any more. A
+        model that is not registered is handed over.
         """
         root = existing_workspace(path)
         with writer_lock(root):
@@ -75,7 +81,7 @@ class Workspace:
             sweep_at_opening(root, NamedFiles.of(root, manifest))
             try:
                 workspace = cls(root, manifest, writable=True)
-                workspace._fence = fence
+                workspace._fence, workspace._model = fence, model
                 yield workspace
             finally:
                 # What can't be swept now is swept by the next writer; the first error is the one to tell.
@@ -84,14 +90,17 @@ class Workspace:
 
     @classmethod
     @contextmanager
-    def reading(cls, path: str | Path, sweeping: bool = True) -> Iterator["Workspace"]:
+    def reading(
+        cls, path: str | Path, sweeping: bool = True, model: type[Model] | None = None
+    ) -> Iterator["Workspace"]:
         """Read a workspace, rid of what a killed command left; a commit waits for the block to end: keep it short.
 
-        Whoever looks for what was left opens it without sweeping.
+        Whoever looks for what was left opens it without sweeping. A model that is not registered is handed over.
         """
         root = existing_workspace(path)
         with shared_reader_lock(root):
             workspace = cls(root, read_manifest(root), writable=False)
+            workspace._model = model
             if sweeping:
                 workspace.leftovers = sweep_as_reader(root, NamedFiles.of(root, workspace.manifest))
             yield workspace
@@ -114,9 +123,14 @@ class Workspace:
         return self._checkpoints
 
     @property
-    def environment(self) -> dict[str, str]:
-        """The numeric environment that trained the checkpoints."""
-        return self.manifest.environment
+    def format(self) -> int:
+        """The number of the format that the manifest lies in."""
+        return self.manifest.written_in
+
+    @property
+    def newer(self) -> bool:
+        """Whether the manifest says something that this version does not know."""
+        return says_more(self.manifest)
 
     @property
     def stamp(self) -> Stamp:
@@ -182,9 +196,7 @@ class Workspace:
 
     def state(self) -> State:
         """Return the state; a group's data is read when it is first asked for, inside the block."""
-        if self._state is None:
-            self._state = load_state(self._folder, self.manifest)
-        return self._state
+        return self._state or self._held(load_state(self._folder, self.manifest, self._model))
 
     def commit(self, state: State, papers: Papers = NO_PAPERS, stamp: Stamp | None = None) -> None:
         """Make a state current and destroy every file of the version before that it does not share.
@@ -203,7 +215,14 @@ class Workspace:
         self._adopt(self.manifest)
         sweep(self.path, NamedFiles.of(self.path, self.manifest))
         self._make_current(write_papers(papers, self.manifest, self._folder))
+        if state is not None:
+            self._held(state)
+
+    def _held(self, state: State) -> State:
+        """Keep the state of the current version, and know its checkpoints under the names of this release."""
         self._state = state
+        self._checkpoints.hand_on(state.chain, state.recorded)
+        return state
 
     def _is_hidden(self, name: str) -> bool:
         path = self.path / name

@@ -20,8 +20,9 @@ def arrange(
     given: Positions | None = None,
     risky: Collection[str] = (),
 ) -> Knowledge:
-    """Put interactions, numbered by the catalogue, into a frame of settings: split off the holdout, divide into groups.
+    """Put interactions into a frame of settings: split off the holdout, divide into groups.
 
+    If a catalogue was declared they are numbered by it.
     With positions given for every user, nothing is decided about groups. Risky users come after all groups.
     """
     config = frame.config
@@ -31,10 +32,10 @@ def arrange(
     elif any(user in training.users for user in risky):
         grouping = _grouped_apart(training, risky, frame, effort)
     else:
-        grouping = assign_groups(training, frame.scale, config, config.seed, effort)
+        grouping = assign_groups(training, frame.scale, config.dividing, config.seed, effort)
     of_row = grouping.positions[training.user_index]
     groups = tuple(training.select(of_row == position) for position in range(len(grouping.cohesion)))
-    return replace(frame, groups=groups, held_out=held_out, cohesion=grouping.cohesion)
+    return replace(frame, groups=groups, held_out=held_out, cohesion=grouping.cohesion).tidied()
 
 
 def _grouped_apart(
@@ -42,7 +43,7 @@ def _grouped_apart(
 ) -> Grouping:
     """Group the others as if the risky were not there, and put the risky into one more group behind them."""
     config, others = frame.config, training.without(users=risky)
-    grouping = assign_groups(others, frame.scale, config, config.seed, effort)
+    grouping = assign_groups(others, frame.scale, config.dividing, config.seed, effort)
     positions = np.full(len(training.users), config.groups, dtype=np.int64)
     positions[training.users.positions_of(others.users.array)] = grouping.positions
     return Grouping(positions, (*grouping.cohesion, None))

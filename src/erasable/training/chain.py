@@ -1,25 +1,22 @@
-"""The paper's SeqTrain module: a chain of stages, one for each group, with a checkpoint after each; then the rows.
+"""The paper's SeqTrain module: a chain of stages, one for each group, with a checkpoint after each.
 
-Every step of the chain leaves a checkpoint that is named by a fingerprint of everything that made it. So learning and
+Every stage leaves a checkpoint that is named by a fingerprint of everything that made it. So learning and
 forgetting are the same function: work out the names along the chain, keep every checkpoint whose name is already there,
 and make those that are not. Under the strategy sisa every stage begins at the origin, so that one does not follow from
-another. Where rows are solved, the rows of each group follow from the last stage.
+another.
 """
 
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from erasable import fingerprint
+from erasable.data import Interactions, differing_rows
 from erasable.errors import Refused
-from erasable.models import CLOSED_FORMS, Effort
+from erasable.models import Amends, Change, Effort, Model, make_model
 from erasable.training.checkpoint import Checkpoint, CheckpointStore
-from erasable.training.side_by_side import side_by_side
-from erasable.training.state import Knowledge, Link, State
-from erasable.training.steps import Made, RowsStep, StageStep, Step
-
-ORIGIN = "origin"
+from erasable.training.environment import used_beside
+from erasable.training.executors import LOCAL, Executor, in_turns
+from erasable.training.state import Knowledge, Link, RowsName, State
+from erasable.training.tasks import ORIGIN, Inputs, Shortcut, Task
 
 
 @dataclass(frozen=True)
@@ -34,60 +31,75 @@ class Earlier:
         """Return the chain of a state."""
         return Earlier(state.chain, state.knowledge)
 
-    def same_step(self, step: Step, parent: str) -> "tuple[Step, Link] | None":
-        """Return a step as it was made earlier under the same parent, if it was."""
-        found = (pair for pair in self._steps if _is_same(pair[0], step))
-        return next((pair for pair in found if pair[1].parent == parent), None)
-
-    @cached_property
-    def _steps(self) -> list[tuple[Step, Link]]:
-        return list(zip(steps_of(self.knowledge), self.chain, strict=False)) if self.knowledge else []
-
 
 NOTHING_EARLIER = Earlier()
 
 
 @dataclass(frozen=True)
-class Task:
-    """One step that is to be made: where, under which name, and what it follows from."""
+class Schedule:
+    """All stages of a chain, and which of them are to be made; it holds names and settings, and no data."""
 
-    place: int
-    step: Step
-    name: str
-    parent: str
-    earlier: tuple[Step, Link] | None
+    stages: tuple[Task, ...]
+    rerun: tuple[int, ...]
+    """The places of those that a chain made earlier does not already hold."""
 
-    @cached_property
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The stages that are to be made."""
+        return tuple(self.stages[place] for place in self.rerun)
+
+    @property
     def visits(self) -> int:
-        """How many samples making it visits."""
-        return self.step.visits(self.earlier[0] if self.earlier else None)
+        """How many samples making them visits."""
+        return sum(task.visits for task in self.tasks)
 
-    def make(self, store: CheckpointStore, effort: Effort) -> Link:
-        """Make it and keep its checkpoint."""
-        shared = None if self.parent == ORIGIN else store.get(self.parent).parameters.shared
-        made = Made(self.earlier[0], store.get(self.earlier[1].fingerprint).parameters) if self.earlier else None
-        began = time.perf_counter()
-        parameters = self.step.run(shared, made, effort)
-        seconds = time.perf_counter() - began
-        if not parameters.all_finite():
-            closed = self.step.knowledge.config.model in CLOSED_FORMS
-            remedy = "give a larger --regularisation" if closed else "give a smaller --learning-rate"
-            raise Refused(f"training diverged at {self.step.label}: {remedy}")
-        store.put(Checkpoint(self.name, self.parent, parameters))
-        return Link(self.name, self.parent, self.step.samples, self._from_scratch(seconds))
 
-    def _from_scratch(self, seconds: float) -> float:
-        """Return how long the whole step takes at the rate that was measured; at that of earlier if too little was."""
-        samples, visits = self.step.samples, self.visits
-        if self.earlier and 2 * visits < samples:
-            link = self.earlier[1]
-            return link.seconds * samples / link.samples if link.samples else 0.0
-        return seconds * samples / visits if visits else 0.0
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Finds the inputs of tasks in what is known, and in a store of checkpoints."""
+
+    learners: Mapping[RowsName, tuple[Knowledge, int]]
+    """Of which knowledge, and of which stage, the rows of a name are."""
+    store: CheckpointStore
+    learner: Model
+
+    @staticmethod
+    def of(schedule: Schedule, knowledge: Knowledge, earlier: Earlier, store: CheckpointStore) -> "InMemory":
+        """Return the inputs of a schedule's tasks; rows that were hashed when it was made are not hashed again."""
+        named = {knowledge.learners_name(task.position): (knowledge, task.position) for task in schedule.tasks}
+        before = earlier.knowledge
+        if before is not None and any(task.shortcut for task in schedule.tasks):
+            named[before.learners_name(0)] = before, 0
+        return InMemory(named, store, make_model(knowledge.config))
+
+    def rows(self, name: RowsName) -> Interactions:
+        """Return the rows of a name."""
+        if name not in self.learners:
+            raise Refused("the plan is of other data than are held: plan again")
+        knowledge, position = self.learners[name]
+        return knowledge.learners(position)
+
+    def checkpoint(self, name: str) -> Checkpoint:
+        """Return the checkpoint of a name."""
+        return self.store.get(name)
+
+    def model(self, task: Task) -> Model:
+        """Return the model that is known, whose settings are the task's."""
+        return self.learner
+
+
+def stages_of(knowledge: Knowledge) -> tuple[Task, ...]:
+    """Return the stages of a chain in their order; each stage's rows are hashed once."""
+    found: list[Task] = []
+    for position in range(knowledge.stages):
+        parent = ORIGIN if not found or knowledge.config.strategy == "sisa" else found[-1].name
+        found.append(_stage(knowledge, position, parent))
+    return tuple(found)
 
 
 def link_names(knowledge: Knowledge) -> list[str]:
-    """Return the fingerprint of each step's checkpoint: its parent, and all else that its outcome depends on."""
-    return [name for name, _ in _names_and_parents(knowledge, steps_of(knowledge))]
+    """Return the fingerprint of each stage's checkpoint."""
+    return [task.name for task in stages_of(knowledge)]
 
 
 def links_to_run(names: Sequence[str], chain: Sequence[Link]) -> tuple[int, ...]:
@@ -96,46 +108,80 @@ def links_to_run(names: Sequence[str], chain: Sequence[Link]) -> tuple[int, ...]
     return tuple(place for place, name in enumerate(names) if made[place : place + 1] != [name])
 
 
-def tasks_of(knowledge: Knowledge, earlier: Earlier = NOTHING_EARLIER) -> list[Task]:
-    """Return the steps that a chain made earlier does not already hold."""
-    steps = steps_of(knowledge)
-    named = _names_and_parents(knowledge, steps)
-    return [
-        Task(place, steps[place], *named[place], earlier.same_step(steps[place], named[place][1]))
-        for place in links_to_run([name for name, _ in named], earlier.chain)
-    ]
+def scheduled(
+    knowledge: Knowledge, earlier: Earlier = NOTHING_EARLIER, stages: Sequence[Task] | None = None
+) -> Schedule:
+    """Return what leads from a chain made earlier to what is known; its stages may have been described already."""
+    found = list(stages_of(knowledge) if stages is None else stages)
+    rerun = links_to_run([task.name for task in found], earlier.chain)
+    if 0 in rerun:
+        found[0] = _with_shortcut(found[0], knowledge, earlier)
+    return Schedule(tuple(found), rerun)
+
+
+def carry_out(
+    schedule: Schedule,
+    knowledge: Knowledge,
+    store: CheckpointStore,
+    effort: Effort,
+    earlier: Earlier = NOTHING_EARLIER,
+    executor: Executor = LOCAL,
+) -> State:
+    """Make the stages that a schedule for this knowledge says, and return the state with the new chain."""
+    make = _Making(InMemory.of(schedule, knowledge, earlier, store), store)
+    new = {task.position: link for task, link in in_turns(executor, make, schedule.tasks, effort)}
+    return State(knowledge, tuple(new.get(place) or earlier.chain[place] for place in range(len(schedule.stages))))
 
 
 def train_chain(
-    knowledge: Knowledge, store: CheckpointStore, effort: Effort, earlier: Earlier = NOTHING_EARLIER
+    knowledge: Knowledge,
+    store: CheckpointStore,
+    effort: Effort,
+    earlier: Earlier = NOTHING_EARLIER,
+    executor: Executor = LOCAL,
 ) -> State:
-    """Make the steps that a chain made earlier does not already hold, and return the state with the new chain."""
-    tasks = {task.place: task for task in tasks_of(knowledge, earlier)}
-
-    def make(place: int, effort: Effort) -> Link:
-        return tasks[place].make(store, effort)
-
-    in_turn = ((place, make(place, effort)) for place in tasks)
-    new = dict(side_by_side(make, list(tasks), effort) if knowledge.config.strategy == "sisa" else in_turn)
-    return State(knowledge, tuple(new.get(place) or earlier.chain[place] for place in range(len(steps_of(knowledge)))))
+    """Make the stages that a chain made earlier does not already hold, and return the state with the new chain."""
+    return carry_out(scheduled(knowledge, earlier), knowledge, store, effort, earlier, executor)
 
 
-def steps_of(knowledge: Knowledge) -> list[Step]:
-    """Return the steps of a chain in their order: the stages, then the rows of each group if they are solved."""
-    stages = [StageStep(knowledge, position) for position in range(knowledge.stages)]
-    rows = [RowsStep(knowledge, position) for position in range(len(knowledge.groups) if knowledge.solves_rows else 0)]
-    return [*stages, *rows]
+@dataclass(frozen=True)
+class _Making:
+    """Makes the stage of a task and keeps its checkpoint."""
+
+    inputs: Inputs
+    store: CheckpointStore
+
+    def __call__(self, task: Task, effort: Effort) -> Link:
+        checkpoint, link = task.run(self.inputs, effort)
+        self.store.put(checkpoint)
+        return link
 
 
-def _names_and_parents(knowledge: Knowledge, steps: Sequence[Step]) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for place, step in enumerate(steps):
-        follows = min(place, knowledge.stages) - 1
-        parent = ORIGIN if follows < 0 or knowledge.config.strategy == "sisa" else found[follows][0]
-        found.append((fingerprint.of_value({"parent": parent, **step.facts}), parent))
-    return found
+def _stage(knowledge: Knowledge, position: int, parent: str) -> Task:
+    config, learners = knowledge.config, knowledge.learners(position)
+    samples = make_model(config).samples(learners, config.stage_epochs)
+    return Task(
+        parent=parent,
+        position=position,
+        rows=knowledge.learners_name(position),
+        settings=config.stage_facts(),
+        scale=(knowledge.scale.low, knowledge.scale.high),
+        seed=config.seed,
+        solves_rows=knowledge.solves_rows,
+        brings_items=parent != ORIGIN and len(knowledge.known(position - 1)) != len(learners.items),
+        samples=samples,
+        visits=samples,
+        beside=used_beside(config),
+    )
 
 
-def _is_same(one: Step, other: Step) -> bool:
-    alike = type(one) is type(other) and one.position == other.position
-    return alike and one.knowledge.config == other.knowledge.config
+def _with_shortcut(task: Task, knowledge: Knowledge, earlier: Earlier) -> Task:
+    """Return a first stage with the short way from itself as it was made earlier, if its model has one."""
+    model, before = make_model(knowledge.config), earlier.knowledge
+    made = next((link for link in earlier.chain[:1] if link.parent == task.parent), None)
+    if made is None or before is None or before.config != knowledge.config or not isinstance(model, Amends):
+        return task
+    was, learners = before.learners(0), knowledge.learners(0)
+    visits = model.samples_amended(learners, Change(*differing_rows(was, learners)))
+    shortcut = Shortcut(made.fingerprint, before.learners_name(0), made.samples, made.seconds)
+    return replace(task, visits=visits, shortcut=shortcut)

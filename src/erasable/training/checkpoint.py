@@ -1,7 +1,7 @@
 """Checkpoints, and the small protocol of what keeps them; how they lie on disk is the store's business."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from erasable.models import Parameters
 
 _SHARED, _ROWS = "shared.", "rows."
+_UNKNOWN: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +19,8 @@ class Checkpoint:
     fingerprint: str
     parent: str
     parameters: Parameters
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The numeric environment that made it."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays under one name each, sorted."""
@@ -26,11 +29,13 @@ class Checkpoint:
         return dict(sorted(named.items()))
 
     @staticmethod
-    def from_arrays(fingerprint: str, parent: str, arrays: dict[str, NDArray[Any]]) -> "Checkpoint":
+    def from_arrays(
+        fingerprint: str, parent: str, arrays: Mapping[str, NDArray[Any]], environment: Mapping[str, str] = _UNKNOWN
+    ) -> "Checkpoint":
         """Build a checkpoint from what `arrays` gave."""
         shared = {name.removeprefix(_SHARED): array for name, array in arrays.items() if name.startswith(_SHARED)}
         rows = {name.removeprefix(_ROWS): array for name, array in arrays.items() if name.startswith(_ROWS)}
-        return Checkpoint(fingerprint, parent, Parameters(shared, rows))
+        return Checkpoint(fingerprint, parent, Parameters(shared, rows), environment)
 
 
 class CheckpointStore(Protocol):

@@ -7,6 +7,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from erasable.data import Ids, Interactions
+from erasable.data.encoding import encode_ids
 from erasable.data.ids import ArrowColumn
 from erasable.errors import Refused
 from erasable.grouping import GroupingEffort, independent_labels
@@ -15,7 +16,7 @@ from erasable.training.state import Knowledge
 
 
 def grown(knowledge: Knowledge, coming: Interactions, effort: GroupingEffort, risky: Collection[str] = ()) -> Knowledge:
-    """Return the knowledge with more interactions, which are numbered by its catalogue or an earlier version of it.
+    """Return the knowledge with more interactions; if a catalogue was declared it must hold their items.
 
     Rows of known users join their group. New users get rows only where rows are solved, join the one group that is
     trained at once, or become a new last group; under the policies independent and regroup they go where learning from
@@ -24,12 +25,20 @@ def grown(knowledge: Knowledge, coming: Interactions, effort: GroupingEffort, ri
     """
     if knowledge.config.min_interactions:
         raise Refused("a filter was applied when this was learned and can't be applied to more: learn again from all")
-    positions = _positions(knowledge, coming, risky)
+    wider = knowledge.over(_items(knowledge, coming))
+    positions = _positions(wider, coming, risky)
     hit = coming.users.texts()
-    held = [part.of_users(hit) for part in (*knowledge.groups, knowledge.held_out)]
-    rows = _joined([*(part for part in held if len(part)), coming], knowledge.catalogue.items)
-    after = knowledge.revised(positions, rows)
+    held = [part.of_users(hit) for part in (*wider.groups, wider.held_out)]
+    rows = _joined([*(part for part in held if len(part)), coming], wider.items)
+    after = wider.revised(positions, rows)
     return regrouped(after, effort) if knowledge.config.policy == "regroup" else after
+
+
+def _items(knowledge: Knowledge, coming: Interactions) -> Ids:
+    """Return the declared items, or those that are there and those that come."""
+    if knowledge.catalogue is not None:
+        return knowledge.catalogue.items
+    return encode_ids(pa.concat_arrays([knowledge.items.array, coming.items.array]))[0]
 
 
 def _positions(knowledge: Knowledge, coming: Interactions, risky: Collection[str]) -> dict[str, int]:

@@ -1,54 +1,34 @@
-"""What can be set about the chain; `Config` joins it with the settings of data, groups and model."""
+"""`Config`: a model with its settings, a strategy with its settings, and the settings of the recommender itself."""
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field
 
 from erasable.data.settings import DataSettings
-from erasable.errors import WrongUse
+from erasable.errors import WrongSetting, WrongUse
 from erasable.grouping import GroupingSettings
-from erasable.models import CLOSED_FORMS, ModelSettings
+from erasable.grouping.settings import GroupingName, OrderName
+from erasable.models import Model, Settings, find_model, models
+from erasable.models.registry import checked_model
+from erasable.models.settings import checked, in_our_words, no_such_setting
+from erasable.training.strategies import STRATEGIES, Aggregate, Policy, Strategy
 
-Strategy = Literal["laser", "sisa", "retrain"]
-Aggregate = Literal["mean", "own"]
 PresetName = Literal["paper"]
 PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
     "paper": {"model": "nmf", "strategy": "laser", "grouping": "cbkm", "groups": 8, "order": "easy", "rows": "stage"},
 }
 """Settings that belong together: paper is LASER as it was published."""
+USUAL_MODEL = "als"
 RowsFrom = Literal["stage", "solved"]
-OF_CHAINS = {
-    *GroupingSettings.model_fields,
-    *("batch", "negatives", "learning_rate", "row_epochs"),
-    *("strategy", "aggregate", "epochs", "epoch_budget"),
-}
-"""Settings of models that are trained by steps."""
-OF_CLOSED_FORMS = {"factors", "regularisation"}
-"""Settings of models that are solved at once."""
-Policy = Literal["fixed", "independent", "regroup"]
 
 
-class ChainSettings(BaseModel):
-    """How a model is learned so that it can forget."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    strategy: Strategy = "laser"
-    """How to learn: laser (groups in sequence), sisa (a model for each group) or retrain (all at once, a yardstick)."""
-
-    aggregate: Aggregate | None = None
-    """What scores under sisa: the mean of all models, or the own group's; mean if not given."""
-
-    epochs: int = Field(20, ge=1, le=10_000)
-    """The total number of training epochs, the paper's T."""
-
-    epoch_budget: Literal["shared", "full"] = "shared"
-    """Whether the groups share the epochs (the quotient, rounded up, for each) or each gets all of them."""
+class OwnSettings(DataSettings, Settings):
+    """What can be set about a recommender whatever its model is."""
 
     rows: RowsFrom | None = None
-    """Where personal rows come from: the stage that trained them, or solved from the own data after the last stage."""
+    """Where user rows come from: the stage that trained them, or solved from the own data when they are needed."""
 
     anchors: float = Field(1.0, gt=0, le=1)
     """The share of users, by a hash of seed and id, whose data shape shared parameters; the others have a row only."""
@@ -56,105 +36,320 @@ class ChainSettings(BaseModel):
     risk_threshold: float | None = None
     """From which risk on (--risk-column) users go into a group of their own: last, or with rows only if solved."""
 
-    policy: Policy = "fixed"
-    """How far back exactness goes: fixed (given groups and filter), regroup (decided anew each time) or independent."""
-
     seed: int = Field(0, ge=0, lt=2**63)
     """The seed of everything random."""
 
 
-def wrong_setting(error: ValidationError, suffix: str = "") -> WrongUse:
-    """Say which option has a wrong value, and why."""
-    first = error.errors()[0]
-    option = " --" + str(first["loc"][0]).replace("_", "-") + suffix if first["loc"] else ""
-    return WrongUse(f"wrong setting{option}: {first['msg'].removeprefix('Value error, ')}")
+@dataclass(frozen=True)
+class Written:
+    """What a workspace says of the model beside its settings."""
+
+    revision: int
+    """Which revision of the model its checkpoints are of."""
+    further: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What a newer version has written beside the settings; it is kept."""
+    unnamed: frozenset[str] = frozenset()
+    """Settings that the model was given since: they have their defaults and are no part of any name."""
 
 
-class Config(DataSettings, GroupingSettings, ModelSettings, ChainSettings):
-    """Every setting that decides what is learned."""
+@dataclass(frozen=True, init=False, eq=False)
+class Config:
+    """Every setting that decides what is learned.
 
-    @model_validator(mode="before")
-    @classmethod
-    def _imply_model(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Take the model that has what is set: groups, batches and the like mean one that is trained by steps."""
-        if not OF_CHAINS & given.keys() or OF_CLOSED_FORMS & given.keys():
-            return given
-        return {"model": "nmf", **given}
+    It is made from flat names, as the command and `Recommender` give them; the model and the strategy are a name or an
+    object. Each setting belongs to the model, to the strategy or to the recommender itself; one that belongs to none of
+    them is refused. All can be read under their flat names.
+    """
 
-    @model_validator(mode="after")
-    def _implied(self) -> Self:
-        self._imply_strategy()
-        self._imply_rows()
-        self._imply_policy()
-        return self
+    learner: Model
+    """The model with its settings."""
+    learning: Strategy
+    """The strategy with its settings."""
+    own: OwnSettings
+    """The settings of the recommender itself."""
+    written: Written = field(repr=False)
+    """What the workspace says beside the settings, if there is one."""
 
-    def _imply_strategy(self) -> None:
-        if self.model in CLOSED_FORMS:
-            if "strategy" in self.model_fields_set and self.strategy != "retrain":
-                raise ValueError(
-                    f"{self.model} is solved at once, so it has no groups to train in turn or apart: leave out "
-                    f"--strategy {self.strategy}, or choose --model nmf"
-                )
-            self._set("strategy", "retrain")
-        if self.strategy == "sisa":
-            self._set("aggregate", self.aggregate or "mean")
-        elif self.aggregate is not None:
-            raise ValueError("only the strategy sisa has several models: leave out --aggregate")
-        if self.strategy == "retrain":
-            self._set("groups", 1)
-
-    def _imply_rows(self) -> None:
-        needed = self.anchors < 1 or self.model == "als"
-        if self.rows is None:
-            self._set("rows", "solved" if needed else "stage")
-        if self.rows == "stage" and needed:
-            raise ValueError("users who are no anchors, and those of als, have solved rows: leave out --rows stage")
-        if self.rows == "solved" and self.strategy == "sisa":
-            raise ValueError(
-                "sisa has several models and rows are solved for one: leave out --rows and --anchors, or --strategy"
-            )
-        if self.risk_threshold is not None and self.rows == "stage" and self.strategy == "retrain":
-            laser = "" if self.model in CLOSED_FORMS else ", or --strategy laser"
-            raise ValueError(f"all are trained at once, so nobody can go last: give --anchors below 1{laser}")
-        if self.risk_threshold is not None and self.policy == "regroup":
-            raise ValueError("risk is not kept, so groups by it can't be decided anew: leave out --policy regroup")
-
-    def _imply_policy(self) -> None:
-        if self.grouping == "independent" and self.policy == "fixed":
-            self._set("policy", "independent")
-        if self.grouping == "given" and self.policy == "regroup":
-            raise ValueError("groups that are given can't be decided anew: leave out --policy regroup")
-        if self.policy == "independent" and self.grouping != "independent":
-            raise ValueError(
-                "the policy independent needs the grouping independent: give --grouping independent, or leave it out"
-            )
-        if self.grouping == "independent" and self.order != "number":
-            raise ValueError("groups that are independent have the order number: leave out --order")
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - settings of many types
+        given = in_our_words(settings)
+        kind, in_model = _with_own(given.pop("model", USUAL_MODEL), _model_class)
+        strategy, in_strategy = _with_own(given.pop("strategy", kind.strategies[0]), _strategy_class)
+        if strategy.name not in kind.strategies:
+            raise _no_such_strategy(strategy.name, kind)
+        fields = [one.settings_class.model_fields for one in (kind, strategy)] + [OwnSettings.model_fields]
+        for name in given:
+            if not any(name in part for part in fields):
+                raise _foreign_setting(name, kind, strategy.name, {one: None for part in fields for one in part})
+        of_model, of_strategy, own = ({name: given[name] for name in given if name in part} for part in fields)
+        self._set(kind(**{**in_model, **of_model}), strategy(**{**in_strategy, **of_strategy}), _own(own))
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], preset: str | None = None) -> Self:
-        """Build a configuration, on top of a preset if one is named; a wrong value is refused in its option's words."""
+        """Build a configuration, on top of a preset if one is named."""
         if preset is not None and preset not in PRESETS:
             raise WrongUse(f"there is no preset {preset!r}: choose one of {', '.join(PRESETS)}")
         below: Mapping[str, Any] = next((values for name, values in PRESETS.items() if name == preset), {})
-        try:
-            return cls(**{**below, **settings})
-        except ValidationError as error:
-            raise wrong_setting(error) from None
+        return cls(**{**below, **settings})
+
+    @classmethod
+    def joined(cls, learner: Model, learning: Strategy, own: OwnSettings, written: Written) -> Self:
+        """Build a configuration from its parts, as they were read."""
+        config = cls.__new__(cls)
+        config._set(learner, learning, own, written)
+        return config
+
+    def changed(self, **settings: Any) -> "Config":  # noqa: ANN401 - settings of many types
+        """Return the configuration with some settings changed, by their flat names."""
+        other = Config(**{"model": self.learner, "strategy": self.learning, **self.own.model_dump(), **settings})
+        written = replace(self.written, unnamed=self.written.unnamed - settings.keys())
+        return Config.joined(other.learner, other.learning, other.own, written)
+
+    def of_this_revision(self) -> "Config":
+        """Return the configuration of the model as it is here, whatever revision its checkpoints are of."""
+        written = replace(self.written, revision=self.learner.revision)
+        return Config.joined(self.learner, self.learning, self.own, written)
+
+    def with_rows_of_stages(self) -> "Config":
+        """Return the configuration for stages whose checkpoints are given rows, whatever the model does with rows."""
+        config = Config.joined(self.learner, self.learning, self.own, self.written)
+        object.__setattr__(config, "own", self.own.model_copy(update={"rows": "stage", "anchors": 1.0}))
+        return config
+
+    def flat(self) -> dict[str, Any]:
+        """Return all settings under their flat names, and none that the model and the strategy do not have."""
+        names = {"strategy": self.strategy, "model": self.model}
+        parts = (self.learning.settings, self.learner.settings, self.own)
+        return {**names, **{name: value for part in parts for name, value in part.model_dump(mode="json").items()}}
+
+    def setting(self, name: str, usual: Any = None) -> Any:  # noqa: ANN401 - settings of many types
+        """Return a setting of the model by its name, or what is usual where the model has none."""
+        return getattr(self.learner.settings, name, usual)
+
+    def stage_facts(self) -> dict[str, Any]:
+        """Return what of the configuration a stage depends on, and nothing else."""
+        settings = self.learner.settings
+        reaching = settings.model_dump(mode="json", exclude={"epochs", *settings.only_for_rows, *self.written.unnamed})
+        return {"model": self.model, "revision": self.revision, "settings": reaching, "epochs": self.stage_epochs}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self._facts() == other._facts()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _facts(self) -> tuple[object, ...]:
+        return self.model, self.revision, self.learner.settings, self.strategy, self.learning.settings, self.own
+
+    def _set(
+        self,
+        learner: Model,
+        learning: Strategy,
+        own: OwnSettings,
+        written: Written | None = None,
+    ) -> None:
+        rows = _rows(own, learner, learning)
+        facts = {
+            "learner": learner,
+            "learning": learning,
+            "own": own.model_copy(update={"rows": rows}),
+            "written": written or Written(learner.revision),
+        }
+        for name, value in facts.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def revision(self) -> int:
+        """Which revision of the model its checkpoints are of."""
+        return self.written.revision
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.learner.name
+
+    @property
+    def strategy(self) -> str:
+        """The name of the strategy."""
+        return self.learning.name
+
+    @property
+    def policy(self) -> Policy:
+        """How far back exactness goes."""
+        return self.learning.policy
+
+    @property
+    def aggregate(self) -> Aggregate | None:
+        """What scores, if there are several models."""
+        return self.learning.aggregate
+
+    @property
+    def dividing(self) -> GroupingSettings:
+        """How users are divided into groups."""
+        return self.learning.grouping
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are from the start."""
+        return self.dividing.groups
+
+    @property
+    def grouping(self) -> GroupingName:
+        """How users are grouped."""
+        return self.dividing.grouping
+
+    @property
+    def order(self) -> OrderName | None:
+        """Which groups come first."""
+        return self.dividing.order
+
+    @property
+    def reach(self) -> int:
+        """The paper's l."""
+        return self.dividing.reach
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs there are in all; a model without such goes through its data once."""
+        epochs: int = self.setting("epochs", 1)
+        return epochs
 
     @property
     def stage_epochs(self) -> int:
         """Return how many epochs each stage gets."""
-        return self.epochs if self.epoch_budget == "full" else math.ceil(self.epochs / self.groups)
+        return self.learning.stage_epochs(self.epochs)
 
-    def stage_facts(self) -> dict[str, object]:
-        """Return what of the configuration a stage depends on, and nothing else."""
-        relevant = set(ModelSettings.model_fields) - {"row_epochs"}
-        return {**self.model_dump(include=relevant), "epochs": self.stage_epochs}
+    @property
+    def row_epochs(self) -> int:
+        """How often solving a row goes through the user's own interactions."""
+        epochs: int = self.setting("row_epochs", 1)
+        return epochs
 
-    def row_facts(self) -> dict[str, object]:
-        """Return what of the configuration a solved row depends on beside the shared parameters."""
-        return self.model_dump(include=set(ModelSettings.model_fields))
+    @property
+    def rows(self) -> RowsFrom:
+        """Where personal rows come from."""
+        return self.own.rows or "stage"
+
+    @property
+    def anchors(self) -> float:
+        """The share of users whose data shape shared parameters."""
+        return self.own.anchors
+
+    @property
+    def risk_threshold(self) -> float | None:
+        """From which risk on users go into a group of their own."""
+        return self.own.risk_threshold
+
+    @property
+    def seed(self) -> int:
+        """The seed of everything random."""
+        return self.own.seed
+
+    @property
+    def holdout(self) -> float:
+        """The share of interactions kept out of training."""
+        return self.own.holdout
+
+    @property
+    def min_interactions(self) -> int:
+        """How many interactions the filter wants."""
+        return self.own.min_interactions
+
+    @property
+    def rating_scale(self) -> tuple[float, float] | None:
+        """The declared rating scale."""
+        return self.own.rating_scale
+
+
+def settings_classes() -> dict[str, type[Settings]]:
+    """Return the settings of every model that is there, of every strategy, and of the recommender itself (under "")."""
+    of_models = {name: kind.settings_class for name, kind in models().items()}
+    return {**of_models, **{name: kind.settings_class for name, kind in STRATEGIES.items()}, "": OwnSettings}
+
+
+def _model_class(given: object) -> type[Model]:
+    kind = find_model(given) if isinstance(given, str) else checked_model(given)
+    taken = {*OwnSettings.model_fields, "model", "strategy"}
+    taken |= {name for strategy in STRATEGIES.values() for name in strategy.settings_class.model_fields}
+    for name in kind.settings_class.model_fields:
+        if name in taken:
+            raise WrongSetting(
+                f"the model {kind.name!r} has a setting `{name}`, which recommenders or strategies have: give the "
+                "model's another name"
+            )
+    return kind
+
+
+def _strategy_class(given: object) -> type[Any]:
+    named = STRATEGIES.get(given) if isinstance(given, str) else given
+    if isinstance(named, type) and issubclass(named, tuple(STRATEGIES.values())):
+        return named
+    raise WrongSetting(f"there is no strategy {given!r}: choose one of {', '.join(STRATEGIES)}")
+
+
+def _with_own(given: Any, class_of: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 - a model or a strategy
+    """Return the class that a name, an object or a class stands for, and the settings that the object has."""
+    if isinstance(given, str | type):
+        return class_of(given), {}
+    kind = class_of(type(given))
+    return kind, given.settings.model_dump(exclude_unset=True)
+
+
+def _own(given: Mapping[str, Any]) -> OwnSettings:
+    return checked(OwnSettings, given, "a recommender")
+
+
+def _rows(own: OwnSettings, learner: Model, learning: Strategy) -> RowsFrom:
+    """Return where rows come from, or refuse what does not go together."""
+    needed = own.anchors < 1 or not learner.trains_rows
+    rows: RowsFrom = own.rows or ("solved" if needed else "stage")
+    if rows == "stage" and needed:
+        raise WrongSetting(
+            'users who are no anchors, and those of a model such as als, have solved rows: leave out `rows="stage"`'
+        )
+    if rows == "solved" and learning.name == "sisa":
+        raise WrongSetting(
+            "sisa has several models and rows are solved for one: leave out `rows` and `anchors`, or `strategy`"
+        )
+    if own.risk_threshold is not None and rows == "stage" and learning.name == "retrain":
+        laser = ', or `strategy="laser"`' if "laser" in learner.strategies else ""
+        raise WrongSetting(f"all are trained at once, so nobody can go last: give `anchors` below 1{laser}")
+    if own.risk_threshold is not None and learning.policy == "regroup":
+        raise WrongSetting('risk is not kept, so groups by it can\'t be decided anew: leave out `policy="regroup"`')
+    return rows
+
+
+def _no_such_strategy(name: str, kind: type[Model]) -> WrongSetting:
+    others = [other for other, model in models().items() if name in model.strategies]
+    return WrongSetting(
+        f'{kind.name} can be learned with {listed(kind.strategies)} only: leave out `strategy="{name}"`'
+        + (f', or choose `model="{others[0]}"`' if others else "")
+    )
+
+
+def _foreign_setting(name: str, kind: type[Model], strategy: str, there: Mapping[str, Any]) -> WrongSetting:
+    """Refuse a setting that neither model nor strategy have: say whose it is, or what is nearest."""
+    owners = [one for one in STRATEGIES if name in STRATEGIES[one].settings_class.model_fields]
+    having = [one for one, model in models().items() if name in model.settings_class.model_fields]
+    near = [one for one in owners if one in kind.strategies]
+    if near:
+        return _belonging(name, strategy, f"the {_strategies(owners)}", f'`strategy="{near[0]}"`')
+    if owners:
+        having = [one for one, model in models().items() if set(owners) & set(model.strategies)]
+        return _belonging(name, kind.name, f"the {_strategies(owners)} of {listed(having)}", f'`model="{having[0]}"`')
+    if having:
+        return _belonging(name, kind.name, listed(having), f'`model="{having[0]}"`')
+    return no_such_setting(name, str(kind.name), there)
+
+
+def _belonging(name: str, owner: object, others: str, remedy: str) -> WrongSetting:
+    whose = f"it belongs to {others}; give {remedy}, or leave it out"
+    return WrongSetting(f"there is no setting `{name}` in {owner}: {whose}", f"{owner} has no option `{name}`: {whose}")
+
+
+def _strategies(names: Sequence[str]) -> str:
+    return f"{'strategy' if len(names) == 1 else 'strategies'} {listed(names)}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as one would say them."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

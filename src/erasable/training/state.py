@@ -2,12 +2,17 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from erasable.data import Catalogue, Ids, Interactions, RatingScale, split_holdout
+from erasable.data import Catalogue, Ids, Interactions, RatingScale, over_own_items, split_holdout
 from erasable.errors import UnknownUser
 from erasable.grouping import Cohesion, anchors_among
+from erasable.models import Arrays
+from erasable.training.checkpoint import CheckpointStore
+from erasable.training.known_items import KnownItems, items_brought, items_listed
 from erasable.training.settings import Config
 
 
@@ -19,6 +24,16 @@ class Link:
     parent: str
     samples: int
     seconds: float
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+    """The numeric environment in which making it again gives the same bytes."""
+
+
+@dataclass(frozen=True)
+class RowsName:
+    """What names rows: their digest, and that of the items that they are numbered by."""
+
+    rows: str
+    items: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +41,12 @@ class Knowledge:
     """What learning starts from: the surviving data in their groups, with everything that was declared or frozen.
 
     Entry p of `groups` holds the training interactions of the group at position p. Which group a user belongs to is
-    said there and nowhere else. Item numbers refer to the catalogue throughout.
+    said there and nowhere else. Item numbers refer to `items` throughout; each stage has numbers of its own besides.
     """
 
     config: Config
-    catalogue: Catalogue
+    catalogue: Catalogue | None
+    """The list of items that was declared; none if items follow the people. What 0.1 froze counts as declared."""
     scale: RatingScale
     groups: Sequence[Interactions]
     held_out: Interactions
@@ -41,7 +57,7 @@ class Knowledge:
 
     @property
     def solves_rows(self) -> bool:
-        """Whether personal rows are solved after the last stage, instead of trained in the stages."""
+        """Whether user rows are solved when they are needed, instead of trained in the stages."""
         return self.config.rows == "solved"
 
     @property
@@ -49,25 +65,56 @@ class Knowledge:
         """How many groups shape shared parameters; where rows are solved, those that came later have rows only."""
         return min(self.config.groups, len(self.groups)) if self.solves_rows else len(self.groups)
 
+    @property
+    def items(self) -> Ids:
+        """All items: the declared ones, or those that somebody has, held out or not, by their UTF-8 bytes."""
+        return self.held_out.items
+
+    def known(self, position: int) -> KnownItems:
+        """Return the items that shared parameters know after the stage at a position."""
+        return self._known[position]
+
+    @cached_property
+    def known_to_some(self) -> NDArray[np.bool_]:
+        """Which of all items some stage knows; nobody is offered the others for a score."""
+        found = np.zeros(len(self.items), dtype=bool)
+        for position in range(self.stages):
+            found[self.known(position).places] = True
+        return found
+
     def learners(self, position: int) -> Interactions:
-        """Return the interactions that the stage at a position learns from, over the items that it knows."""
-        return self._of_anchors(self.groups[position]).of_first_items(self.items_known(position))
+        """Return the interactions that the stage at a position learns from, numbered as the stage numbers its items."""
+        return self.known(position).over(self.learners_over_all(position))
+
+    def learners_name(self, position: int) -> RowsName:
+        """Return what names these interactions; they are hashed once, however often this is asked."""
+        if position not in self._names:
+            learners = self.learners(position)
+            self._names[position] = RowsName(learners.digest(), learners.items.digest())
+        return self._names[position]
+
+    @cached_property
+    def _names(self) -> dict[int, RowsName]:
+        return {}
+
+    def learners_over_all(self, position: int) -> Interactions:
+        """Return the same interactions, numbered by all items."""
+        return self._of_anchors(self.groups[position])
 
     def lessons_of(self, users: Collection[str]) -> Interactions:
-        """Return the interactions of some users that shaped the shared parameters of the last stage."""
+        """Return the interactions of some users that shaped shared parameters."""
         held = [self.groups[position].of_users(users) for position in range(self.stages)]
-        lessons = Interactions.merge([self._of_anchors(part) for part in held])
-        return lessons.of_first_items(self.items_known(self.stages - 1))
+        return Interactions.merge([self._of_anchors(part) for part in held])
 
-    def items_known(self, position: int) -> int:
-        """Return how many items the shared parameters know after a stage: those of the last version that it needs."""
-        versions = self.catalogue.versions
-        first = position if self.config.strategy == "sisa" else 0
-        if len(versions) == 1:
-            return versions[0]
-        groups = (self._of_anchors(self.groups[place]) for place in range(first, position + 1))
-        largest = max((int(np.max(group.item_index, initial=-1)) for group in groups), default=-1)
-        return next(items for items in versions if items > largest)
+    @cached_property
+    def _known(self) -> tuple[KnownItems, ...]:
+        if self.catalogue is not None and len(self.catalogue.versions) == 1:  # no group need be read
+            return (KnownItems.among(self.items, np.arange(len(self.items))),) * self.stages
+        stages = map(self.learners_over_all, range(self.stages))
+        apart = self.config.strategy == "sisa"
+        if self.catalogue is None:
+            return items_brought(stages, self.items, apart)
+        return items_listed(stages, self.catalogue, apart)
 
     def _of_anchors(self, rows: Interactions) -> Interactions:
         anchors = anchors_among(rows.users, self.config.anchors, self.config.seed)
@@ -98,7 +145,7 @@ class Knowledge:
         place = int(self.held_out.users.positions([user])[0])
         if place >= 0:
             numbers.append(self.held_out.items_at(place))
-        return frozenset(self.catalogue.items[number] for part in numbers for number in part.tolist())
+        return frozenset(self.items[number] for part in numbers for number in part.tolist())
 
     def data_of(self, users: Collection[str]) -> Interactions:
         """Return all interactions of some users, held out or not."""
@@ -132,38 +179,64 @@ class Knowledge:
             groups.pop()  # a group that came later and that nobody is left in was never there
         left = self.held_out.without(users=list(positions))
         held_out = Interactions.merge([left, held_out]) if len(held_out) else left
-        return replace(self, groups=tuple(groups), held_out=held_out, cohesion=())
+        return replace(self, groups=tuple(groups), held_out=held_out, cohesion=()).tidied()
 
-    def over(self, catalogue: Catalogue) -> "Knowledge":
-        """Return the same knowledge over a later version of the catalogue."""
-        groups = tuple(_renamed(group, catalogue.items) for group in self.groups)
-        return replace(self, catalogue=catalogue, groups=groups, held_out=_renamed(self.held_out, catalogue.items))
+    def over(self, items: Ids) -> "Knowledge":
+        """Return the same knowledge, its rows numbered by a list with further items."""
+        *groups, held_out = (
+            part if part.items == items else part.with_items(items) for part in (*self.groups, self.held_out)
+        )
+        return replace(self, groups=tuple(groups), held_out=held_out)
 
+    def following(self) -> "Knowledge":
+        """Return the same knowledge without a declared list: items follow the people."""
+        return replace(self, catalogue=None).tidied()
 
-def _renamed(rows: Interactions, items: Ids) -> Interactions:
-    """Number rows by a list that begins with the one they are numbered by."""
-    return replace(rows, items=items)
+    def tidied(self) -> "Knowledge":
+        """Return the same knowledge without items that nobody has, unless they are declared."""
+        if self.catalogue is not None:
+            return self
+        *groups, held_out = over_own_items([*self.groups, self.held_out])
+        return replace(self, groups=tuple(groups), held_out=held_out)
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A recommender that has learned: what it knows, and the chain that came out of it, its stages first."""
+    """A recommender that has learned: what it knows, and the chain of stages that came out of it."""
 
     knowledge: Knowledge
     chain: tuple[Link, ...]
+    recorded: tuple[Link, ...] = ()
+    """The chain as the records and certificates of this version name it, where an earlier release named it."""
+
+    @property
+    def named(self) -> tuple[Link, ...]:
+        """The chain under the names that records and certificates of this version have for it."""
+        return self.recorded or self.chain
 
     @property
     def stages(self) -> tuple[Link, ...]:
         """The links that shaped shared parameters."""
-        return self.chain[: self.knowledge.stages]
+        return self.chain
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The numeric environment that made the checkpoints; where there are several, every value."""
+        values: dict[str, dict[str, None]] = {}
+        for link in self.chain:
+            for name, value in link.environment.items():
+                values.setdefault(name, {})[value] = None
+        return {name: " and ".join(said) for name, said in values.items()}
 
     @property
     def scoring_links(self) -> tuple[Link, ...]:
-        """The links that scoring needs: a chain scores with its last stage only."""
-        stages = self.stages if self.knowledge.config.strategy == "sisa" else self.stages[-1:]
-        rows = {self.rows_link(position) for position in range(len(self.knowledge.groups))}
-        return tuple(link for link in self.chain if link in rows or link in stages)
+        """The links that scoring needs: a chain whose rows are solved scores with its last stage only."""
+        if self.knowledge.config.strategy == "sisa" or not self.knowledge.solves_rows:
+            return self.chain
+        return self.chain[-1:]
 
-    def rows_link(self, position: int) -> Link:
-        """Return the link that holds the personal rows of the group at a position."""
-        return self.chain[position + (self.knowledge.stages if self.knowledge.solves_rows else 0)]
+    def trained_rows(self, checkpoints: CheckpointStore, position: int) -> Arrays:
+        """Return the user rows that the checkpoint of a group's stage holds; none where rows are solved."""
+        if self.knowledge.solves_rows:
+            return {}
+        return checkpoints.get(self.chain[position].fingerprint).parameters.rows

@@ -2,12 +2,24 @@
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from erasable import training
 from erasable.data import Interactions
-from erasable.models import make_model
-from erasable.training import Earlier, Knowledge, Link, State, steps_of, tasks_of
+from erasable.models import Effort, make_model
+from erasable.training import (
+    LOCAL,
+    CheckpointStore,
+    Earlier,
+    Executor,
+    Knowledge,
+    Link,
+    Schedule,
+    State,
+    Task,
+    scheduled,
+)
 
 
 class Apart(NamedTuple):
@@ -20,10 +32,14 @@ class Apart(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Which steps would be made again and what that costs, against training everything at once from scratch."""
+    """Which stages would be trained again and what that costs, against training everything at once from scratch.
+
+    What counts is training. Rows that are solved when they are needed cost nothing here, whoever leaves: neither in
+    what forgetting visits nor in what retraining would.
+    """
 
     rerun: tuple[int, ...]
-    """Their places in the chain: stages that would be trained again, and rows of groups that would be solved again."""
+    """Their places in the chain."""
     stages_rerun: int
     stages_total: int
     samples: int
@@ -35,6 +51,13 @@ class Plan:
     people: int = 0
     """How many people it is about, of `people_total`."""
     people_total: int = 0
+    schedule: Schedule = field(default=Schedule((), ()), repr=False)
+    """The stages and their names, no data."""
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The stages that would be trained again."""
+        return self.schedule.tasks
 
     @property
     def chain_ratio(self) -> float:
@@ -48,35 +71,44 @@ class Plan:
 
 
 def plan_change(state: State, after: Knowledge) -> Plan:
-    """Say which steps going from a state to this knowledge makes again, and what that costs."""
-    tasks = tasks_of(after, Earlier.of(state))
-    rates = _seconds_per_sample(state.stages), _seconds_per_sample(state.chain[len(state.stages) :])
+    """Say which stages going from a state to this knowledge trains again, and what that costs."""
+    schedule = scheduled(after, Earlier.of(state))
     return Plan(
-        rerun=tuple(task.place for task in tasks),
-        stages_rerun=sum(task.place < after.stages for task in tasks),
-        stages_total=after.stages,
-        samples=sum(task.visits for task in tasks),
-        samples_chain=sum(step.samples for step in steps_of(after)),
+        rerun=schedule.rerun,
+        stages_rerun=len(schedule.rerun),
+        stages_total=len(schedule.stages),
+        samples=schedule.visits,
+        samples_chain=sum(task.samples for task in schedule.stages),
         samples_retrain=_samples_of_retraining(after),
-        seconds_estimated=sum(task.visits * rates[task.place >= after.stages] for task in tasks),
+        seconds_estimated=schedule.visits * _seconds_per_sample(state.chain),
+        schedule=schedule,
     )
+
+
+def carry_out(
+    plan: Plan, state: State, after: Knowledge, store: CheckpointStore, effort: Effort, executor: Executor = LOCAL
+) -> State:
+    """Go from a state to this knowledge as it was planned; new checkpoints are in the store beside the old ones.
+
+    The caller makes the new state current first, and only then destroys the old checkpoints.
+    """
+    return training.carry_out(plan.schedule, after, store, effort, Earlier.of(state), executor)
 
 
 def largest_cost(planned: Plan, after: Knowledge, people: int) -> float:
     """Return what forgetting so many people can cost, whoever they are; a plan that was made is no larger."""
-    if after.config.strategy != "sisa":
-        samples = planned.samples_chain
-    else:  # each is in one group, and only groups that were hit are trained
-        samples = sum(sorted(step.samples for step in steps_of(after))[-people:])
+    model, epochs = make_model(after.config), after.config.stage_epochs
+    # Under sisa each is in one group, and only groups that were hit are trained.
+    hit = people if after.config.strategy == "sisa" else after.stages
+    every_item = [model.samples(after.learners_over_all(position), epochs) for position in range(after.stages)]
+    samples = sum(sorted(every_item)[-hit:])
     return max(planned.cost_ratio, samples / planned.samples_retrain if planned.samples_retrain else 0.0)
 
 
 def _samples_of_retraining(after: Knowledge) -> int:
-    """Return how many samples training everyone at once visits, and solving their rows if it does not give them."""
-    model, config = make_model(after.config), after.config
+    """Return how many samples training everyone at once visits."""
     everyone = after.groups[0] if len(after.groups) == 1 else Interactions.merge(after.groups)
-    samples = model.samples(everyone, config.epochs)
-    return samples if model.trains_rows else samples + model.samples_of_rows(everyone, config.row_epochs)
+    return make_model(after.config).samples(everyone, after.config.epochs)
 
 
 def _seconds_per_sample(links: Sequence[Link]) -> float:

@@ -10,7 +10,20 @@ from erasable.training import Knowledge, regrouped
 
 @dataclass(frozen=True)
 class Request:
-    """What one person asks to be forgotten: everything (no items named), or the interactions with some items."""
+    """What one person asks to be forgotten: everything, or the interactions with some items.
+
+    Parameters
+    ----------
+    user : str
+        The person's id as text; whole numbers in decimal.
+    items : tuple of str, optional
+        The items whose interactions are meant; everything if not given.
+
+    Examples
+    --------
+    >>> Request("42").everything, Request("42", ("a", "b")).everything
+    (True, False)
+    """
 
     user: str
     items: tuple[str, ...] | None = None

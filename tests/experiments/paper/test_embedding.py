@@ -78,7 +78,9 @@ def test_each_grouping_in_its_own_space_is_as_cohesive_as_when_it_is_learned(tmp
     assert entry.labels == {"groups": 4, "seed": 1}
     found = measure(bench, entry.cell)["cohesion"]
     for grouping in SPACES:
-        learned = bench.grouped({"grouping": grouping, "groups": 4, "seed": 1, "holdout": settings.holdout})
+        learned = bench.grouped(
+            {"model": "nmf", "grouping": grouping, "groups": 4, "seed": 1, "holdout": settings.holdout}
+        )
         expected = [cohesion.value for cohesion in learned.cohesion]
         assert sorted(found[grouping][grouping], reverse=True) == pytest.approx(expected, abs=1e-6)
 
@@ -88,7 +90,9 @@ def test_other_groupings_are_measured_in_the_same_space(tmp_path):
     found = measure(bench, EXPERIMENT.entries(settings, "data")[0].cell)["cohesion"]
     training, _ = split_holdout(bench.interactions, settings.holdout, 0)
     for grouping in COMPARED:
-        chosen = bench.grouped({"grouping": grouping, "groups": 4, "seed": 0, "holdout": settings.holdout}).groups
+        chosen = bench.grouped(
+            {"model": "nmf", "grouping": grouping, "groups": 4, "seed": 0, "holdout": settings.holdout}
+        ).groups
         assert sum(map(len, chosen)) == len(training)
         expected = [cohesion.value for cohesion in cohesion_between_rows(chosen, bench.scale, 0, 1)]
         assert sorted(found[ROWS][grouping]) == pytest.approx(sorted(expected), abs=1e-6)

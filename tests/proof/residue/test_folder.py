@@ -72,8 +72,12 @@ def test_names_of_something_else_are_nobody(write, scan, name):
 def test_what_can_not_be_read_is_refused(write, scan, monkeypatch):
     write("x/f", "user_id\neve\n")
 
-    def refuse(path, *arguments):
-        raise PermissionError(13, "Permission denied", str(path))
+    real = Path.open
+
+    def refuse(path, *arguments, **options):
+        if path.name == "f":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *arguments, **options)
 
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(WorkspaceError, match=r"f can't be read .Permission denied.* check that you may read it"):

@@ -26,7 +26,7 @@ def shop(tmp_path_factory) -> Path:
     times = [1_600_000_000.0 + 77 * number for number in range(len(rows))]
     table = pa.table({"user_id": users, "item_id": items, "rating": ratings, "timestamp": times})
     folder = tmp_path_factory.mktemp("vocabulary") / "shop"
-    learn(table, folder, Config(groups=2, epochs=2, holdout=0.3, min_interactions=2))
+    learn(table, folder, Config(model="nmf", groups=2, epochs=2, holdout=0.3, min_interactions=2))
     forget(DiskHome(folder), [Request("u3")])
     with DiskHome(folder).reading() as session:
         items = sorted(session.state().knowledge.items_of("u5"))

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from erasable.data import Interactions, k_core
 from erasable.evaluation import compare, measure
@@ -87,17 +88,17 @@ def push_success(chain: Chain, fakes: FakeUsers, threads: int) -> dict[str, floa
     """
     knowledge = chain.state.knowledge
     scoring = Scoring(chain.state, chain.checkpoints)
-    numbers = knowledge.catalogue.items.positions(fakes.pushed.texts())
+    numbers = knowledge.items.positions(fakes.pushed.texts())
     pushed = numbers[numbers >= 0]  # the filter may have dropped some
 
-    def found(case: Case) -> tuple[bool, list[float]]:
-        scores, owned = scoring.scores(case.position, case.row), scoring.owned(case.position, case.row)
+    def found(case: Case, scores: NDArray[np.float32]) -> tuple[bool, list[float]]:
+        owned = scoring.owned(case.position, case.row)
         new, top = np.setdiff1d(pushed, owned), top_items(scores, TOP, excluded=owned)
         others = np.delete(scores, owned)
         return bool(np.isin(top, pushed).any()), [float(np.mean(others > scores[item])) for item in new]
 
     real = some_users(Interactions.merge(knowledge.groups).without(users=fakes.ids), knowledge.config.seed)
-    exposed, places = zip(*for_each_case(cases_of(knowledge, real), found, threads), strict=True)
+    exposed, places = zip(*for_each_case(scoring, cases_of(knowledge, real), found, threads), strict=True)
     every_place = np.concatenate(places)
     return {"exposure": float(np.mean(exposed)), "place": float(every_place.mean()) if every_place.size else 1.0}
 

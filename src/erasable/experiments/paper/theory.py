@@ -8,7 +8,7 @@ import numpy as np
 
 from erasable.data import Interactions
 from erasable.evaluation import group_losses
-from erasable.experiments.cells import Cell, Result
+from erasable.experiments.cells import Cell, Result, config_of
 from erasable.experiments.expected_cost import (
     asking_together,
     balanced_share_for,
@@ -31,7 +31,7 @@ from erasable.grouping.order import positions_of_groups
 from erasable.grouping.plain_clustering import plain_k_means
 from erasable.grouping.points import rating_rows
 from erasable.models import make_model
-from erasable.training import Config, Knowledge
+from erasable.training import Knowledge
 
 BALANCED: tuple[MethodName, ...] = ("L-Rand", "L-BKM", "L-CBKM")
 WEIGHED: tuple[MethodName, ...] = ("L-CBKM", "L-CBKM hard", "L-Near", "L-BKM")
@@ -105,7 +105,7 @@ def plainly_clustered(knowledge: Knowledge, threads: int) -> Knowledge:
 def measure_seconds(workbench: Workbench, cell: Cell) -> dict[str, Any]:
     """Learn a chain, after a first one that has the kernels compiled, and keep what each stage took."""
     knowledge = workbench.grouped(cell.settings)
-    short = Config.of({**cell.settings, "groups": 1, "epochs": 1})
+    short = config_of({**cell.settings, "groups": 1, "epochs": 1})
     learn_chain(replace(knowledge, config=short, groups=knowledge.groups[:1]), workbench.effort)
     chain = learn_chain(knowledge, workbench.effort).state.chain
     users = [len(group.users) for group in knowledge.groups]

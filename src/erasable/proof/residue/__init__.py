@@ -10,6 +10,17 @@ what was searched.
 
 from erasable.proof.residue.folder import scan_contents, scan_folder
 from erasable.proof.residue.target import Held, Residue, Scan, Target
-from erasable.proof.residue.wording import PERSONAL, PERSONAL_OR_SHARED
+from erasable.proof.residue.wording import PERSONAL, PERSONAL_OR_SHARED, TEXTS, TEXTS_IF_ANY
 
-__all__ = ["PERSONAL", "PERSONAL_OR_SHARED", "Held", "Residue", "Scan", "Target", "scan_contents", "scan_folder"]
+__all__ = [
+    "PERSONAL",
+    "PERSONAL_OR_SHARED",
+    "TEXTS",
+    "TEXTS_IF_ANY",
+    "Held",
+    "Residue",
+    "Scan",
+    "Target",
+    "scan_contents",
+    "scan_folder",
+]

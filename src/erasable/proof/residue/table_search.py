@@ -29,6 +29,8 @@ def search_fields(file: File, table: Table) -> None:
         elif file.wanted.long_numbers:
             numbers = set() if role_of(column.name) is Role.MEASURE else column.whole_numbers()
             compare_numbers(file, numbers, table.described(place))
+        if role_of(column.name) is Role.ITEM and file.wanted.own_items:
+            _compare_items(file, column, table.described(place))
         _search_cells(file, column, table.described(place), is_user=place in table.user_columns)
 
 
@@ -54,6 +56,11 @@ def _compare_users(file: File, column: Column, place: str) -> None:
     found = {text for text in texts if not text.isdigit()} if counts else texts | column.whole_numbers()
     if not file.wanted.ids.isdisjoint(found):
         file.found(place, "id")
+
+
+def _compare_items(file: File, column: Column, place: str) -> None:
+    if not file.wanted.own_items.isdisjoint(column.texts() | column.whole_numbers()):
+        file.found(place, "interactions")
 
 
 def compare_numbers(file: File, numbers: Collection[str], place: str) -> None:

@@ -23,6 +23,8 @@ class Target:
     """The person's personal rows as they were before."""
     texts: tuple[str, ...] = ()
     """Other texts that must be gone, such as fingerprints of destroyed checkpoints."""
+    own_items: tuple[str, ...] = ()
+    """Items that nobody has any more, which are gone with the person."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ from erasable.store.layout import (
     SEALED,
 )
 from erasable.store.ledger import SCHEMA_WORDS
-from erasable.training import Config, numeric_environment
+from erasable.training import numeric_environment
+from erasable.training.settings import settings_classes
 
 
 def words(text: str) -> frozenset[str]:
@@ -45,14 +46,12 @@ CERTIFICATE_FIELDS = words(
     "salt scan "
     "scanned scope searched seconds seconds_at_most seed settings signature size software stages stages_rerun "
     "stages_total state steps "
-    "subject threads times "
+    "adopted subject threads times trained "
     "utility utility_before version what certificate from_scratch"
 )
 """The field names of certificates, of audit records, of pending requests and of what a checkpoint says of itself."""
 
-FREE_FORM = frozenset(
-    {"environment", "software", "kinds", "files", "before", "after", "certificates", "pages", "utility_before"}
-)
+FREE_FORM = words("environment environments software kinds files before after certificates pages utility_before")
 """Fields of ours that hold names of their own, none of a person: libraries, files, measures, request ids."""
 
 FORMAT_WORDS = (
@@ -67,9 +66,11 @@ LEDGER_WORDS = (
     "stages_rerun stages_total rerun version seconds duration cost cost_ratio kept files_searched utility before after "
     "identical grain compared users interactions people token role lease command\ntoken created\ntoken revoked\n"
     "retry asked\nverification asked\nverification begun\nverification ended\nlearned more\nlearning failed\n"
+    "adopted trained upgraded\nupgrade failed\n"
     "forgetting learning scanning evaluating cohesion saving verification replaying\n"
 )
 """The words of events, states, roles and steps in the ledger of the service."""
+_OF_SETTINGS = ("format", "model", "name", "revision", "settings", "strategy")
 _WORD = re.compile(r"[\w-]+")
 _HASH = "[0-9a-f]{12}"
 _OWN_JSON = re.compile(
@@ -100,10 +101,12 @@ class Vocabulary:
     @staticmethod
     def of(sentences: Iterable[str]) -> "Vocabulary":
         """Return the vocabulary, with sentences that certificates hold besides."""
-        fields = frozenset({*_fields(Manifest), *_fields(Config), *CERTIFICATE_FIELDS})
+        settings = settings_classes()
+        of_settings = {name for kind in settings.values() for name in kind.model_fields}
+        fields = frozenset({*_fields(Manifest), *of_settings, *_OF_SETTINGS, *CERTIFICATE_FIELDS})
         words = [
             *sorted(fields),
-            *sorted(_option_words(Config)),
+            *sorted({word for kind in settings.values() for word in _option_words(kind)} | {*settings}),
             *PROTOCOLS,
             *sorted(_OWN_NAMES),
             CONFIG,

@@ -84,6 +84,11 @@ class Wanted:
         return frozenset(text for target in self.targets for text in target.texts if text)
 
     @cached_property
+    def own_items(self) -> frozenset[str]:
+        """Items that went with them."""
+        return frozenset(item for target in self.targets for item in target.own_items)
+
+    @cached_property
     def runs(self) -> Runs:
         """Their interactions as values."""
         return Runs(tuple(target.rows for target in self.targets if target.rows is not None))

@@ -34,14 +34,18 @@ PAIRS = (
 )
 VALUES = (
     "The interactions that were held were searched as values where no user is named: three or more in a row, items "
-    "with their ratings, or times; times also as raw bytes in arrays."
+    "with their ratings, or times; times also as raw bytes in arrays. An item that nobody has any more was compared as "
+    "a whole value in columns of items."
 )
 UNKNOWN = "What was held of the person is not known here any more: only the id was searched."
 _AS_NUMBERS = "was searched as float16, bfloat16, float32 and float64, and as decoded numbers in single precision."
 PERSONAL = f"The person's row of the model {_AS_NUMBERS}"
 PERSONAL_OR_SHARED = f"The person's row of the model, unless someone who stays has the same, {_AS_NUMBERS}"
 """What certificates say instead: which rows someone else has as well would tell of people with little data."""
-TEXTS = "Texts that must be gone, such as names of destroyed checkpoints, were searched like ids of 8 bytes or more."
+_LIKE_IDS = "were searched like ids of 8 bytes or more."
+TEXTS = f"Texts that must be gone, such as names of destroyed checkpoints, {_LIKE_IDS}"
+TEXTS_IF_ANY = f"Texts that must be gone, such as names of checkpoints if any were destroyed, {_LIKE_IDS}"
+"""What certificates say instead: whether any were destroyed would tell who shaped shared parameters."""
 RAW_ONLY = (
     "searched as raw bytes alone, in which an id of less than 8 bytes can't be told from other bytes, and what is "
     "packed or encrypted can't be found."
@@ -66,6 +70,7 @@ SENTENCES = (
     PERSONAL,
     PERSONAL_OR_SHARED,
     TEXTS,
+    TEXTS_IF_ANY,
     RAW_ONLY,
 )
 

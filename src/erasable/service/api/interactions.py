@@ -38,7 +38,7 @@ def _refuse_what_can_not_be_learned(shop: Shop, rows: list[Coming]) -> None:
     knowledge = shop.live.knowledge
     if knowledge.config.min_interactions:
         raise Refused("a filter was applied when this was learned, so that it can't learn more: learn again from all")
-    items = knowledge.catalogue.items if knowledge.catalogue.declared else None
+    items = knowledge.items if knowledge.catalogue and knowledge.catalogue.declared else None
     for place, row in enumerate(rows):
         if items is not None and row.item not in items:
             raise DataRefused(

@@ -54,6 +54,8 @@ _SENTENCES = {
     "verification ended": "Verification ended: {reason}",
     "learned more": "Learned {interactions} more interactions, {users} new users{left_out}",
     "learning failed": "Learning what came in failed: {reason}",
+    "upgraded": "Made again on the updated machine: {adopted} checkpoints with the same bytes, {trained} with new ones",
+    "upgrade failed": "Making it again on the updated machine failed: {reason}",
 }
 
 

@@ -109,9 +109,9 @@ def _steps(filed: Filed, begun: Mapping[str, Any], knowledge: Knowledge, progres
         return _named(fates, filed.outcome["stages_total"])
     if filed.state not in ("erasing", "verifying") or "rerun" not in begun:
         return ()
-    again, length = begun["rerun"], knowledge.stages + len(knowledge.groups) * knowledge.solves_rows
+    again = begun["rerun"]
     done = len(again) if filed.state == "verifying" else _steps_done(len(again), progress)
-    fates = ["kept"] * max(length, *(place + 1 for place in again), 0)
+    fates = ["kept"] * max(knowledge.stages, *(place + 1 for place in again), 0)
     for number, place in enumerate(again):
         fates[place] = "run again" if number < done else "rolled back"
     return _named(fates, begun["stages_total"])

@@ -1,0 +1,34 @@
+"""Save: a copy of a recommender in a new workspace; the recommender itself stays where it is."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from erasable.errors import Refused
+from erasable.operations.do_not_learn import copying
+from erasable.operations.home import Home
+from erasable.operations.recording import version_facts
+from erasable.operations.suppressed import suppressed_people
+from erasable.proof import add_record
+from erasable.store import Workspace
+
+
+def save_copy(home: Home, folder: Path) -> None:
+    """Write what is current into a new workspace, with a do-not-learn list beside it."""
+    with (
+        home.reading() as session,
+        Workspace.creating(folder, session.papers().preferences.readable_by_group) as workspace,
+        copying(session, workspace.path) as preferences,
+    ):
+        if session.papers().pending:
+            raise Refused("an erasure is not finished: finish it with forget([]) before saving a copy")
+        if suppressed_people(session):  # a copy would have no ledger, and serve them
+            raise Refused("someone has an open request with the service: save a copy once that is carried out")
+        state = session.state()
+        if state.recorded:
+            raise Refused("this workspace is of an earlier release: copy its folder instead")
+        for link in state.chain:
+            workspace.checkpoints.put(session.checkpoints.get(link.fingerprint))
+        papers = session.papers()
+        record = add_record(papers.records(), "save", version_facts(state, session.stamp))
+        papers = replace(papers, audit=record, certificates=session.issued(), preferences=preferences)
+        workspace.commit(state, papers, session.stamp)

@@ -1,0 +1,58 @@
+"""How the present code is called, and where its arrays lie: solved rows are in no file, and are solved to be read."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from erasable.store import Workspace
+from erasable.training import Knowledge, Scoring
+from golden import read_0_1
+from golden.read_0_1 import _arrays
+from golden.reading import Reading
+
+
+def call(words: Sequence[str]) -> None:
+    """Run the command; whoever is trained at once has no groupings any more, and says the policy alone."""
+    at_once = {"als", "ease", "retrain"}.intersection(words)
+    read_0_1.call(_without("--grouping", words) if at_once else words)
+
+
+def _without(option: str, words: Sequence[str]) -> list[str]:
+    """Leave out an option with its value."""
+    place = list(words).index(option) if option in words else len(words)
+    return [*words[:place], *words[place + 2 :]]
+
+
+def read(workspace: Path) -> Reading:
+    """Read the chain of a workspace, and everyone's row as recommendations use it."""
+    with Workspace.reading(workspace) as opened:
+        state = opened.state()
+        knowledge, files = state.knowledge, [opened.checkpoints.file_of(link.fingerprint) for link in state.chain]
+        full = all(_has_every_item(knowledge, position) for position in range(knowledge.stages))
+        scoring, rows = Scoring(state, opened.checkpoints), dict[str, dict[str, Any]]()
+        for position, group in enumerate(knowledge.groups):
+            own = scoring.rows([(position, row) for row in range(len(group.users))])
+            _put_in(rows, dict(zip(group.users, own, strict=True)))
+    stages = tuple(array for place, file in enumerate(files) for array in _arrays(workspace / file, place))
+    return Reading(stages, None, rows, full)
+
+
+def _put_in(rows: dict[str, dict[str, Any]], own: Mapping[str, Mapping[str, Any]]) -> None:
+    for user, arrays in own.items():
+        for name, array in arrays.items():
+            rows.setdefault(name, {})[user] = array
+
+
+def must_equal(facts: Mapping[str, Any], step: str) -> bool:
+    """Say whether the bytes of a way after a step are promised to be those of an earlier version.
+
+    0.1 froze the items of the data; now they follow the people. That changes nothing where the catalogue is declared,
+    or where every stage knows every item anyway. An item that came later stood behind all others in 0.1, however it is
+    called; now it stands where its id belongs.
+    """
+    came_later = step in ("learn more", "forget items")
+    return facts["catalogue"] == "declared" or (bool(facts["every group has every item"]) and not came_later)
+
+
+def _has_every_item(knowledge: Knowledge, position: int) -> bool:
+    return len(set(knowledge.learners(position).item_index.tolist())) == len(knowledge.items)

@@ -1,0 +1,9 @@
+"""Whether somebody is on a do-not-learn list."""
+
+from erasable.data import Ids
+from erasable.proof.suppression import SuppressionList
+
+
+def is_listed(user: str, found: SuppressionList) -> bool:
+    """Whether this person was erased whole."""
+    return bool(found.users_among(Ids.of([user]))[0])

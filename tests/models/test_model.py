@@ -1,0 +1,93 @@
+"""A model of one's own: four methods, and what it need not say."""
+
+import numpy as np
+import pytest
+
+from erasable.data import Ids
+from erasable.models import (
+    Amends,
+    Effort,
+    Model,
+    Parameters,
+    Prepares,
+    Probabilities,
+    Settings,
+    Subtracts,
+    prepared_by,
+    probability_by,
+)
+from kit.model_suite import MODELS
+from kit.tables import stage, table
+
+ABILITIES = (Amends, Prepares, Probabilities, Subtracts)
+
+
+class Counts(Model):
+    """Recommends what most people have, a little more of what is rated like the own items."""
+
+    name = "counts"
+    settings_class = Settings
+    revision = 1
+    uses = ()
+
+    def start(self, catalogue, seed):
+        return {"counts": np.zeros(len(catalogue), np.float32), "total": np.zeros(1, np.float32)}
+
+    def train(self, shared, stage, effort):
+        had = np.bincount(stage.interactions.item_index, minlength=len(stage.interactions.items))
+        counts = {"counts": shared["counts"] + had.astype(np.float32), "total": shared["total"] + len(had)}
+        return Parameters(counts, {})
+
+    def represent(self, prepared, people, effort):
+        rows = np.diff(people.interactions.user_starts).astype(np.float32)
+        return {"own": np.stack([rows, rows], axis=1)}
+
+    def score(self, prepared, row, owned):
+        return prepared["counts"] * row["own"][0]
+
+
+@pytest.fixture
+def rows():
+    return table({"ann": "ab", "bob": "ac", "cat": "a"})
+
+
+def test_four_methods_are_required():
+    assert Model.__abstractmethods__ == {"start", "train", "represent", "score"}
+    with pytest.raises(TypeError, match="abstract"):
+        Model()
+
+
+def test_a_model_has_no_ability_that_it_does_not_have():
+    assert not any(isinstance(Counts(), ability) for ability in ABILITIES)
+
+
+def test_ours_have_theirs():
+    found = {name: [one.__name__ for one in ABILITIES if isinstance(kind.model, one)] for name, kind in MODELS.items()}
+    few = ["Prepares", "Probabilities"]
+    assert found == {"nmf": few, "dmf": few, "als": few, "ease": ["Amends", *few, "Subtracts"]}
+    assert all(isinstance(kind.model, Model) for kind in MODELS.values())
+
+
+def test_what_it_does_not_say_has_a_default(rows):
+    model = Counts()
+    shared = model.train(model.start(rows.items, 0), stage(rows), Effort()).shared
+    assert prepared_by(model, shared) is shared
+    assert model.samples(rows, 3) == 15
+    assert not model.trains_rows
+    assert probability_by(model, np.array([0.0], np.float32)).tolist() == [0.5]
+
+
+def test_a_stranger_s_row_is_of_zeros_like_those_of_others(rows):
+    model = Counts()
+    found = model.newcomers(model.start(rows.items, 0), Ids.of(["x", "y", "z"]), 0)
+    assert (found["own"].tolist(), found["own"].dtype) == ([[0, 0]] * 3, np.float32)
+
+
+def test_further_items_begin_as_at_the_start_and_the_rest_stays(rows):
+    model = Counts()
+    shared = model.train(model.start(rows.items, 0), stage(rows), Effort()).shared
+    longer = model.extended(shared, Ids.of("abcde"), 0)
+    assert longer["counts"].tolist() == [3, 1, 1, 0, 0]
+    assert longer["total"].tolist() == shared["total"].tolist()
+    assert not any(array.flags.writeable for array in longer.values())
+    assert not np.shares_memory(longer["total"], shared["total"])

@@ -1,0 +1,146 @@
+"""Models by name: built in, registered by another package, or handed over; no file decides what is imported."""
+
+import sys
+from importlib.metadata import EntryPoint
+from types import ModuleType
+
+import pytest
+
+from erasable.errors import WrongSetting
+from erasable.models import ALS, DMF, EASE, NMF, find_model, is_ours, model_names, models, registry, source_digest
+from erasable.models.als import ALSSettings
+from erasable.training import Config
+from erasable.training.settings import settings_classes
+
+FOREIGN = '''
+from typing import ClassVar
+from erasable.models import ALS
+
+class Foreign(ALS):
+    """Another package's model."""
+    name: ClassVar[str] = "foreign"
+'''
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """Return a module of another package, whose file can be changed."""
+    (tmp_path / "foreign_models.py").write_text(FOREIGN)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "foreign_models", raising=False)
+    yield __import__("foreign_models")
+    sys.modules.pop("foreign_models", None)
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """Register a class as another package would."""
+
+    def register(name: str, value: str) -> None:
+        point = EntryPoint(name, value, registry.GROUP)
+        monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == registry.GROUP else [])
+
+    return register
+
+
+@pytest.mark.parametrize(("name", "kind"), [("nmf", NMF), ("dmf", DMF), ("ease", EASE), ("als", ALS)])
+def test_every_model_has_its_name(name, kind):
+    assert find_model(name) is kind
+    assert (kind.name, kind.revision, is_ours(kind())) == (name, 1, True)
+    assert set(kind.uses) == {"blas", "numba"}
+
+
+def test_a_name_that_nobody_registers_is_refused_with_what_to_do():
+    with pytest.raises(WrongSetting, match="no model 'os': choose one of als, ease, nmf, dmf, install the package"):
+        find_model("os")
+
+
+def test_a_registered_model_is_found_by_its_name(module, registered):
+    registered("foreign", "foreign_models:Foreign")
+    assert model_names() == ("als", "ease", "nmf", "dmf", "foreign")
+    assert find_model("foreign") is module.Foreign
+    assert not is_ours(module.Foreign())
+
+
+def test_what_is_built_in_is_not_replaced(module, registered):
+    registered("als", "foreign_models:Foreign")
+    assert find_model("als") is ALS
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("other", "foreign_models:Foreign", "the model 'foreign' is registered as 'other'"),
+        ("foreign", "json:dumps", "is no model: it has no name"),
+    ],
+)
+def test_what_is_no_model_or_has_another_name_is_refused(module, registered, name, value, said):
+    registered(name, value)
+    with pytest.raises(WrongSetting, match=said):
+        find_model(name)
+
+
+def test_a_package_that_can_not_be_loaded_harms_no_other_model(registered):
+    registered("gone", "no_such_module:Model")
+    assert set(models()) == {"als", "ease", "nmf", "dmf"}
+    assert "gone" not in settings_classes()
+    with pytest.raises(WrongSetting, match=r"'gone' can't be loaded \(ModuleNotFound.*: mend or remove the package"):
+        find_model("gone")
+
+
+def test_a_setting_that_every_recommender_has_is_refused_in_a_model(module):
+    class Own(ALSSettings):
+        """Settings with a name that is taken."""
+
+        seed: int = 0
+
+    module.Foreign.settings_class = Own
+    with pytest.raises(WrongSetting, match="'foreign' has a setting `seed`, which recommenders or strategies have"):
+        Config(model=module.Foreign())
+
+
+def test_changed_code_of_another_package_has_another_digest(module, tmp_path):
+    before = source_digest(module.Foreign())
+    assert len(before) == 64
+    assert source_digest(module.Foreign()) == before
+    (tmp_path / "foreign_models.py").write_text(FOREIGN + "# changed\n")
+    assert source_digest(module.Foreign()) != before
+
+
+def test_all_files_of_a_package_count(tmp_path, monkeypatch):
+    package = tmp_path / "foreign_package"
+    package.mkdir()
+    (package / "__init__.py").write_text("from foreign_package.model import Foreign\n")
+    (package / "model.py").write_text(FOREIGN)
+    (package / "kernel.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    model = __import__("foreign_package").Foreign()
+    before = source_digest(model)
+    (package / "kernel.py").write_text("FACTOR = 2\n")
+    assert source_digest(model) != before
+    for name in [name for name in sys.modules if name.startswith("foreign_package")]:
+        del sys.modules[name]
+
+
+def test_a_package_that_is_installed_to_be_edited_is_known_by_its_own_files(module, tmp_path, monkeypatch):
+    """Its distribution may list a file that finds it, which never changes."""
+    folder = tmp_path / "foreign-1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: foreign\nVersion: 1\n")
+    (folder / "entry_points.txt").write_text("[erasable.models]\nforeign = foreign_models:Foreign\n")
+    (folder / "RECORD").write_text("__editable___foreign_finder.py,,\n")
+    (tmp_path / "__editable___foreign_finder.py").write_text("")
+    assert "foreign" in model_names()
+    before = source_digest(module.Foreign())
+    (tmp_path / "foreign_models.py").write_text(FOREIGN + "# changed\n")
+    assert source_digest(module.Foreign()) != before
+
+
+def test_ours_are_guarded_by_their_revision_alone():
+    assert source_digest(ALS()) == ""
+
+
+def test_a_model_that_was_typed_in_has_no_digest():
+    typed = ModuleType("typed_in")
+    exec(FOREIGN, vars(typed))
+    assert source_digest(typed.Foreign()) == ""

@@ -1,0 +1,36 @@
+"""Models that tell which items are alike."""
+
+import numpy as np
+import pytest
+
+from erasable.models import ALS, EASE, NMF, TellsSimilarItems, models_with
+from erasable.models.model import Change
+from kit.ease_cases import nobody, train
+
+
+def test_als_and_ease_can_and_the_others_can_t():
+    assert models_with(TellsSimilarItems) == ["als", "ease"]
+    assert not isinstance(NMF(), TellsSimilarItems)
+
+
+def test_als_takes_the_cosine_of_factors_and_knows_nothing_of_items_without_any():
+    factors = np.array([[3, 4], [30, 40], [4, -3], [-3, -4], [0, 0]], np.float32)
+    model = ALS(factors=2, regularisation=1.0)
+    assert model.similar({"item": factors}, 0).tolist() == pytest.approx([1, 1, 0, -1, 0])
+    assert model.similar({"item": factors}, 4).tolist() == [0, 0, 0, 0, 0]
+
+
+def test_ease_takes_its_weights(tables):
+    """Two items that one user has: the inverse is ⅔ and −⅓, so each speaks for the other with ½."""
+    model = EASE(regularisation=1.0)
+    assert model.similar(train(model, tables.table({"u": "ab"})), 0).tolist() == pytest.approx([0, 0.5])
+
+
+def test_ease_tells_without_what_is_taken_out_before_it_is_settled(tables):
+    model = EASE(regularisation=1.0)
+    rows = tables.table({"u": "ab", "v": "abc", "w": "bc"})
+    shared, taken = train(model, rows), rows.of_users(["v"])
+    provisional = model.provisional(shared, Change(taken, nobody(rows)))
+    left = train(model, rows.without(["v"]))
+    for number in range(3):
+        assert model.similar(provisional, number) == pytest.approx(model.similar(left, number), abs=1e-6)

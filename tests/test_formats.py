@@ -1,0 +1,59 @@
+"""The page on formats names every kind of document, with the numbers that stand in the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from erasable.store import layout
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "erasable"
+NUMBERS = {
+    path.relative_to(SOURCE).as_posix(): int(found[1])
+    for path in sorted(SOURCE.rglob("*.py"))
+    if (found := re.search(r"^_?FORMAT = (\d+)$", path.read_text(encoding="utf-8"), re.MULTILINE))
+}
+OF_0_1 = {"proof/certificate_2.py"}  # readers of what this version does not write any more
+ROWS = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in (ROOT / "docs" / "formats.md").read_text(encoding="utf-8").splitlines()
+    if line.startswith("| ")
+][1:]
+
+
+def row_of(module: str) -> list[str]:
+    (found,) = [row for row in ROWS if f"`{module}`" in row[-1]]
+    return found
+
+
+def test_every_format_of_the_code_is_found():
+    assert len(NUMBERS) >= 9
+
+
+@pytest.mark.parametrize("module", sorted(NUMBERS.keys() - OF_0_1))
+def test_every_document_is_on_the_page_with_its_number(module):
+    assert row_of(module)[2].split(",")[0] == str(NUMBERS[module])
+
+
+@pytest.mark.parametrize("module", sorted(OF_0_1))
+def test_what_0_1_wrote_is_there_too(module):
+    assert row_of(module)[3] == str(NUMBERS[module])
+
+
+def test_every_reader_on_the_page_is_there():
+    named = [name for row in ROWS for name in re.findall(r"`([^`]+\.py)`", row[-1])]
+    assert named
+    assert [name for name in named if not (SOURCE / name).is_file()] == []
+
+
+def test_every_file_of_a_workspace_is_on_the_page():
+    places = [name for row in ROWS for name in re.findall(r"`([^`]+)`", row[1])]
+    forms = [re.compile(re.escape(place).replace("…", r"[\w.-]+")) for place in places]
+    released = (ROOT / "tests" / "fixtures" / "workspaces").glob("*/*/workspace")
+    files = {path.relative_to(one).as_posix() for one in released for path in one.rglob("*") if path.is_file()}
+    files = {name for name in files if not name.endswith((".new", "notes.txt"))}
+    hashed = ("sealed/certificates-0001.json", "sealed/log-0001.jsonl", layout.REQUESTS, layout.CONFIG, layout.KEY)
+    files |= {layout.hashed_name(name, "0123456789abcdef") for name in hashed}
+    assert len(files) > 50
+    assert sorted(name for name in files if not any(form.fullmatch(name) for form in forms)) == []

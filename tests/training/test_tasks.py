@@ -1,0 +1,169 @@
+"""Tasks: they hold names and no data, and give the same bytes whoever carries them out, when and where."""
+
+import json
+import os
+import pickle
+from dataclasses import asdict, fields, is_dataclass, replace
+from itertools import permutations
+
+import pytest
+
+from erasable.data import RatingScale
+from erasable.errors import Refused
+from erasable.models import Effort, find_model
+from erasable.operations.processes import Processes
+from erasable.store import Workspace
+from erasable.store.checkpoints import encode_checkpoint
+from erasable.training import (
+    ORIGIN,
+    Config,
+    Earlier,
+    InMemory,
+    MemoryStore,
+    carry_out,
+    scheduled,
+    stages_of,
+    train_chain,
+)
+from erasable.unlearning import Request
+from kit.other_process import MadeElsewhere
+
+SCALE = RatingScale(1, 5)
+WAYS = {
+    "nmf": {"model": "nmf", "groups": 3, "epochs": 3, "batch": 16},
+    "sisa": {"model": "dmf", "strategy": "sisa", "groups": 3, "epochs": 3, "batch": 16},
+    "solved": {"model": "nmf", "groups": 3, "epochs": 3, "rows": "solved", "anchors": 0.6},
+    "als": {"model": "als", "epochs": 2, "factors": 8},
+    "ease": {"model": "ease"},
+    "regroup": {"model": "nmf", "groups": 2, "epochs": 2, "policy": "regroup", "grouping": "random"},
+}
+
+
+@pytest.fixture(params=WAYS)
+def learned(request, tables, chains):
+    rows = tables.random_table(3, users=18, items=9, ratings=True)
+    return chains.learn(rows, Config(**WAYS[request.param]), scale=SCALE)
+
+
+@pytest.fixture
+def forgetting(learned, chains):
+    """The tasks of forgetting someone whom a stage has learned from."""
+    user = learned.state.knowledge.learners(0).users[0]
+    after, earlier = chains.after(learned.state, [Request(user)]), Earlier.of(learned.state)
+    return after, earlier, scheduled(after, earlier)
+
+
+def plain(value) -> bool:
+    """Whether a value is made of texts and numbers alone."""
+    if is_dataclass(value):
+        return all(plain(getattr(value, field.name)) for field in fields(value))
+    if isinstance(value, dict | list | tuple):
+        parts = [*value, *value.values()] if isinstance(value, dict) else value
+        return all(map(plain, parts))
+    return value is None or type(value) in (str, int, float, bool)
+
+
+class TestATask:
+    def test_holds_names_and_no_data(self, forgetting, learned):
+        after, _, schedule = forgetting
+        assert schedule.tasks
+        assert plain(schedule)
+        users = {user for group in learned.state.knowledge.groups for user in group.users}
+        items = set(after.items)
+        written = json.dumps(asdict(schedule))
+        assert not any(json.dumps(one) in written for one in users | items)
+
+    def test_is_the_same_after_it_was_sent(self, forgetting):
+        for task in forgetting[2].tasks:
+            sent = pickle.loads(pickle.dumps(task))
+            assert (sent, sent.name) == (task, task.name)
+
+    def test_is_named_by_what_decides_its_bytes_and_by_nothing_else(self, forgetting):
+        task = forgetting[2].tasks[0]
+        for other in (replace(task, samples=1, visits=1), replace(task, shortcut=None), replace(task, beside=("x",))):
+            assert other.name == task.name
+        rows = replace(task.rows, rows="other"), replace(task.rows, items="other")
+        others = [replace(task, rows=one) for one in rows]
+        others += [replace(task, parent="other"), replace(task, seed=7), replace(task, scale=(1, 7))]
+        others += [replace(task, solves_rows=not task.solves_rows), replace(task, position=7)]
+        others += [replace(task, settings={**task.settings, "epochs": 99})]
+        assert len({one.name for one in (task, *others)}) == 1 + len(others)
+
+    def test_has_all_that_makes_its_model(self, forgetting, learned):
+        task, config = forgetting[2].tasks[0], learned.state.knowledge.config
+        model = find_model(task.settings["model"])(**task.settings["settings"])
+        left_out = {"epochs", *config.learner.settings.only_for_rows}
+        assert model.settings.model_dump(exclude=left_out) == config.learner.settings.model_dump(exclude=left_out)
+
+    def test_gives_the_same_bytes_twice_and_keeps_nothing(self, forgetting, learned):
+        after, earlier, schedule = forgetting
+        inputs = InMemory.of(schedule, after, earlier, learned.store)
+        task = schedule.tasks[0]
+        one, other = (task.run(inputs, Effort(threads))[0] for threads in (1, 2))
+        assert encode_checkpoint(one) == encode_checkpoint(other)
+        assert one.fingerprint == task.name
+        assert task.name not in learned.store
+
+
+def test_every_order_that_respects_parents_gives_the_same_bytes(forgetting, learned, chains):
+    after, earlier, schedule = forgetting
+    expected = chains.Learned(carry_out(schedule, after, learned.store, Effort(), earlier), learned.store)
+    tried = 0
+    for order in permutations(schedule.tasks):
+        made = {ORIGIN, *(link.fingerprint for link in earlier.chain)}
+        if any(task.parent not in made or made.add(task.name) for task in order):
+            continue
+        store = learned.store.copy()
+        store.keep_only(link.fingerprint for link in earlier.chain)
+        inputs = InMemory.of(schedule, after, earlier, store)
+        for task in order:
+            store.put(task.run(inputs, Effort())[0])
+        assert chains.Learned(expected.state, store).contents() == expected.contents()
+        tried += 1
+    assert tried >= 1
+
+
+def test_a_shortcut_gives_the_bytes_of_training_from_the_start(tables, chains):
+    learned = chains.learn(tables.random_table(3, users=18, items=9, ratings=True), Config(model="ease"), scale=SCALE)
+    after, earlier = chains.after(learned.state, [Request("u0003")]), Earlier.of(learned.state)
+    schedule = scheduled(after, earlier)
+    (task,) = schedule.tasks
+    assert task.shortcut is not None
+    inputs = InMemory.of(schedule, after, earlier, learned.store)
+    short, whole = task.run(inputs, Effort())[0], replace(task, shortcut=None).run(inputs, Effort())[0]
+    assert encode_checkpoint(short) == encode_checkpoint(whole)
+
+
+def test_a_schedule_is_carried_out_on_the_rows_that_it_names_and_on_no_others(tables, chains):
+    config = Config(model="nmf", groups=2, epochs=2)
+    known = chains.knowledge(tables.random_table(3, users=12, items=9), config, None, SCALE)
+    with pytest.raises(Refused, match="the plan is of other data than are held: plan again"):
+        carry_out(scheduled(known), known.without(["u0001"], []), MemoryStore(), Effort())
+
+
+def test_rows_are_hashed_once_for_a_schedule_and_what_is_made_of_it(tables, chains, hashed):
+    config = Config(model="nmf", groups=3, epochs=3)
+    known = chains.knowledge(tables.random_table(3, users=18, items=9), config, None, SCALE)
+    schedule = scheduled(known)
+    carry_out(schedule, known, MemoryStore(), Effort())
+    assert len(hashed) == 3
+
+
+@pytest.mark.parametrize("way", ["nmf", "sisa", "ease"])
+def test_another_process_makes_the_same_bytes_from_a_task_and_the_workspace(way, tables, chains, tmp_path):
+    rows = tables.random_table(3, users=18, items=9, ratings=True)
+    here, there = [], []
+    with Workspace.creating(tmp_path / "shop") as workspace:
+        known = chains.knowledge(rows, Config(**WAYS[way]), None, SCALE)
+        state = train_chain(known, workspace.checkpoints, Effort(1, here.append))
+        workspace.commit(state)
+    with Workspace.reading(tmp_path / "shop") as workspace:
+        kept = {
+            link.fingerprint: encode_checkpoint(workspace.checkpoints.get(link.fingerprint)) for link in state.chain
+        }
+    elsewhere = Processes(2, lambda running: None)
+    made = elsewhere.map(MadeElsewhere(tmp_path / "shop"), stages_of(known), Effort(1, there.append))
+    made = {task.name: outcome for task, outcome in made}
+    assert {name: content for name, (_, content) in made.items()} == kept
+    assert os.getpid() not in {pid for pid, _ in made.values()}
+    assert sum(there) == sum(here) > 0
