@@ -104,7 +104,8 @@ class TestAHistory:
         assert found == recommend_for_history(shop, ["a", "b"])
         assert found.left_out == ("zz",)
         assert Serving(shop, Work(1, reporter)).recommend_for_history(["a", "zz", "b"]) == found
-        assert any("zz" in note for note in reporter.notes)
+        assert any("left out: 1" in note for note in reporter.notes)
+        assert not any("zz" in note for note in reporter.notes)  # what someone has stands in no log
 
     @pytest.mark.parametrize("history", [["zz", "yy"], []], ids=["all unknown", "empty"])
     def test_without_a_known_item_a_stranger_s_are_given(self, shop, history):

@@ -1,5 +1,6 @@
 """The library's front door: any table in, recommendations out, and forgetting in between."""
 
+import logging
 import shutil
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from erasable.errors import (
     WrongUse,
 )
 from erasable.operations import Inputs
+from erasable.unlearning import Request
 from kit import elsewhere
 
 SETTINGS = {"model": "nmf", "groups": 3, "epochs": 3, "batch": 16}
@@ -541,3 +543,26 @@ class TestFromSeveralPlaces:
         assert found.stdout == f"{recommender.recommend(10, k=1).to_pylist()}\n3\n"
         assert found.stderr == ""
         assert Recommender.load(tmp_path / "shop").status()["users"] == 3
+
+
+def test_while_someone_waits_what_only_they_have_is_told_to_nobody(tmp_path):
+    likes = {1: "ab", 2: "abc", 3: ["a", "b", "a secret"], 4: "bc"}
+    rows = [(user, item) for user, items in likes.items() for item in items]
+    table = pa.table({"user": [user for user, _ in rows], "item": [item for _, item in rows]})
+    recommender = Recommender("ease", regularisation=1).fit(table)
+    assert "a secret" in recommender.similar_items("a")["similar_id"].to_pylist()
+    serving = recommender._learned_serving()
+    with serving.withdrawing([Request("3")]):
+        assert "a secret" not in recommender.similar_items("a")["similar_id"].to_pylist()
+        with pytest.raises(UnknownItem):
+            recommender.similar_items("a secret")
+        assert recommender.recommend(history=["a secret"]).equals(recommender.recommend(history=["never heard of"]))
+    assert "a secret" in recommender.similar_items("a")["similar_id"].to_pylist()
+
+
+def test_a_history_stands_in_no_log(caplog):
+    recommender = Recommender("ease").fit(numbers())
+    with caplog.at_level(logging.INFO, logger="erasable"):
+        recommender.recommend(history=["a delicate thing", 5])
+    assert "delicate" not in caplog.text
+    assert "left out: 1" in caplog.text

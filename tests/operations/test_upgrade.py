@@ -12,6 +12,7 @@ from erasable.operations import (
     Work,
     forget,
     learn,
+    learn_more,
     plan_upgrade,
     recommend,
     upgrade,
@@ -228,3 +229,16 @@ def test_a_model_of_another_revision_is_trained_again(disk, monkeypatch):
         assert not before & {link.fingerprint for link in state.chain}
     assert upgrade(disk, WORK).changed is False
     forget(disk, [Request("ann")], work=WORK)
+
+
+@pytest.mark.parametrize("more", [False, True])
+def test_what_is_trained_again_is_named_by_the_revision_that_trained_it(disk, monkeypatch, as_table, more):
+    monkeypatch.setattr(NMF, "revision", 2)
+    if more:
+        learn_more(disk, as_table({"zoe": {"a": 5}}), work=WORK, rerun=True)
+    else:
+        forget(disk, [Request("ann")], rerun=True, work=WORK)
+    with disk.reading() as session:
+        assert session.state().knowledge.config.revision == 2
+    assert verify(disk).identical is True
+    assert upgrade(disk, WORK).changed is False

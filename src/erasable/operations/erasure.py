@@ -130,8 +130,8 @@ def erase(session: Session, pending: Pending, rerun: bool, work: Work) -> Done:
     """Carry out accepted requests and make what they leave current."""
     began = time.perf_counter()
     state = session.state()
-    before = State(state.knowledge, ()) if rerun else state
-    after = Erasure.of(pending.requests).apply(state.knowledge, work.grouping)
+    before = state.untrained() if rerun else state
+    after = Erasure.of(pending.requests).apply(before.knowledge, work.grouping)
     planned = plan_change(before, after)
     session.refuse_if_full(_room_for(session, planned, pending))
     traces = traces_of(pending, session, state)

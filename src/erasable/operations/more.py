@@ -75,7 +75,7 @@ def learn_more(
         raise WrongUse("existing users keep their group: leave out --groups-from")
     with home.writing() as session:
         _refuse_unready(session, rerun)
-        before, roll = session.state().knowledge, roll_of(session, inputs.listing, erasing=False)
+        before, roll = _earlier(session, rerun).knowledge, roll_of(session, inputs.listing, erasing=False)
         as_before = _as_before(inputs, session)
         read = read_source(source, as_before, before.scale, work.reporter, 1, _FOR_SCALE, roll.entries)
         _refuse_unlike(read, before)
@@ -157,7 +157,7 @@ def _listing(before: Knowledge, coming: Interactions, inputs: Inputs) -> Knowled
 
 def _earlier(session: Session, rerun: bool) -> State:
     """Return what is there already; with `rerun` nothing of the chain counts."""
-    return State(session.state().knowledge, ()) if rerun else session.state()
+    return session.state().untrained() if rerun else session.state()
 
 
 def _learn(session: Session, after: Knowledge, planned: Plan, listed: _Listed, work: Work, rerun: bool) -> None:

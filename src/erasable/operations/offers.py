@@ -133,7 +133,7 @@ class Served:
         An item without a rating counts as rated with the highest of the scale.
         """
         items, scale = self.knowledge.items, self.knowledge.scale
-        numbers = items.positions(list(ratings))
+        numbers = self._numbers_of(list(ratings))
         given = np.array([scale.high if rating is None else rating for rating in ratings.values()], np.float32)
         scale.check(given)
         order = np.argsort(numbers, kind="stable")[int(np.sum(numbers < 0)) :]
@@ -149,11 +149,10 @@ class Served:
 
     def similar(self, item: str, k: int) -> list[Offer]:
         """Return the k items that are most like one, and none that is not like it at all."""
-        items = self.knowledge.items
-        number = int(items.positions([item])[0])
+        number = int(self._numbers_of([item])[0])
         if number < 0:
             raise UnknownItem(f"the catalogue has no item {item!r}: check the id, exactly as in the data")
-        scores = self.scoring.similar(number)
+        scores = self._of_who_is_served(self.scoring.similar(number))
         return self._offers(top_items(scores, k, excluded=_unlike(scores, number)), scores, popular=False)
 
     def warm_up(self) -> None:
@@ -162,6 +161,14 @@ class Served:
         for position, group in enumerate(self.knowledge.groups):
             if len(group):
                 self.best((position, 0), 1)
+
+    def _numbers_of(self, items: Sequence[str]) -> NDArray[np.int64]:
+        """Return the numbers of items, −1 for one that is unknown, or that only people who are withheld have."""
+        numbers = self.knowledge.items.positions(items)
+        if self.knowledge.catalogue is None and self.withheld:
+            gone = (self.stock.counts > 0) & (self.counts == 0)
+            numbers = np.where((numbers >= 0) & gone[numbers], -1, numbers)
+        return numbers
 
     def _of_who_is_served(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the scores; an item that only people who are withheld have goes with them."""

@@ -55,7 +55,8 @@ class Serving:
         """Return the k best items for someone with this history and no id; nothing of it is stored."""
         found = best_for_history(self._current(), history, k)
         if found.left_out:
-            self._work.reporter.note(f"not in the catalogue, and left out of the history: {', '.join(found.left_out)}")
+            count = len(found.left_out)  # what they are is told to who asked, and stands in no log
+            self._work.reporter.note(f"items of the history that nobody has, and that are left out: {count}")
         return found
 
     @contextmanager

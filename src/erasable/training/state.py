@@ -214,6 +214,11 @@ class State:
         """The chain under the names that records and certificates of this version have for it."""
         return self.recorded or self.chain
 
+    def untrained(self) -> "State":
+        """Return the same knowledge without any stage, to be trained by the model as it is here."""
+        config = self.knowledge.config.of_this_revision()
+        return State(replace(self.knowledge, config=config), ())
+
     @property
     def stages(self) -> tuple[Link, ...]:
         """The links that shaped shared parameters."""
