@@ -10,8 +10,8 @@ import argparse
 import statistics
 import sys
 import tempfile
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +61,12 @@ def _line(way: str, recommender: Recommender, kind: tuple[int, bool], requests: 
 def _seconds(recommender: Recommender, users: list[str]) -> tuple[float, float]:
     """Return how long people were still served, and how long it took until they were certified to be gone."""
     recommender.recommend(users[:1])
-    thread = threading.Thread(target=recommender.forget, args=(users,))
-    began = time.perf_counter()
-    thread.start()
-    unserved = _until_refused(recommender, users) - began
-    thread.join()
-    return unserved, time.perf_counter() - began
+    with ThreadPoolExecutor(1) as pool:
+        began = time.perf_counter()
+        forgetting = pool.submit(recommender.forget, users, yes=True)
+        unserved = _until_refused(recommender, users) - began
+        forgetting.result()
+        return unserved, time.perf_counter() - began
 
 
 def _until_refused(recommender: Recommender, users: list[str]) -> float:

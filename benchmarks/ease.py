@@ -24,7 +24,6 @@ from erasable.models import Arrays, Effort, Stage
 from erasable.models.ease import EASE
 from erasable.models.model import Change
 from erasable.models.ranking import top_items
-from erasable.models.settings import USUAL_REGULARISATION
 from reporting import documented_parser, print_table, save, verdict, warn_if_busy
 
 SEEDS, ONE, MANY, IN_A_ROW, SAMPLE = 3, 20, 302, 1000, 200
@@ -42,7 +41,7 @@ def main() -> None:
     options = _options()
     warn_if_busy()
     rows = read_interactions(options.data / "ml-1m" / "ratings.csv").interactions
-    model = EASE(regularisation=options.regularisation)
+    model = EASE() if options.regularisation is None else EASE(regularisation=options.regularisation)
     quality = [_quality(model, rows, seed, options.threads) for seed in range(SEEDS)]
     found = _forgetting(model, rows, options.threads)
     lines = [
@@ -52,7 +51,7 @@ def main() -> None:
     lines += [{"what": name, "value": value} for name, value in found.items() if name not in BARS]
     print_table(("ease on MovieLens 1M", "value", "bar", ""), [_cells(line) for line in lines])
     settings = {
-        "regularisation": options.regularisation or USUAL_REGULARISATION["ease"],
+        "regularisation": model.settings.regularisation,
         "threads": options.threads,
         "ndcg@10": quality,
     }

@@ -8,7 +8,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "erasable"
 LAYERS = [
-    *("errors", "interrupts", "threads", "seeding", "fingerprint", "documents"),
+    *("errors", "interrupts", "threads", "seeding", "fingerprint", "documents", "extensions"),
     *("data", "grouping", "models", "training", "unlearning", "testing"),
     *("evaluation", "store", "proof", "operations", "experiments", "service", "cli", "__main__"),
 ]

@@ -1,6 +1,7 @@
 """The documentation says what is true: commands, options, settings, links and examples."""
 
 import importlib.util
+import inspect
 import json
 import re
 import shlex
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 
 from erasable.cli.main import app
 from erasable.cli.options import CONFIG_OPTIONS
+from erasable.models import Amends, Model, Prepares, Probabilities, Subtracts, TellsSimilarItems
 from erasable.training.settings import settings_classes
 
 ROOT = Path(__file__).parent.parent
@@ -148,11 +150,23 @@ def test_the_python_of_the_page_on_the_library_runs(tmp_path, monkeypatch):
     assert (names["rec"].status()["users"], names["shop"].status()["users"]) == (2, 2)
 
 
-def test_what_the_page_on_models_quotes_stands_in_the_example():
+def test_what_the_page_on_models_quotes_stands_in_the_example_and_the_rest_runs(shop, monkeypatch):
     page, example = ROOT / "docs" / "how-to" / "add-a-model.md", ROOT / "examples" / "own-model"
     files = [example / "src" / "own_model.py", example / "tests" / "test_own_model.py", example / "pyproject.toml"]
     texts = [file.read_text(encoding="utf-8") for file in files]
     quoted = [*blocks(page, "python"), *blocks(page, "toml")]
-    assert len(quoted) >= 8
-    for block in quoted:
-        assert any(block in text for text in texts), block
+    assert len(quoted) >= 9
+    (run,) = [block for block in quoted if not any(block in text for text in texts)]
+    monkeypatch.syspath_prepend(example / "src")
+    names: dict = {}
+    exec(compile(run, page.name, "exec"), names)
+    assert names["found"].num_rows == 3
+
+
+def test_the_page_on_models_has_every_method_as_it_is_called():
+    page = (ROOT / "docs" / "how-to" / "add-a-model.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\|.*?`(\w+)\(([\w, ]+)\)` \|", page, re.MULTILINE))
+    kinds = (Prepares, Probabilities, TellsSimilarItems, Amends, Subtracts)
+    methods = {name: getattr(kind, name) for kind in kinds for name in vars(kind) if not name.startswith("_")}
+    methods |= {name: getattr(Model, name) for name in ("samples", "extended", "newcomers")}
+    assert rows == {name: ", ".join([*inspect.signature(one).parameters][1:]) for name, one in methods.items()}

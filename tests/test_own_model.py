@@ -4,6 +4,8 @@ import ast
 import importlib
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -101,21 +103,36 @@ def test_it_is_learned_served_forgotten_verified_and_upgraded_by_command(site, d
     for words in (["recommend", "--user", "5"], ["verify"]):
         refused = erasable(words[0], "shop", *words[1:], cwd=tmp_path)
         assert (refused.returncode != 0, refused.stdout) == (True, "")
-        assert "names the model 'bpr', which is not registered here: install the package" in refused.stderr
+        assert "this workspace's model is 'bpr', which no installed package brings" in refused.stderr
     before = names_in(tmp_path / "shop")
     with (site / "own_model.py").open("a") as file:
         file.write("# changed\n")
-    assert "source is" in run("verify", "shop", code=3)
+    assert "with other code: the source files of the model have changed since" in run("verify", "shop", code=3)
     assert "1 checkpoint with the same bytes here" in run("upgrade", "shop")
     assert names_in(tmp_path / "shop") == before
     assert run("verify", "shop").startswith("identical")
+
+
+def test_the_commands_of_the_page_run_as_they_stand(site, tmp_path):
+    page = (EXAMPLE.parent.parent / "docs" / "how-to" / "add-a-model.md").read_text()
+    rows = [f"{user},{item}" for user in (7, 42, 51, 60) for item in range(user % 4, 8)]
+    (tmp_path / "ratings.csv").write_text("\n".join(["user_id,item_id", *rows]) + "\n")
+    install, *commands = [
+        line for block in re.findall(r"```bash\n(.*?)```", page, re.DOTALL) for line in block.splitlines()
+    ]
+    assert install == "pip install -e examples/own-model"  # which the fixture has done
+    assert len(commands) == 4
+    for line in commands:
+        _, *words = shlex.split(line)
+        found = erasable(*words, site=site, cwd=tmp_path)
+        assert found.returncode == 0, found.stdout + found.stderr
 
 
 def test_its_object_is_used_saved_and_loaded_without_installing(bpr, data, tmp_path):
     recommender = Recommender(bpr(factors=4, epochs=2)).fit(data)
     recommender.forget("3")
     recommender.save(tmp_path / "shop")
-    with pytest.raises(UnknownModel, match="not registered here"):
+    with pytest.raises(UnknownModel, match="no installed package brings"):
         Recommender.load(tmp_path / "shop")
     for handed_over in (bpr, bpr()):
         loaded = Recommender.load(tmp_path / "shop", model=handed_over)

@@ -33,6 +33,7 @@ def test_the_library_has_one_front_door():
         "Inputs",
         "Laser",
         "ListUnusable",
+        "NewerDocument",
         "NotReproducible",
         "Outside",
         "Recommender",
@@ -47,10 +48,12 @@ def test_the_library_has_one_front_door():
         "Unfinished",
         "UnknownInteraction",
         "UnknownItem",
+        "UnknownModel",
         "UnknownUser",
         "WorkspaceBusy",
         "WorkspaceDamaged",
         "WorkspaceError",
+        "WrongModel",
         "WrongSetting",
         "WrongUse",
         "__version__",
@@ -76,7 +79,7 @@ def test_type_checkers_see_the_same_names():
 
 
 def test_its_methods():
-    methods = {name for name in vars(erasable.Recommender) if not name.startswith("_")}
+    methods = {name for name in dir(erasable.Recommender) if not name.startswith("_")}
     assert methods == {
         "evaluate",
         "fit",
@@ -97,7 +100,7 @@ def test_its_methods():
     }
 
 
-@pytest.mark.parametrize("name", [name for name in vars(erasable.Recommender) if not name.startswith("_")])
+@pytest.mark.parametrize("name", [name for name in dir(erasable.Recommender) if not name.startswith("_")])
 def test_each_of_them_says_what_it_takes_and_shows_an_example(name):
     method = getattr(erasable.Recommender, name)
     sections = set(inspect.getdoc(method).splitlines())

@@ -296,6 +296,9 @@ CASES = {
         "leave out --groups-from",
         f"{LEARN} --model nmf --policy regroup --groups 2",
     ),
+    "the catalogue of a workspace whose items follow the people": Case(
+        f"{LEARN} --catalogue shop", "give --catalogue FILE", f"{LEARN} --catalogue items", {}, {"items": "a\nb\nc\n"}
+    ),
     "an item that is not in the catalogue": Case(
         f"{LEARN} --catalogue items",
         "add it there and give --catalogue",
@@ -517,13 +520,23 @@ def options_of(command: click.Command) -> set[str]:
 
 def test_every_option_that_is_named_is_there():
     options = options_of(typer.main.get_command(app))
-    named = {
-        (path.name, option)
+    nodes = [
+        (path.name, node)
         for path in Path(erasable.__file__).parent.rglob("*.py")
-        if path.name not in ("page_style.py", "python_words.py")  # whose variables and patterns begin alike
+        if path.name != "page_style.py"  # whose variables begin alike
         for node in ast.walk(ast.parse(path.read_text()))
+    ]
+    named = {
+        (file, option)
+        for file, node in nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]", node.value)
+    }
+    called = [(file, node) for file, node in nodes if isinstance(node, ast.Call) and node.args]
+    named |= {
+        (file, "--" + node.args[0].value.replace("_", "-"))
+        for file, node in called
+        if getattr(node.func, "id", "") == "option" and isinstance(node.args[0], ast.Constant)
     }
     assert len(named) > 100
     assert {place for place in named if place[1] not in options} <= {("main.py", "--help")}

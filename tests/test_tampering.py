@@ -1,6 +1,5 @@
 """One bit changed in any document, of this version or an earlier one, is noticed before anything is loaded."""
 
-import json
 import random
 import shutil
 import sys
@@ -8,15 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from erasable import fingerprint
 from erasable.errors import WorkspaceError, WrongUse
 from erasable.operations import Claim, DiskHome, verify
 from erasable.operations.do_not_learn import default_places
-from erasable.store.manifest import Manifest, encode_manifest
 from kit import small_shop
 from kit.copies import copy_of
 from kit.released import watched_documents
-from kit.tampering import files_of, flipped, notices, watched_list, watched_papers
+from kit.tampering import files_of, flipped, notices, seal_again, watched_list, watched_papers
 
 FLIPS_PER_FILE = 12
 
@@ -122,15 +119,6 @@ def not_identical(folder: Path) -> bool:
         return verify(DiskHome(folder)).identical is False
     except WorkspaceError:
         return True
-
-
-def seal_again(folder: Path) -> None:
-    """Seal a manifest like someone who knows how."""
-    fields = json.loads((folder / "manifest.json").read_bytes())
-    present = {name: folder / name for name in fields["files"] if (folder / name).exists()}
-    fields["files"] |= {name: fingerprint.of_bytes(path.read_bytes()) for name, path in present.items()}
-    manifest = Manifest.model_validate(fields).sealed()
-    (folder / "manifest.json").write_bytes(encode_manifest(manifest))
 
 
 def test_verify_tells_the_file_and_does_not_replay(shop, monkeypatch):

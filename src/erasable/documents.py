@@ -5,6 +5,8 @@ from typing import Any, NoReturn
 
 from pydantic import BaseModel
 
+_SHOWN = 40
+
 
 def read_json(content: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
     """Read JSON, or raise a ValueError for what two readers may understand differently.
@@ -20,13 +22,13 @@ def read_json(content: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
     return found
 
 
-def format_in(fields: dict[str, Any], unnamed: int | None = None) -> int | None:
+def format_in(fields: Any, unnamed: int | None = None) -> int | None:  # noqa: ANN401 - whatever JSON holds
     """Return the number of a document's format; None if what stands there is none.
 
     >>> format_in({"format": 3}), format_in({}, unnamed=1), format_in({"format": True})
     (3, 1, None)
     """
-    found = fields.get("format", unnamed)
+    found = fields.get("format", unnamed) if isinstance(fields, dict) else None
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
 
 
@@ -37,9 +39,19 @@ def newer(found: int, newest: int) -> str:
     'has the format 9 and this version of erasable reads up to 3: a later'
     """
     return (
-        f"has the format {found} and this version of erasable reads up to {newest}: "
+        f"has the format {shortened(found)} and this version of erasable reads up to {newest}: "
         "a later version wrote it, so install that one or a later one"
     )
+
+
+def shortened(value: object) -> str:
+    """Show a value of a document in few characters.
+
+    >>> shortened(5), shortened("x" * 60)
+    ('5', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…")
+    """
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 def says_more(document: BaseModel) -> bool:

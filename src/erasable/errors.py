@@ -11,7 +11,8 @@ ErasableError
 │   ├── UnknownInteraction   the user has no such interaction
 │   ├── UnknownItem          the catalogue has no such item
 │   ├── UnknownRequest       the ledger has no such request
-│   ├── UnknownModel         the workspace's model is not registered here, or can't be loaded
+│   ├── UnknownModel         the workspace's model, or the grouping that it needs, is not here or can't be loaded
+│   ├── WrongModel           a method of a model failed, or returned what it must not: its author must mend it
 │   ├── NewerDocument        a later version wrote it: this one can't judge it
 │   ├── ListUnusable         the do-not-learn list or its key is missing, damaged, or of another key
 │   └── ResidueFound         an erasure is done, but something still holds the person: it is not certified
@@ -28,10 +29,74 @@ ErasableError
 """
 
 import re
+from typing import Any
+
+
+class Said(str):
+    """A text in Python's words, which knows how whoever runs a command has to hear it.
+
+    >>> remedy = Said("forget([])", "erasable forget DIR --resume")
+    >>> str(remedy), remedy.of_command
+    ('forget([])', 'erasable forget DIR --resume')
+    """
+
+    of_command: str
+
+    def __new__(cls, in_python: str, of_command: str) -> "Said":
+        """Say the same twice."""
+        text = super().__new__(cls, in_python)
+        text.of_command = of_command
+        return text
+
+    def __reduce__(self) -> tuple[type["Said"], tuple[str, str]]:
+        return Said, (str(self), self.of_command)
+
+
+def said(*parts: str) -> Said:
+    """Join texts; what has two wordings keeps both. In an f-string it would lose the command's.
+
+    >>> said("learn with ", option("holdout", 0.1), " first").of_command
+    'learn with --holdout 0.1 first'
+    """
+    return Said("".join(map(str, parts)), "".join(map(of_command, parts)))
+
+
+def of_command(text: str) -> str:
+    """Return a text as whoever runs a command has to hear it."""
+    return text.of_command if isinstance(text, Said) else text
+
+
+def option(name: str, value: Any = None) -> Said:  # noqa: ANN401 - a value of a setting of many types
+    """Name a setting, with a value if one is given, as a keyword of Python and as an option of the command.
+
+    >>> [(str(one), one.of_command) for one in (option("groups_from"), option("model", "nmf"))]
+    [('groups_from', '--groups-from'), ("model='nmf'", '--model nmf')]
+    """
+    given = f"{value:g}" if isinstance(value, float) else value
+    flag = "--" + name.replace("_", "-")
+    if value is None:
+        return Said(name, flag)
+    return Said(f"{name}={given!r}" if isinstance(value, str) else f"{name}={given}", f"{flag} {given}")
 
 
 class ErasableError(Exception):
-    """Anything that erasable refuses or can't do."""
+    """Anything that erasable refuses or can't do, said in Python's words and in the command's."""
+
+    def __init__(self, *parts: str) -> None:
+        super().__init__(*parts)
+
+    @property
+    def said(self) -> Said:
+        """What it says, in both wordings."""
+        return said(*self.args)
+
+    @property
+    def of_command(self) -> str:
+        """What it says to whoever runs a command."""
+        return self.said.of_command
+
+    def __str__(self) -> str:
+        return str(self.said)
 
 
 class WrongUse(ErasableError):
@@ -46,8 +111,7 @@ class WrongSetting(WrongUse):
     """
 
     def __init__(self, in_python: str, of_command: str | None = None) -> None:
-        super().__init__(in_python)
-        self.of_command = _SETTING.sub(_as_option, of_command or in_python)
+        super().__init__(Said(in_python, _SETTING.sub(_as_option, of_command or in_python)))
 
 
 _SETTING = re.compile(r'`(\w+)(?:="?([^"`]*)"?)?`')
@@ -65,8 +129,8 @@ class DataRefused(ErasableError):
 class BadRows(DataRefused):
     """Some of its rows can't be used; they can be left out."""
 
-    def __init__(self, message: str, off_scale: bool = False) -> None:
-        super().__init__(message)
+    def __init__(self, *parts: str, off_scale: bool = False) -> None:
+        super().__init__(*parts)
         self.off_scale = off_scale  # whether one of them has a rating outside the scale
 
 
@@ -95,7 +159,11 @@ class UnknownRequest(Refused):
 
 
 class UnknownModel(Refused):
-    """The workspace's model is not registered here, or can't be loaded."""
+    """The workspace's model, or the grouping that it needs, is not here or can't be loaded."""
+
+
+class WrongModel(Refused):
+    """A method of a model failed, or returned what it must not: its author must mend it."""
 
 
 class NewerDocument(Refused):

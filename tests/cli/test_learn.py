@@ -599,8 +599,9 @@ class TestMore:
             assert (result.code, result.out) == (1, "")
             assert f"{lost.split('/')[1]}: " in result.err
             assert "restore it from its newest copy, name another with --do-not-learn LIST" in result.err
-        assert run("verify", shop).code == 0
+        assert run("verify", shop).code == 2
         assert run("forget", shop, "--resume", "--no-do-not-learn").code == 0
+        assert run("verify", shop).code == 0
         assert run("forget", shop, "--user", "bob").code == 0
         assert run("learn", "--more", ratings_file, "--into", shop, "--json").json["users_added"] == 2
 

@@ -120,7 +120,8 @@ def test_resume_may_name_more_people(run, interrupted):
 def test_a_verification_tells_of_it_and_leaves_it_waiting(run, interrupted):
     result = run("verify", interrupted, "--json")
     assert (result.code, result.json["identical"]) == (0, True)
-    assert result.json["reason"].endswith("an erasure was interrupted: finish it with erasable forget DIR --resume")
+    finish = f"erasable forget {interrupted} --resume"
+    assert result.json["reason"].endswith(f"an erasure was interrupted: finish it with {finish}")
     assert facts_of(run, interrupted)[2] == 1
     run("forget", interrupted, "--resume")
     assert run("verify", interrupted, "--json").json["identical"] is True

@@ -116,3 +116,20 @@ def test_json_counts_near_ids(run, learned):
     assert result.json["clean"] is False
     assert result.json["residues"] == []
     assert result.json["near"] == {"held": 1, "differ_in": ["surrounding blanks", "upper and lower case"]}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("scan", "--user", "ann"), ("verify",), ("forget", "--user", "ann"), ("status",)],
+    ids=lambda words: words[0],
+)
+def test_nothing_is_said_or_done_where_the_data_lie_behind_a_link(run, shop, words):
+    elsewhere = (shop / "data").rename(shop.with_name("elsewhere"))
+    (elsewhere / "letter.txt").write_text("mine")
+    (shop / "data").symlink_to(elsewhere)
+    before = sorted(elsewhere.iterdir())
+    done = run(words[0], shop, *words[1:])
+    assert done.code == (2 if words[0] == "scan" else 1)  # to verify, a damaged workspace is different
+    assert "data is a link, and what lies elsewhere is not erased: put what it leads to" in done.out + done.err
+    assert sorted(elsewhere.iterdir()) == before
+    assert not list(shop.glob("certificates/*"))

@@ -54,6 +54,17 @@ def move_elsewhere(folder):
     elsewhere.moved(folder, numba="0.1", processor="abacus")
 
 
+class TestWithoutTheDoNotLearnList:
+    def test_there_is_no_verdict(self, run, shop):
+        shutil.rmtree(shop.with_name("shop.do-not-learn"))
+        result = run("verify", shop, "--json")
+        assert (result.code, result.json["identical"]) == (2, None)
+        told = run("verify", shop)
+        assert told.code == 2
+        assert told.out.startswith("no verdict: whether someone erased is held again can't be told (")
+        assert "--do-not-learn LIST --do-not-learn-key KEY" in told.out
+
+
 class TestIdentical:
     def test_after_learning(self, run, shop):
         result = run("verify", shop, "--json")
@@ -65,6 +76,7 @@ class TestIdentical:
             "reason": "a replay from scratch on the data that is left gives the same bytes",
             "stages_replayed": 3,
             "recorded": True,
+            "elsewhere": False,
         }
 
     def test_after_forgetting_people_and_items_in_several_calls(self, run, shop):

@@ -36,12 +36,12 @@ def test_the_fuller_name_is_preferred():
 
 
 def test_an_unknown_name_lists_those_there_and_the_option():
-    with pytest.raises(DataRefused, match=r"f: .*'who'.*shop, buyer.*--user-column"):
+    with pytest.raises(DataRefused, match=r"f: .*'who'.*shop, buyer.*user='NAME'"):
         locate_by_name(["shop", "buyer"], ColumnNames(user="who"), "f")
 
 
 def test_a_column_that_is_not_recognised_names_the_option():
-    with pytest.raises(DataRefused, match=r"f: .*item.*user, thing.*--item-column"):
+    with pytest.raises(DataRefused, match=r"f: .*item.*user, thing.*item='NAME'"):
         locate_by_name(["user", "thing"], ColumnNames(), "f")
 
 
@@ -58,7 +58,7 @@ def test_a_risk_is_found_only_when_it_is_named():
     assert locate_by_name(names, ColumnNames(risk="risk"), "f") == ColumnPositions(0, 1, 3, risk=2)
     assert not looks_like_header(["risk", "x"], ColumnNames())
     assert looks_like_header(["risk", "x"], ColumnNames(risk="risk"))
-    with pytest.raises(DataRefused, match=r"'danger'.*user, item, risk, rating.*--risk-column"):
+    with pytest.raises(DataRefused, match=r"'danger'.*user, item, risk, rating.*risk='NAME'"):
         locate_by_name(names, ColumnNames(risk="danger"), "f")
 
 
@@ -71,18 +71,18 @@ def test_a_column_named_as_the_risk_is_nothing_else():
 def test_without_a_header_a_risk_shifts_no_other_column():
     assert locate_by_number(5, ColumnNames(risk="5"), "f") == ColumnPositions(0, 1, 2, 3, 4)
     assert locate_by_number(5, ColumnNames(risk="3"), "f") == ColumnPositions(0, 1, None, 3, 2)
-    with pytest.raises(DataRefused, match="--risk-column as a number from 1 to 3"):
+    with pytest.raises(DataRefused, match="give risk=NUMBER, a number from 1 to 3"):
         locate_by_number(3, ColumnNames(risk="4"), "f")
 
 
 @pytest.mark.parametrize("name", ["0", "5", "name", "-1", "²"])
 def test_a_number_that_is_not_there_is_refused(name):
-    with pytest.raises(DataRefused, match="--item-column as a number from 1 to 4"):
+    with pytest.raises(DataRefused, match="give item=NUMBER, a number from 1 to 4"):
         locate_by_number(4, ColumnNames(item=name), "f")
 
 
 def test_a_role_whose_place_is_taken_must_be_given():
-    with pytest.raises(DataRefused, match="--user-column"):
+    with pytest.raises(DataRefused, match="Give user=NUMBER"):
         locate_by_number(3, ColumnNames(item="1"), "f")
 
 

@@ -83,10 +83,10 @@ def test_off_leaves_everything_as_it_is():
 
 
 def test_an_empty_core_is_refused_with_the_remedy():
-    with pytest.raises(DataRefused, match="lower --min-interactions"):
+    with pytest.raises(DataRefused, match="lower min_interactions"):
         k_core(table({("a", "x"), ("b", "x")}), 5)
 
 
 def test_a_negative_minimum_is_refused():
-    with pytest.raises(WrongUse, match="--min-interactions"):
+    with pytest.raises(WrongUse, match="min_interactions="):
         k_core(table({("a", "x")}), -1)

@@ -49,7 +49,7 @@ def test_a_bad_line_is_refused_by_its_number(tmp_path, content, line, reason):
 def test_a_bad_risk_is_refused_by_its_line(tmp_path, separator, bad):
     lines = (("user", "item", "risk"), ("a", "x", "1e39"), ("b", "x", bad))
     shown = repr(bad) if bad else "an empty field"
-    with pytest.raises(DataRefused, match=rf"line 3: {shown} is no risk: give a finite number.*--risk-column"):
+    with pytest.raises(DataRefused, match=rf"line 3: {shown} is no risk: give a finite number.*risk='NAME'"):
         read(tmp_path, "\n".join(map(separator.join, lines)), risk="risk")
 
 

@@ -86,5 +86,5 @@ def test_equal_hashes_keep_the_first_item_by_its_id():
 
 @pytest.mark.parametrize("rate", [-0.1, 1, 20, np.nan])
 def test_a_rate_that_makes_no_sense_is_refused(rate):
-    with pytest.raises(WrongUse, match="--holdout"):
+    with pytest.raises(WrongUse, match="holdout="):
         split_holdout(table({("a", "x")}), rate, 0)

@@ -40,7 +40,7 @@ def test_blank_lines_before_the_header_are_counted(tmp_path):
 
 def test_unknown_names_above_numbers_are_a_header(tmp_path):
     text = "customer,product,stars\na,b,3\n"
-    with pytest.raises(DataRefused, match=r"customer, product, stars.*--user-column"):
+    with pytest.raises(DataRefused, match=r"customer, product, stars.*user='NAME'"):
         layout_of(tmp_path, text)
     found = layout_of(tmp_path, text, user="customer", item="product", rating="stars")
     assert found.columns == ColumnPositions(0, 1, 2)
@@ -52,7 +52,7 @@ def test_unknown_names_above_numbers_are_a_header(tmp_path):
 
 
 def test_a_misspelt_name_lists_the_columns(tmp_path):
-    with pytest.raises(DataRefused, match=r"'custmer'; the columns are customer, product.*--user-column"):
+    with pytest.raises(DataRefused, match=r"'custmer'; the columns are customer, product.*user='NAME'"):
         layout_of(tmp_path, "customer,product\na,b\n", user="custmer")
 
 
@@ -82,7 +82,7 @@ def test_one_column_is_refused(tmp_path):
 def test_two_columns_of_unknown_names_above_numbers_are_no_person(tmp_path):
     path = tmp_path / "clicks.csv"
     path.write_text("customer,product\n1,10\n2,11\n3,12\n")
-    with pytest.raises(DataRefused, match="--user-column"):
+    with pytest.raises(DataRefused, match="user='NAME'"):
         read_interactions(path)
     found = read_interactions(path, ColumnNames(user="customer", item="product")).interactions
     assert found.users.texts() == ["1", "2", "3"]

@@ -28,7 +28,7 @@ def test_the_first_scale_that_contains_the_ratings_is_recognised(ratings, name):
 
 @pytest.mark.parametrize("ratings", [[11], [1, 100], [np.nan], []])
 def test_anything_else_is_refused_with_the_remedy(ratings):
-    with pytest.raises(DataRefused, match="--rating-scale LOW HIGH"):
+    with pytest.raises(DataRefused, match=r"rating_scale=\(LOW, HIGH\)"):
         recognise_scale(ratings)
 
 
@@ -39,7 +39,7 @@ def test_no_scale_goes_below_0_so_that_ratings_have_to_be_shifted():
 
 @pytest.mark.parametrize(("low", "high"), [(5, 1), (-1, 0), (0, np.inf), (np.nan, 1), (0, 1e20)])
 def test_a_scale_that_makes_no_sense_is_refused(low, high):
-    with pytest.raises(WrongUse, match="--rating-scale"):
+    with pytest.raises(WrongUse, match="rating_scale needs"):
         RatingScale(low, high)
 
 

@@ -172,7 +172,7 @@ def test_a_table_of_mixed_types_is_refused():
 def test_a_table_without_rows_or_columns_is_refused():
     with pytest.raises(DataRefused, match="no row"):
         read_interactions(pa.table(TABLE)[:0])
-    with pytest.raises(DataRefused, match=r"shop, price.*--user-column"):
+    with pytest.raises(DataRefused, match=r"shop, price.*user='NAME'"):
         read_interactions(pa.table({"shop": ["a"], "price": [1]}))
 
 

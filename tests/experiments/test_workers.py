@@ -58,7 +58,7 @@ def test_what_is_there_is_not_measured_again(bench):
 
 
 def test_a_cell_that_is_refused_ends_the_run_in_words(bench):
-    with pytest.raises(Refused, match=r"utility dmf .*lower --min-interactions"):
+    with pytest.raises(Refused, match=r"utility dmf .*lower min_interactions"):
         run_batches([[cell(min_interactions=1000)]], bench, lambda progress: None)
 
 

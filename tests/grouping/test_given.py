@@ -50,7 +50,7 @@ def test_a_file_that_does_not_say_it_clearly_is_refused(written, text, why):
 
 
 def test_a_file_that_is_not_there_is_refused_with_the_remedy(tmp_path):
-    with pytest.raises(DataRefused, match="there is no such file: give --groups-from"):
+    with pytest.raises(DataRefused, match="there is no such file: give groups_from"):
         read_positions(tmp_path / "nothing.csv")
 
 

@@ -219,7 +219,7 @@ def test_users_with_the_same_ratings_are_divided_evenly(tables):
 @pytest.mark.parametrize("grouping", [name for name in BALANCED if name != "random"])
 def test_too_many_groups_for_the_memory_are_refused_with_the_remedy(small, grouping, monkeypatch):
     monkeypatch.setattr(groups, "MOST_CELLS", 8 * 101 - 1)
-    remedy = f"8 groups are too many for --grouping {grouping} of 101 users and 60 items: give fewer --groups, or"
+    remedy = f"8 groups are too many for grouping='{grouping}' of 101 users and 60 items: give fewer groups, or"
     with pytest.raises(Refused, match=remedy):
         grouped(small, grouping=grouping, groups=8)
     assert len(grouped(small, grouping=grouping, groups=7).positions) == 101
@@ -233,7 +233,7 @@ def test_random_and_independent_groups_are_never_too_many(small, monkeypatch):
 def test_the_columns_of_rating_rows_count_as_well_as_the_users(tables, monkeypatch):
     monkeypatch.setattr(groups, "MOST_CELLS", 50)
     rows = tables.table({"anna": "ab", "ben": "bc", "cleo": "cd"}, catalogue=map(str, range(30)))
-    with pytest.raises(Refused, match="2 groups are too many for --grouping bkm of 3 users and 34 items"):
+    with pytest.raises(Refused, match="2 groups are too many for grouping='bkm' of 3 users and 34 items"):
         grouped(rows, grouping="bkm", groups=2)
     assert len(grouped(rows, grouping="cbkm-near", groups=2).positions) == 3
 

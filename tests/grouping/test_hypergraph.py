@@ -158,7 +158,7 @@ def test_more_pairs_than_fit_are_refused_with_the_remedy(graph_of, monkeypatch):
     monkeypatch.setattr(module, "MOST_PAIRS", pairs)
     assert len(reachable_hypergraph(graph_of(CHAIN), 6, threads=1).members) == pairs
     monkeypatch.setattr(module, "MOST_PAIRS", pairs - 1)
-    with pytest.raises(Refused, match="--reach 6 joins 15 pairs of users, more than fit: give --reach 4"):
+    with pytest.raises(Refused, match="reach=6 joins 15 pairs of users, more than fit: give reach=4"):
         reachable_hypergraph(graph_of(CHAIN), 6, threads=1)
 
 

@@ -109,7 +109,7 @@ def test_a_hypergraph_that_just_fits_is_built(rows, graph, keys, monkeypatch):
 def test_a_longer_reach_is_refused_where_the_hypergraph_is_too_large(rows, graph, monkeypatch, reach):
     for holder in (module, hypergraph_module):
         monkeypatch.setattr(holder, "MOST_PAIRS", 30)
-    with pytest.raises(Refused, match=f"--reach {reach} joins .* give --reach 4, or another --grouping"):
+    with pytest.raises(Refused, match=f"reach={reach} joins .* give reach=4, or another grouping"):
         space_of(rows, graph, grouping="cbkm", reach=reach)
     # The remedies that the message names.
     assert space_of(rows, graph, grouping="cbkm", reach=4).size == 20
@@ -156,4 +156,4 @@ def test_walking_for_hours_is_said_beforehand(rows, graph, monkeypatch, long, no
     heard = []
     space_of(rows, graph, GroupingEffort(1, note=heard.append), grouping="cbkm")
     assert len(heard) == notes
-    assert all("--grouping cbkm-near or random is quicker" in text for text in heard)
+    assert all("cbkm-near" in text and "is quicker" in text for text in heard)

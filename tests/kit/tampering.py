@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from erasable import fingerprint
 from erasable.errors import Refused, WorkspaceError
 from erasable.operations import DiskHome
 from erasable.operations.verify import integrity_fault
@@ -65,6 +66,17 @@ def flipped(path: Path, chance: random.Random, told: bytes = b"") -> Iterator[No
         yield
     finally:
         path.write_bytes(content)
+
+
+def seal_again(folder: Path, **changes: object) -> None:
+    """Change what a manifest says, and seal it and its files like someone who knows how."""
+    fields = json.loads((folder / "manifest.json").read_bytes()) | changes
+    present = {name: folder / name for name in fields["files"] if (folder / name).exists()}
+    fields["files"] |= {name: fingerprint.of_bytes(path.read_bytes()) for name, path in present.items()}
+    fields["fingerprint"] = fields.pop("fingerprint") and ""  # it stands last
+    content = (json.dumps(fields, indent=2, ensure_ascii=False) + "\n").encode()
+    seal = f'"fingerprint": "{fingerprint.of_bytes(content)}"\n}}\n'.encode()
+    (folder / "manifest.json").write_bytes(content.removesuffix(b'"fingerprint": ""\n}\n') + seal)
 
 
 def notices(folder: Path, certificate: Path | None) -> bool:

@@ -223,7 +223,7 @@ def test_extreme_item_factors_give_finite_rows(tables, rows, start):
 
 
 def test_newcomers_have_rows_of_zeros(rows, wide):
-    found = als().newcomers(wide, Ids.of(["x", "y"]), seed=3)["user"]
+    found = als().newcomers(wide, Ids.of(["x", "y"]), rows.items, seed=3)["user"]
     assert found.shape == (2, FACTORS)
     assert found.dtype == np.float32
     assert not found.any()

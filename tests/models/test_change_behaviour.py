@@ -109,7 +109,10 @@ def test_what_is_served_in_between_is_finite_and_changes_nothing(kind, model, af
     trained = learned(model, ROWS)
     before = contents(trained)
     provisional = model.provisional(trained, change) if isinstance(model, Subtracts) else trained
-    score, newcomer = scorer(model, provisional), row_at(model.newcomers(provisional, Ids.of(["new"]), 0), 0)
+    score, newcomer = (
+        scorer(model, provisional),
+        row_at(model.newcomers(provisional, Ids.of(["new"]), ROWS.items, 0), 0),
+    )
     found = [score(newcomer, after.items_at(user)) for user in range(len(after.users))]
     assert all(np.isfinite(each).all() and len(each) == len(ROWS.items) for each in found)
     assert contents(trained) == before
@@ -120,7 +123,7 @@ def test_provisional_upon_provisional_stays_finite(model):
     served = learned(model, ROWS)
     for user in ROWS.users.texts()[:20]:
         served = model.provisional(served, taken(ROWS, [user])) if isinstance(model, Subtracts) else served
-    newcomer = row_at(model.newcomers(served, Ids.of(["new"]), 0), 0)
+    newcomer = row_at(model.newcomers(served, Ids.of(["new"]), ROWS.items, 0), 0)
     assert np.isfinite(scorer(model, served)(newcomer, ROWS.items_at(30))).all()
 
 

@@ -56,7 +56,7 @@ def test_the_order_of_users_makes_no_difference(model, tables, rows):
 def test_there_are_no_personal_rows(model, tables, rows):
     shared = train(model, rows)
     assert model.train(shared, tables.stage(rows), Effort()).rows == {}
-    assert model.newcomers(shared, rows.users, 0) == {}
+    assert model.newcomers(shared, rows.users, rows.items, 0) == {}
     assert represent(model, shared, tables.stage(rows), Effort()) == {}
 
 
@@ -165,7 +165,7 @@ def test_the_samples_announced_are_the_samples_done(model, tables, rows):
 def test_a_catalogue_beyond_memory_is_refused_before_any_work(model, tables, rows, monkeypatch):
     shared = train(model, rows)
     monkeypatch.setattr(memory, "available_memory", lambda: 24 * 50**2 - 1)
-    with pytest.raises(Refused, match=r"50 items needs .* GiB .*--model als.*--min-interactions"):
+    with pytest.raises(Refused, match=r"50 items needs .* GiB .*model='als'.*min_interactions"):
         model.start(rows.items, 0)
     monkeypatch.setattr(memory, "available_memory", lambda: 16 * 50**2 - 1)
     for attempt in (

@@ -2,48 +2,24 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from erasable.data import Ids
 from erasable.models import (
     Amends,
     Effort,
     Model,
-    Parameters,
     Prepares,
     Probabilities,
-    Settings,
     Subtracts,
     prepared_by,
     probability_by,
 )
+from kit.counts import Counts
 from kit.model_suite import MODELS
 from kit.tables import stage, table
 
 ABILITIES = (Amends, Prepares, Probabilities, Subtracts)
-
-
-class Counts(Model):
-    """Recommends what most people have, a little more of what is rated like the own items."""
-
-    name = "counts"
-    settings_class = Settings
-    revision = 1
-    uses = ()
-
-    def start(self, catalogue, seed):
-        return {"counts": np.zeros(len(catalogue), np.float32), "total": np.zeros(1, np.float32)}
-
-    def train(self, shared, stage, effort):
-        had = np.bincount(stage.interactions.item_index, minlength=len(stage.interactions.items))
-        counts = {"counts": shared["counts"] + had.astype(np.float32), "total": shared["total"] + len(had)}
-        return Parameters(counts, {})
-
-    def represent(self, prepared, people, effort):
-        rows = np.diff(people.interactions.user_starts).astype(np.float32)
-        return {"own": np.stack([rows, rows], axis=1)}
-
-    def score(self, prepared, row, owned):
-        return prepared["counts"] * row["own"][0]
 
 
 @pytest.fixture
@@ -79,8 +55,25 @@ def test_what_it_does_not_say_has_a_default(rows):
 
 def test_a_stranger_s_row_is_of_zeros_like_those_of_others(rows):
     model = Counts()
-    found = model.newcomers(model.start(rows.items, 0), Ids.of(["x", "y", "z"]), 0)
+    found = model.newcomers(model.start(rows.items, 0), Ids.of(["x", "y", "z"]), rows.items, 0)
     assert (found["own"].tolist(), found["own"].dtype) == ([[0, 0]] * 3, np.float32)
+
+
+class Folding(Counts):
+    """Multiplies people's items with the shared parameters, so that both must be over the same items."""
+
+    def represent(self, prepared, people, effort):
+        data = people.interactions
+        table = sparse.csr_array(
+            (data.rating, data.item_index, data.user_starts), shape=(len(data.users), len(data.items))
+        )
+        return {"own": np.stack([table @ prepared["counts"]] * 2, axis=1)}
+
+
+def test_a_stranger_s_row_is_asked_for_over_the_items_that_are_known(rows):
+    model = Folding()
+    found = model.newcomers(model.start(rows.items, 0), Ids.of(["x"]), rows.items, 0)
+    assert found["own"].tolist() == [[0, 0]]
 
 
 def test_further_items_begin_as_at_the_start_and_the_rest_stays(rows):

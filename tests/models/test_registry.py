@@ -1,13 +1,15 @@
 """Models by name: built in, registered by another package, or handed over; no file decides what is imported."""
 
+import importlib
 import sys
 from importlib.metadata import EntryPoint
 from types import ModuleType
 
 import pytest
 
+from erasable import extensions
 from erasable.errors import WrongSetting
-from erasable.models import ALS, DMF, EASE, NMF, find_model, is_ours, model_names, models, registry, source_digest
+from erasable.models import ALS, DMF, EASE, NMF, every_model, find_model, is_ours, model_names, registry, source_digest
 from erasable.models.als import ALSSettings
 from erasable.training import Config
 from erasable.training.settings import settings_classes
@@ -38,9 +40,17 @@ def registered(monkeypatch):
 
     def register(name: str, value: str) -> None:
         point = EntryPoint(name, value, registry.GROUP)
-        monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == registry.GROUP else [])
+        monkeypatch.setattr(extensions, "entry_points", lambda group: [point] if group == registry.GROUP else [])
 
     return register
+
+
+def imported(name: str, wanted: bool = True) -> ModuleType | None:
+    """Import a module or package as a new process would, or only forget it."""
+    for known in [known for known in sys.modules if known.split(".")[0] in (name, "foreign_models")]:
+        del sys.modules[known]
+    importlib.invalidate_caches()
+    return importlib.import_module(name) if wanted else None
 
 
 @pytest.mark.parametrize(("name", "kind"), [("nmf", NMF), ("dmf", DMF), ("ease", EASE), ("als", ALS)])
@@ -51,7 +61,7 @@ def test_every_model_has_its_name(name, kind):
 
 
 def test_a_name_that_nobody_registers_is_refused_with_what_to_do():
-    with pytest.raises(WrongSetting, match="no model 'os': choose one of als, ease, nmf, dmf, install the package"):
+    with pytest.raises(WrongSetting, match="no model 'os': choose one of als, ease, nmf, dmf, or install the package"):
         find_model("os")
 
 
@@ -71,7 +81,7 @@ def test_what_is_built_in_is_not_replaced(module, registered):
     ("name", "value", "said"),
     [
         ("other", "foreign_models:Foreign", "the model 'foreign' is registered as 'other'"),
-        ("foreign", "json:dumps", "is no model: it has no name"),
+        ("foreign", "json:dumps", "is no model: give a class that derives from erasable.models.Model"),
     ],
 )
 def test_what_is_no_model_or_has_another_name_is_refused(module, registered, name, value, said):
@@ -82,8 +92,10 @@ def test_what_is_no_model_or_has_another_name_is_refused(module, registered, nam
 
 def test_a_package_that_can_not_be_loaded_harms_no_other_model(registered):
     registered("gone", "no_such_module:Model")
-    assert set(models()) == {"als", "ease", "nmf", "dmf"}
-    assert "gone" not in settings_classes()
+    found, faults = every_model()
+    assert set(found) == {"als", "ease", "nmf", "dmf"}
+    assert "gone" not in settings_classes(found)
+    assert len(faults) == 1
     with pytest.raises(WrongSetting, match=r"'gone' can't be loaded \(ModuleNotFound.*: mend or remove the package"):
         find_model("gone")
 
@@ -104,7 +116,17 @@ def test_changed_code_of_another_package_has_another_digest(module, tmp_path):
     assert len(before) == 64
     assert source_digest(module.Foreign()) == before
     (tmp_path / "foreign_models.py").write_text(FOREIGN + "# changed\n")
-    assert source_digest(module.Foreign()) != before
+    assert source_digest(importlib.reload(module).Foreign()) != before
+
+
+def test_a_file_that_is_edited_does_not_change_what_the_running_process_has_imported(module, tmp_path):
+    """The digest is taken when the class is first checked."""
+    learner = Config(model=module.Foreign(factors=2)).learner
+    (tmp_path / "foreign_models.py").write_text(FOREIGN + "# changed\n")
+    edited = source_digest(importlib.reload(module).Foreign())
+    assert source_digest(learner) == source_digest(type(learner)(factors=3)) != edited
+    (tmp_path / "foreign_models.py").write_text(FOREIGN)
+    assert source_digest(importlib.reload(module).Foreign()) == source_digest(learner)
 
 
 def test_all_files_of_a_package_count(tmp_path, monkeypatch):
@@ -114,12 +136,9 @@ def test_all_files_of_a_package_count(tmp_path, monkeypatch):
     (package / "model.py").write_text(FOREIGN)
     (package / "kernel.py").write_text("")
     monkeypatch.syspath_prepend(tmp_path)
-    model = __import__("foreign_package").Foreign()
-    before = source_digest(model)
+    before = source_digest(imported("foreign_package").Foreign())
     (package / "kernel.py").write_text("FACTOR = 2\n")
-    assert source_digest(model) != before
-    for name in [name for name in sys.modules if name.startswith("foreign_package")]:
-        del sys.modules[name]
+    assert source_digest(imported("foreign_package").Foreign()) != before
 
 
 def test_a_package_that_is_installed_to_be_edited_is_known_by_its_own_files(module, tmp_path, monkeypatch):
@@ -133,7 +152,7 @@ def test_a_package_that_is_installed_to_be_edited_is_known_by_its_own_files(modu
     assert "foreign" in model_names()
     before = source_digest(module.Foreign())
     (tmp_path / "foreign_models.py").write_text(FOREIGN + "# changed\n")
-    assert source_digest(module.Foreign()) != before
+    assert source_digest(importlib.reload(module).Foreign()) != before
 
 
 def test_ours_are_guarded_by_their_revision_alone():
@@ -144,3 +163,45 @@ def test_a_model_that_was_typed_in_has_no_digest():
     typed = ModuleType("typed_in")
     exec(FOREIGN, vars(typed))
     assert source_digest(typed.Foreign()) == ""
+
+
+def test_what_a_single_file_imports_beside_it_counts_and_nothing_else(module, tmp_path):
+    (tmp_path / "foreign_models.py").write_text(f"import foreign_help\n{FOREIGN}")
+    (tmp_path / "foreign_help.py").write_text("from foreign_deep import FACTOR\n")
+    (tmp_path / "foreign_deep.py").write_text("FACTOR = 1\n")
+    (tmp_path / "neighbour.py").write_text("")
+    before = source_digest(imported("foreign_models").Foreign())
+    (tmp_path / "neighbour.py").write_text("SOMETHING = 2\n")
+    assert source_digest(imported("foreign_models").Foreign()) == before
+    (tmp_path / "foreign_deep.py").write_text("FACTOR = 2\n")
+    assert source_digest(imported("foreign_models").Foreign()) != before
+
+
+def test_a_class_that_it_derives_from_counts(module, tmp_path):
+    (tmp_path / "derived_models.py").write_text(
+        f'from foreign_models import Foreign\n\nclass Derived(Foreign):\n{" " * 4}name = "derived"\n'
+    )
+    before = source_digest(imported("derived_models").Derived())
+    (tmp_path / "foreign_models.py").write_text(FOREIGN + "# changed\n")
+    assert source_digest(imported("derived_models").Derived()) != before
+    imported("derived_models", wanted=False)
+
+
+def test_the_name_of_a_model_that_is_built_in_is_refused(module):
+    module.Foreign.name = "als"
+    with pytest.raises(WrongSetting, match="has the name 'als' of a model that is built in: give it another"):
+        Config(model=module.Foreign())
+
+
+def test_what_can_not_be_recorded_with_a_checkpoint_is_refused(module):
+    module.Foreign.uses = ("no-such-package",)
+    with pytest.raises(WrongSetting, match="uses 'no-such-package', which is not installed under that name: give a"):
+        Config(model=module.Foreign())
+
+
+@pytest.mark.parametrize("name", ["threads", "preset", "progress"])
+def test_an_argument_of_every_recommender_is_no_setting_of_a_model(module, name):
+    kinds = {"__annotations__": {name: int}, name: 1, "__doc__": "Settings.", "__module__": __name__}
+    module.Foreign.settings_class = type("Own", (ALSSettings,), kinds)
+    with pytest.raises(WrongSetting, match=f"has a setting `{name}`, which recommenders or strategies have"):
+        Config(model=module.Foreign())

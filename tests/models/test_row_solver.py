@@ -68,7 +68,7 @@ def test_rows_are_those_of_the_reference(name, tables, negatives):
     stage = tables.stage(rows, epochs=2, seed=3)
     found = represent(model, shared, stage, Effort(2))["user"]
     expected = solve_reference(model, shared, stage)
-    start = model.newcomers(shared, rows.users, 3)["user"]
+    start = model.newcomers(shared, rows.users, rows.items, 3)["user"]
     assert np.abs(expected - start).max(axis=1).min() > 0.01
     assert np.abs(found - expected).max() < 2e-4
 
@@ -185,9 +185,9 @@ def test_nobody_has_no_rows(model, tables):
 
 
 def test_a_newcomer_starts_from_the_seed_and_the_own_id(model, shared):
-    many = model.newcomers(shared, Ids.of("abc"), seed=2)["user"]
-    assert model.newcomers(shared, Ids.of("b"), seed=2)["user"].tobytes() == many[1:2].tobytes()
-    assert (model.newcomers(shared, Ids.of("abc"), seed=3)["user"] != many).any(axis=1).all()
+    many = model.newcomers(shared, Ids.of("abc"), Ids.of("xy"), seed=2)["user"]
+    assert model.newcomers(shared, Ids.of("b"), Ids.of("x"), seed=2)["user"].tobytes() == many[1:2].tobytes()
+    assert (model.newcomers(shared, Ids.of("abc"), Ids.of("xy"), seed=3)["user"] != many).any(axis=1).all()
     assert not many.flags.writeable
 
 

@@ -168,11 +168,11 @@ class TestRefusals:
 
     @pytest.mark.parametrize("users", [-1, 4, 26])
     def test_half_of_the_people_must_stay(self, shop, users):
-        with pytest.raises(WrongUse, match=f"--users {users} of 100 can't be probed: give a number from 5 to 25"):
+        with pytest.raises(WrongUse, match=f"users={users} of 100 can't be probed: give a number from 5 to 25"):
             audit(shop, users, work=Work(1))
 
     def test_two_seeds_show_no_spread(self, shop):
-        with pytest.raises(WrongUse, match="give --seeds 3 or more"):
+        with pytest.raises(WrongUse, match="give seeds=3 or more"):
             audit(shop, seeds=2, work=Work(1))
 
 

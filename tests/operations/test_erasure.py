@@ -289,7 +289,7 @@ class TestKilledAfterAcceptance:
     def test_verify_says_that_something_is_unfinished(self, home):
         found = verify(home)
         assert found.identical is True
-        assert "an erasure was interrupted: finish it with erasable forget DIR --resume" in found.reason
+        assert "an erasure was interrupted: finish it with forget([])" in found.reason
         assert pending_of(home).requests == [Request("ann"), Request("bob", ("a",))]
 
 
@@ -391,7 +391,7 @@ class TestResidues:
             forget(disk, [Request("ann")])
         said = str(caught.value)
         assert "not certified: 7 places still hold the person: note-0.txt (line 1); note-1.txt" in said
-        assert f"Remove them, then run: erasable forget {disk.path} --resume" in said
+        assert "Remove them, then run: forget([])" in said
         assert certificates_of(disk) == []
         assert not list(disk.path.glob("certificates/*"))
 
@@ -605,7 +605,9 @@ class TestWhatIsSearchedAgain:
 
     def test_a_file_that_can_not_be_searched_is_told_with_the_way_on(self, disk):
         (disk.path / "broken").write_bytes(b"PAR1 and nothing else")
-        with pytest.raises(ResidueFound, match=r"the erasure is done, but not certified: not every file .*--resume"):
+        with pytest.raises(
+            ResidueFound, match=r"the erasure is done, but not certified: not every file .*then run: forget"
+        ):
             forget(disk, [Request("ann")])
         (disk.path / "broken").unlink()
         assert len(forget(disk, []).certificates) == 1
@@ -625,6 +627,6 @@ class TestWithdrawing:
         (disk.path / "broken").write_bytes(b"PAR1 and nothing else")
         with pytest.raises(ResidueFound):
             forget(disk, [Request("ann")])
-        with pytest.raises(Refused, match="--resume"):
+        with pytest.raises(Refused, match=r"finish with forget\(\[\]\)"):
             withdraw_pending(disk)
         assert status(disk)["pending"] == 1

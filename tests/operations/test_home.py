@@ -164,5 +164,5 @@ def test_what_fails_in_memory_changes_nothing(table, config):
 
 def test_a_disk_that_has_learned_nothing_says_so(tmp_path):
     for opened in (DiskHome(tmp_path / "shop").reading, DiskHome(tmp_path / "shop").writing):
-        with pytest.raises(WorkspaceError, match="erasable learn"), opened():
+        with pytest.raises(WorkspaceError, match=r"Recommender\(\)\.fit"), opened():
             pass

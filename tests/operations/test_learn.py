@@ -79,9 +79,9 @@ def test_samples_are_positives_and_negatives_in_every_epoch_of_every_stage(as_ta
 def test_factors_that_vanish_are_told(table, tmp_path, reporter, regularisation, said):
     config = Config(model="als", regularisation=regularisation)
     learn(table, tmp_path / "shop", config, work=Work(1, reporter))
-    assert any("give a smaller --regularisation" in note for note in reporter.notes) == said
+    assert any("give a smaller regularisation" in note for note in reporter.notes) == said
 
 
 def test_nobody_who_shapes_anything_is_told(table, tmp_path, reporter):
     learn(table, tmp_path / "shop", Config(model="als", anchors=1e-9), work=Work(1, reporter))
-    assert any("give a larger --anchors" in note for note in reporter.notes)
+    assert any("give a larger anchors" in note for note in reporter.notes)

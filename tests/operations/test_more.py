@@ -9,7 +9,7 @@ from erasable import Recommender
 from erasable.data import Catalogue, ColumnNames
 from erasable.errors import DataRefused, Refused, WrongUse
 from erasable.models import Effort
-from erasable.operations import Inputs, MemoryHome, Work, forget, learn, learn_more, recommend, verify
+from erasable.operations import Inputs, MemoryHome, Work, forget, learn, learn_more, recommend, upgrade, verify
 from erasable.operations.erasure import accept
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
@@ -115,7 +115,7 @@ def test_an_unfinished_erasure_comes_first(home, more, snapshot):
 
 
 def test_groups_can_not_be_given(home, more, tmp_path):
-    with pytest.raises(WrongUse, match="groups-from"):
+    with pytest.raises(WrongUse, match="leave out groups_from"):
         learn_more(home, more, Inputs(groups_from=tmp_path))
 
 
@@ -152,16 +152,20 @@ def test_the_library_has_it_too(table, more):
 
 
 def test_a_table_without_ratings_is_refused_where_there_are_some(home):
-    with pytest.raises(DataRefused, match="name one with --rating-column"):
+    with pytest.raises(DataRefused, match="name one with rating='NAME'"):
         learn_more(home, pa.table({"user_id": ["ann"], "item_id": ["d"]}))
 
 
-def test_the_items_of_a_workspace_will_do_as_a_list(table, as_table, tmp_path):
-    likes = {"x": {"new": 1, "a": 5}, "y": {"b": 1}}
-    learn(as_table(likes), tmp_path / "other", Config(model="nmf", groups=1, epochs=1))
+def test_what_another_workspace_declared_will_do_as_a_list_and_what_people_have_will_not(table, as_table, tmp_path):
+    likes, config = {"x": {"new": 1, "a": 5}, "y": {"b": 1}}, Config(model="ease")
     (tmp_path / "items").write_text("\n".join("abcdef"))
+    (tmp_path / "more items").write_text("a\nb\nnew\n")
+    learn(as_table(likes), tmp_path / "declared", config, Inputs(catalogue=tmp_path / "more items"))
+    learn(as_table(likes), tmp_path / "following", config)
     home = learned(table, Inputs(catalogue=tmp_path / "items"), groups=2, epochs=1)
-    assert learn_more(home, as_table({"zoe": {"a": 5}}), Inputs(catalogue=tmp_path / "other")).items_added == 1
+    with pytest.raises(WrongUse, match="following has no declared catalogue"):
+        learn_more(home, as_table({"zoe": {"a": 5}}), Inputs(catalogue=tmp_path / "following"))
+    assert learn_more(home, as_table({"zoe": {"a": 5}}), Inputs(catalogue=tmp_path / "declared")).items_added == 1
 
 
 def test_where_items_follow_the_people_no_list_is_taken(home, more, tmp_path):
@@ -171,7 +175,7 @@ def test_where_items_follow_the_people_no_list_is_taken(home, more, tmp_path):
 
 
 class TestWhatWasFrozenBy01:
-    """Its catalogue counts as declared as long as it holds everything; then items follow the people."""
+    """Its catalogue counts as declared until an upgrade, and takes in what comes."""
 
     @pytest.fixture
     def frozen(self, table):
@@ -191,9 +195,25 @@ class TestWhatWasFrozenBy01:
         learn_more(frozen, as_table({"zoe": {"a": 5}}))
         assert not self.catalogue_of(frozen).declared
 
-    def test_a_new_item_ends_it_and_the_outcome_is_that_of_learning_now(self, frozen, table, as_table, snapshot):
+    def test_a_new_item_is_taken_in_and_the_rule_stays(self, frozen, as_table):
+        before = self.catalogue_of(frozen)
+        assert learn_more(frozen, as_table({"zoe": {"a": 5, "new": 3}})).items_added == 1
+        after = self.catalogue_of(frozen)
+        assert not after.declared
+        assert [*after.items] == [*before.items, "new"]
+        assert after.versions == (*before.versions, len(before.items) + 1)
+        assert verify(frozen).identical
+
+    def test_what_came_can_be_forgotten_again(self, frozen, as_table):
+        learn_more(frozen, as_table({"zoe": {"a": 5, "new": 3}}))
+        forget(frozen, [Request("zoe")])
+        assert "new" in self.catalogue_of(frozen).items
+        assert verify(frozen).identical
+
+    def test_an_upgrade_ends_it_and_the_outcome_is_that_of_learning_now(self, frozen, table, as_table, snapshot):
         coming = as_table({"zoe": {"a": 5, "new": 3}})
         learn_more(frozen, coming)
+        upgrade(frozen)
         now = learned(table, groups=2, epochs=1)
         learn_more(now, coming)
         assert self.catalogue_of(frozen) is None
@@ -208,7 +228,7 @@ def test_items_that_no_stage_knows_are_counted(table, as_table):
 
 
 def test_risk_means_nothing_where_it_was_not_declared(table, tmp_path):
-    with pytest.raises(WrongUse, match="leave out --risk-column"):
+    with pytest.raises(WrongUse, match="leave out risk="):
         learn_more(
             learned(table, groups=2, epochs=1),
             pa.table({"user_id": ["zoe"], "item_id": ["d"], "rating": [1], "churn": [0.5]}),

@@ -26,7 +26,7 @@ class Watched:
         self.tasks = []
 
     def map(self, function, tasks, effort):
-        self.tasks += tasks
+        self.tasks += [order.task for order in tasks]
         return LOCAL.map(function, tasks, effort)
 
 

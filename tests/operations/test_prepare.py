@@ -81,6 +81,19 @@ class TestDecidedElsewhere:
         learn(table, tmp_path / "given", Config(model="nmf", groups=3, epochs=1, seed=5, **settings))
         return tmp_path / "given"
 
+    @pytest.fixture
+    def declaring(self, table, tmp_path):
+        """A workspace with a declared catalogue and a scale."""
+        (tmp_path / "declared").write_text("\n".join("abcdef"))
+        config = Config(model="ease", rating_scale=(0, 6))
+        learn(table, tmp_path / "declaring", config, Inputs(catalogue=tmp_path / "declared"))
+        return tmp_path / "declaring"
+
+    def test_a_workspace_whose_items_follow_the_people_declares_none(self, prepared, given, as_table):
+        rows = as_table({"ann": {"a": 1}, "bob": {"b": 1}})
+        with pytest.raises(WrongUse, match=r"has no declared catalogue: .* is personal.*give catalogue=FILE"):
+            prepared(rows, Inputs(catalogue=given))
+
     def test_a_workspace_brings_groups_their_order_and_number_scale_and_filter(
         self, prepared, given, as_table, ratings
     ):
@@ -96,12 +109,12 @@ class TestDecidedElsewhere:
         assert without.interactions == sum(map(len, fewer.values()))
 
     def test_a_given_scale_yields_to_one_that_is_declared(self, prepared, given):
-        inputs = Inputs(groups_from=given, catalogue=given)
+        inputs = Inputs(groups_from=given)
         assert prepared(inputs=inputs, rating_scale=(0, 9), min_interactions=2).scale == RatingScale(0, 9)
 
-    def test_a_workspace_brings_its_catalogue_and_scale(self, prepared, given, as_table):
-        knowledge = prepared(as_table({"ann": {"a": 1}, "bob": {"b": 1}}), Inputs(catalogue=given))
-        assert knowledge.items.texts() == ["a", "b", "c", "d", "e"]
+    def test_a_workspace_brings_its_catalogue_and_scale(self, prepared, declaring, as_table):
+        knowledge = prepared(as_table({"ann": {"a": 1}, "bob": {"b": 1}}), Inputs(catalogue=declaring))
+        assert knowledge.items.texts() == ["a", "b", "c", "d", "e", "f"]
         assert knowledge.scale == RatingScale(0, 6)
         assert len(knowledge.groups) == 2
 
@@ -120,9 +133,9 @@ class TestDecidedElsewhere:
         assert (knowledge.config.grouping, knowledge.config.order) == ("given", "number")
 
     def test_groups_make_no_sense_for_a_strategy_that_has_one(self, prepared, given):
-        with pytest.raises(WrongUse, match="--strategy retrain trains everyone in one group"):
+        with pytest.raises(WrongUse, match="strategy='retrain' trains everyone in one group"):
             prepared(inputs=Inputs(groups_from=given), strategy="retrain")
-        with pytest.raises(WrongUse, match=r"als has one group, and .* has several: give --model nmf, or leave out"):
+        with pytest.raises(WrongUse, match=r"als has one group, and .* has several: give model='nmf', or leave out"):
             prepared(inputs=Inputs(groups_from=given), model="als")
 
     def test_a_workspace_with_one_group_serves_that_strategy(self, prepared, table, tmp_path):

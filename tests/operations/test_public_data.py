@@ -178,7 +178,7 @@ def test_what_is_no_folder_or_no_file_is_refused(tiny, tmp_path, place):
     else:
         wrong.write_text("notes")
     before = everything_in(tmp_path)
-    with pytest.raises(Refused, match=r"can't be written or read .*: check --into"):
+    with pytest.raises(Refused, match=r"can't be written or read .*: check into"):
         get_public_set(tiny, tmp_path / "data")
     assert everything_in(tmp_path) == before
 

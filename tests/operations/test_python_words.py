@@ -1,6 +1,7 @@
 """Whatever the library says, it says in Python's words: a remedy is something to write in Python."""
 
 import ast
+import pickle
 import re
 from pathlib import Path
 
@@ -10,7 +11,6 @@ import pytest
 import erasable
 from erasable import ErasableError, Inputs, Outside, Recommender, Suppression
 from erasable.operations.erasure import accept
-from erasable.operations.python_words import in_python, speaking_python
 from erasable.proof import NOTHING_PENDING
 from erasable.unlearning import Request
 
@@ -39,17 +39,17 @@ def listed(folder: Path) -> Suppression:
 
 
 CASES = {
-    "a wrong column": (lambda _: Recommender().fit(table(), item="sku"), "with fit(…, item='NAME')"),
-    "no column": (lambda _: Recommender().fit(pa.table({"a": [1], "b": [2]})), "with fit(…, user='NAME')"),
-    "no column, more": (lambda _: fitted().learn_more(pa.table({"x": [1]})), "with learn_more(…, user='NAME')"),
-    "no column, test": (lambda _: fitted().evaluate(pa.table({"x": [1]})), "with evaluate(…, user='NAME')"),
+    "a wrong column": (lambda _: Recommender().fit(table(), item="sku"), "with item='NAME'"),
+    "no column": (lambda _: Recommender().fit(pa.table({"a": [1], "b": [2]})), "with user='NAME'"),
+    "no column, more": (lambda _: fitted().learn_more(pa.table({"x": [1]})), "with user='NAME'"),
+    "no column, test": (lambda _: fitted().evaluate(pa.table({"x": [1]})), "with user='NAME'"),
     "a file without names": (
         lambda folder: Recommender().fit(folder / "plain.csv", user="who", item="what"),
-        "give fit(…, user=NUMBER), a number from 1 to 2",
+        "give user=NUMBER, a number from 1 to 2",
     ),
     "a bad row": (
         lambda _: Recommender().fit(table(rating=[1.0, None, 1.0, 1.0, 1.0])),
-        "to leave bad rows out give fit(…, on_bad_row='skip')",
+        "to leave bad rows out give on_bad_row='skip'",
     ),
     "off the scale": (
         lambda _: Recommender(rating_scale=(1, 5)).fit(table(rating=[1, 2, 3, 4, 9])),
@@ -60,7 +60,10 @@ CASES = {
     "a wrong setting": (lambda _: Recommender(groups=0), "groups"),
     "a wrong share": (lambda _: Recommender(holdout=2), "holdout"),
     "too many groups": (lambda _: Recommender(model="nmf", groups=9).fit(table()), "give groups=3 or fewer"),
-    "no risk": (lambda _: Recommender(anchors=0.5, risk_threshold=1).fit(table()), "risk= and risk_threshold="),
+    "no risk": (
+        lambda _: Recommender(anchors=0.5, risk_threshold=1).fit(table()),
+        "risk='NAME' and risk_threshold need each other",
+    ),
     "no groups": (
         lambda _: Recommender(model="nmf", grouping="given").fit(table()),
         "grouping='given' needs groups_from",
@@ -71,11 +74,11 @@ CASES = {
     ),
     "an item beside the catalogue": (
         lambda folder: Recommender().fit(table(), catalogue=folder / "items.txt"),
-        "give fit(…, catalogue=FILE)",
+        "give catalogue=FILE",
     ),
     "no rating": (
         lambda _: Recommender(model="ease").fit(table(rating=[1, 2, 3, 4, 5])).learn_more(table()),
-        "name one with learn_more(…, rating='NAME')",
+        "name one with rating='NAME'",
     ),
     "nobody to readmit": (
         lambda _: fitted().learn_more(table(), readmit=9),
@@ -99,7 +102,7 @@ CASES = {
         lambda folder: Recommender().fit(
             table(), Inputs(suppression=Suppression(folder / "gone", folder / "k" / "key"))
         ),
-        "inputs=Inputs(suppression=Suppression(Path(LIST), Path(KEY)))",
+        "suppression=Suppression(Path(LIST), Path(KEY)) in Inputs or Outside",
     ),
     "no folder": (
         lambda folder: Recommender.load(folder / "no shop"),
@@ -127,36 +130,84 @@ def test_what_verify_says_is_in_pythons_words_too():
     assert unfinished().verify().reason.endswith("finish it with forget([])")
 
 
-def messages() -> dict[str, str]:
-    """Return whatever the package may say, places left open, but for what only a command or the service says."""
-    root, found = Path(erasable.__file__).parent, {}
-    for path in root.rglob("*.py"):
-        if path.relative_to(root).parts[0] in ("cli", "service", "experiments") or path.name == "python_words.py":
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.JoinedStr | ast.Constant):
-                parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "item" for part in parts)
-                found[text] = path.name
-    return found
+ROOT = Path(erasable.__file__).parent
+FILES = [
+    path
+    for path in sorted(ROOT.rglob("*.py"))
+    if path.relative_to(ROOT).parts[0] not in ("cli", "service", "experiments", "testing")
+    and path.name not in ("page.py", "page_style.py", "wording.py", "__main__.py", "download.py")
+]
 
 
-def test_no_option_of_the_command_is_left_in_anything_the_library_could_say():
-    named = [text for text, file in messages().items() if COMMAND.search(text) and file != "page_style.py"]
-    assert len(named) > 80
-    assert [text for text in named if re.search(r"(?<!\w)--[a-z]", in_python(text))] == []
+def in_both_words(tree: ast.AST) -> set[ast.AST]:
+    """Return all that stands within a call of `Said`, whose second part is the command's."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Said"]
+    return {part for call in calls for argument in call.args[1:] for part in ast.walk(argument)}
 
 
-@pytest.mark.parametrize("text", ["nothing is held about the user '--item-column'", "data--new/x.csv: empty", "a -- b"])
-def test_ids_and_paths_stay_as_they_are(text):
-    assert in_python(text) == text
+def docstrings(tree: ast.AST) -> set[ast.AST]:
+    return {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
 
 
-def test_an_error_stays_what_it_was():
-    @speaking_python
-    def fail():
-        raise erasable.BadRows("give --rating-scale LOW HIGH", off_scale=True)
+def test_the_command_is_named_in_python_code_only_where_both_wordings_stand():
+    assert len(FILES) > 100
+    found, apart = [], []
+    for path in FILES:
+        tree = ast.parse(path.read_text())
+        command, said = in_both_words(tree), docstrings(tree)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and COMMAND.search(node.value):
+                if node in command:
+                    found.append(node.value)
+                elif node not in said:
+                    apart.append((path.name, node.value))
+    assert len(found) > 10
+    assert apart == []
 
-    with pytest.raises(erasable.BadRows, match=r"^give rating_scale=\(LOW, HIGH\)$") as refused:
-        fail()
-    assert refused.value.off_scale is True
+
+def test_what_has_two_wordings_is_put_into_no_f_string_which_would_lose_one():
+    lost = []
+    for path in FILES:
+        tree = ast.parse(path.read_text())
+        made = {
+            target.id
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+            if getattr(node.value.func, "id", "") in ("Said", "said", "option")
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for value in (node.value for node in ast.walk(tree) if isinstance(node, ast.FormattedValue)):
+            called = {getattr(part.func, "id", "") for part in ast.walk(value) if isinstance(part, ast.Call)}
+            named = {getattr(value, "id", "")} & made
+            if named or called & {"Said", "said", "option", "column_option", "upgrading", "resuming"}:
+                lost.append((path.name, ast.unparse(value)))
+    assert lost == []
+
+
+@pytest.mark.parametrize("user", ["--item-column", "`groups`", "erasable learn DATA --into x"])
+def test_ids_stay_as_they_are_in_both_wordings(user):
+    with pytest.raises(ErasableError) as refused:
+        fitted().recommend(user)
+    assert repr(user) in str(refused.value)
+    assert repr(user) in refused.value.of_command
+
+
+def test_an_error_says_the_same_to_whoever_runs_a_command():
+    with pytest.raises(erasable.Refused) as refused:
+        fitted().evaluate()
+    assert str(refused.value) == "nothing was held out: learn with holdout=0.1, or give evaluate(TABLE)"
+    assert refused.value.of_command == "nothing was held out: learn with --holdout 0.1, or give --test FILE"
+
+
+def test_both_wordings_are_there_after_an_error_was_sent():
+    with pytest.raises(erasable.Refused) as refused:
+        fitted().evaluate()
+    sent = pickle.loads(pickle.dumps(refused.value))
+    assert (str(sent), sent.of_command) == (str(refused.value), refused.value.of_command)
+
+
+def test_what_is_thrown_as_another_error_keeps_both():
+    with pytest.raises(erasable.DataRefused) as refused:
+        Recommender().fit(table(rating=[1.0, None, 1.0, 1.0, 1.0]))
+    assert refused.value.of_command.endswith("to leave bad rows out give --on-bad-row skip")

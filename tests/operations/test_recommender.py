@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas
@@ -15,7 +16,7 @@ import pyarrow.csv as pacsv
 import pytest
 from scipy import sparse
 
-from erasable import Recommender
+from erasable import ALS, NMF, Claim, Recommender
 from erasable.data import ColumnNames
 from erasable.errors import (
     DataRefused,
@@ -28,6 +29,8 @@ from erasable.errors import (
     WrongUse,
 )
 from erasable.operations import Inputs
+from erasable.operations.work import available_cores
+from erasable.store import Workspace
 from erasable.unlearning import Request
 from kit import elsewhere
 
@@ -42,6 +45,11 @@ def numbers() -> pa.Table:
     return pa.table({"user_id": USERS, "item_id": ITEMS, "rating": RATINGS})
 
 
+def stamp_of(folder):
+    with Workspace.reading(folder) as workspace:
+        return workspace.stamp
+
+
 def checkpoints(folder):
     return {path.name: path.read_bytes() for path in folder.rglob("*.safetensors")}
 
@@ -49,6 +57,28 @@ def checkpoints(folder):
 @pytest.fixture
 def recommender() -> Recommender:
     return Recommender(**SETTINGS).fit(numbers())
+
+
+class TestSettings:
+    @pytest.mark.parametrize(("jobs", "threads"), [(3, 3), (-1, available_cores()), (-1000, 1), (None, None)])
+    def test_jobs_are_threads(self, jobs, threads):
+        assert Recommender(n_jobs=jobs).get_params()["threads"] == threads
+
+    def test_there_are_no_zero_jobs(self):
+        with pytest.raises(WrongUse, match="0 threads make no sense: give 1 or more"):
+            Recommender(n_jobs=0)
+
+    def test_both_can_be_changed(self):
+        assert Recommender(n_jobs=3).set_params(threads=2).get_params()["threads"] == 2
+        assert Recommender(threads=3).set_params(n_jobs=2).get_params()["threads"] == 2
+        assert Recommender("als", seed=3).set_params(random_state=2).get_params()["seed"] == 2
+
+    @pytest.mark.parametrize(
+        "twice", [{"threads": 1, "n_jobs": 1}, {"seed": 1, "random_state": 2}, {"model": ALS(factors=8), "factors": 9}]
+    )
+    def test_what_is_given_twice_is_refused(self, twice):
+        with pytest.raises(WrongUse, match=r"is given twice, .*: leave one out"):
+            Recommender(**twice)
 
 
 class TestFit:
@@ -307,6 +337,27 @@ class TestForget:
 
 
 class TestSaveAndLoad:
+    @pytest.mark.parametrize("model", ["nmf", NMF, NMF(epochs=3)])
+    def test_the_model_may_be_named_or_handed_over(self, recommender, tmp_path, model):
+        recommender.save(tmp_path / "shop")
+        assert Recommender.load(tmp_path / "shop", model=model).recommend([1]) == recommender.recommend([1])
+
+    @pytest.mark.parametrize(
+        ("model", "reason"),
+        [
+            ("als", "is of the model 'nmf', not of 'als'"),
+            (ALS, "is of the model 'nmf', not of 'als'"),
+            ("nmff", "there is no model 'nmff'"),
+            (3, "is no model"),
+            (["nmf"], "is no model"),
+            (dict, "is no model"),
+        ],
+    )
+    def test_anything_else_is_refused(self, recommender, tmp_path, model, reason):
+        recommender.save(tmp_path / "shop")
+        with pytest.raises(WrongUse, match=reason):
+            Recommender.load(tmp_path / "shop", model=model)
+
     def test_what_is_loaded_recommends_the_same(self, recommender, tmp_path):
         expected = recommender.recommend([1, 2, 3])
         recommender.save(tmp_path / "shop")
@@ -381,6 +432,25 @@ class TestSaveAndLoad:
             copy.forget([2])
         assert copy.upgrade().adopted > 0
         assert copy.verify().identical is True
+
+    def test_a_copy_has_papers_that_check_and_goes_its_own_way_from_then_on(self, recommender, tmp_path):
+        recommender.save(tmp_path / "one")
+        one = Recommender.load(tmp_path / "one")
+        (before,) = one.forget(10).certificates
+        one.save(tmp_path / "two")
+        two = Recommender.load(tmp_path / "two")
+        assert two.verify(Claim(tmp_path / "two" / "certificates" / Path(before).name)).identical
+        with pytest.warns(ErasableWarning, match="keeps whom you forget here"):
+            (after,) = one.forget(2).certificates
+        assert one.verify(Claim(Path(after))).identical
+        assert two.verify(Claim(Path(after))).identical is False
+        two.forget(2)
+        foreign = two.verify(Claim(Path(after)))
+        assert foreign.identical is False
+        assert "the workspace does not have this certificate" in foreign.reason
+        salts = [stamp_of(tmp_path / name).salt for name in ("one", "two")]
+        assert salts[0] != salts[1]
+        assert two.verify(Claim(Path(before))).identical
 
     def test_a_folder_in_use_is_refused(self, recommender, tmp_path):
         recommender.save(tmp_path / "shop")

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from erasable import ErasableWarning
+from erasable.errors import option, said
 from erasable.operations import DiskHome, Work, forget, learn, plan, recommend, verify
 from erasable.operations.learn import samples_of
 from erasable.operations.reporting import SILENT, Bars, LibraryReporter, Silent
@@ -68,7 +69,7 @@ def test_silence_takes_everything(capsys):
 class TestTheLibrary:
     def test_notes_are_logged_in_pythons_words(self, caplog):
         with caplog.at_level(logging.INFO, logger="erasable"):
-            LibraryReporter().note("give a larger --anchors")
+            LibraryReporter().note(said("give a larger ", option("anchors")))
         assert [(one.name, one.levelname, one.message) for one in caplog.records] == [
             ("erasable", "INFO", "give a larger anchors")
         ]
@@ -80,7 +81,7 @@ class TestTheLibrary:
 
     def test_doubts_are_warnings_in_the_callers_own_line(self):
         with pytest.warns(ErasableWarning, match="give a smaller learning_rate") as caught:
-            LibraryReporter().doubt("give a smaller --learning-rate")
+            LibraryReporter().doubt(said("give a smaller ", option("learning_rate")))
         assert caught[0].filename == __file__
 
 

@@ -167,7 +167,7 @@ class TestBefore:
 
     def test_forgetting_is_refused_if_one_stage_is_not_of_here(self, disk):
         elsewhere.moved(disk.path, places=[2], numpy="0.0")
-        with pytest.raises(NotReproducible, match="erasable upgrade"):
+        with pytest.raises(NotReproducible, match=r"bring it here with upgrade\(\)"):
             forget(disk, [Request("ann")], work=WORK)
 
 
@@ -184,8 +184,8 @@ class TestPeopleWhoWait:
     def test_whose_certificates_are_missing_come_first(self, disk, monkeypatch):
         pending_erasure(disk, "ann", monkeypatch, "certify")
         elsewhere.moved(disk.path, numpy="0.0")
-        assert "--resume" in plan_upgrade(disk).refused
-        with pytest.raises(Refused, match=r"its certificates are missing: finish it with erasable forget .* --resume"):
+        assert "finish it with forget([])" in plan_upgrade(disk).refused
+        with pytest.raises(Refused, match=r"its certificates are missing: finish it with forget\(\[\]\), then upgrade"):
             upgrade(disk, WORK)
         assert forget(disk, [], work=WORK).finished == 1
         assert upgrade(disk, WORK).changed

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from erasable.models import NMF
 from erasable.proof.audit_chain import add_record, head_of
 from erasable.proof.certificate import Certificate, read_certificate
 from erasable.proof.checking import (
@@ -210,7 +211,10 @@ class TestCertificate:
 
     def test_that_was_changed_and_signed_again_by_whoever_holds_the_key(self, shop):
         changed = resigned(shop.certificates[0], shop.papers.key, threads=99)
-        assert self.fault(shop, changed) == "the workspace does not have this certificate: it was removed there"
+        found = self.fault(shop, changed)
+        assert found.startswith(
+            "the workspace has another certificate for the same request: one of the two was changed"
+        )
 
 
 class TestRecords:
@@ -258,6 +262,13 @@ class TestOutcome:
         other["catalogue"] = shop.certificates[0].catalogue.model_copy(update={"declared": False})
         found = self.fault(shop.certificates[0].model_copy(update={field: other[field]}))
         assert found == f"the {field.replace('_', ' ')} held is not what the certificate names"
+
+    def test_the_revision_of_the_model_is_compared_where_it_is_named(self, shop):
+        (certificate, *_) = shop.certificates
+        assert certificate.revision == NMF.revision
+        assert self.fault(certificate.model_copy(update={"revision": None})) is None
+        other = certificate.model_copy(update={"revision": NMF.revision + 1})
+        assert self.fault(other) == "the model's revision held is not what the certificate names"
 
     def test_settings_are_compared_as_far_as_both_have_them(self, shop):
         named = shop.certificates[0].settings

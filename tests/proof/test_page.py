@@ -27,6 +27,7 @@ FACTS = {
     "cost": "< 20 %",
     "policy": "fixed",
     "policy_means": "The groups stay as they were.",
+    "revision": 7,
     "settings": {
         "strategy": "laser",
         "aggregate": None,
@@ -176,6 +177,7 @@ WRITTEN = {
     "settings.aggregate": "aggregate not given",
     "settings.rating_scale.0": "rating_scale 0.5 to 5",
     "settings.rating_scale.1": "rating_scale 0.5 to 5",
+    "revision": "revision 7",
     "catalogue.declared": "those of the first learning",
     "catalogue.items": "Catalogue < 10,000 items",
     "catalogue.origin": "< 10,000 items, those of the first learning",

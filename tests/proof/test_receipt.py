@@ -188,7 +188,7 @@ def test_it_says_what_it_is_for(receipts):
 )
 def test_what_is_no_receipt_is_refused_with_the_remedy(receipts, change):
     content = json.dumps(json.loads(receipts[0].encoded()) | change).encode()
-    with pytest.raises(Refused, match="give the file that forget --receipts made"):
+    with pytest.raises(Refused, match="give a file that forget made"):
         read_receipt(content)
 
 

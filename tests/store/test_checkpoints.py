@@ -70,3 +70,12 @@ def test_only_what_was_put_is_there(store):
     assert "b" not in store
     with pytest.raises(WorkspaceError, match="holds no checkpoint b"):
         store.get("b")
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 4)])
+def test_an_array_of_any_kind_comes_back_as_it_was(kind, shape):
+    array = np.ones(shape, kind)
+    found = decode_arrays(encode_checkpoint(Checkpoint("a" * 64, "origin", Parameters({"one": array}, {}))))
+    (read,) = found.values()
+    assert (read.dtype, read.shape, read.tobytes()) == (array.dtype, array.shape, array.tobytes())

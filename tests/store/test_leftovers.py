@@ -144,5 +144,5 @@ def test_a_user_who_may_only_read_names_the_leftovers_unless_a_writer_is_at_work
 @pytest.mark.skipif(os.geteuid() != 0 or not os.access("/dev/shm", os.W_OK), reason="only root can be somebody else")
 def test_a_user_who_may_not_read_is_told_what_would_help(littered):
     littered.parent.chmod(0o755)
-    with as_nobody(), pytest.raises(WorkspaceError, match="--readable-by-group"), Workspace.reading(littered):
+    with as_nobody(), pytest.raises(WorkspaceError, match="readable_by_group=True"), Workspace.reading(littered):
         pass

@@ -83,7 +83,7 @@ def test_a_field_of_a_newer_version_is_kept_and_covered(manifest):
 
 @pytest.mark.parametrize("found", [2, 0, -1, True, "4", 4.0, None, [4], {}])
 def test_another_format_is_refused_by_name(manifest, found):
-    with pytest.raises(WorkspaceError, match="reads 3 to 4"):
+    with pytest.raises(WorkspaceDamaged, match="which no release wrote: restore it from a copy"):
         decode_manifest(written({"format": found}), "manifest.json")
 
 

@@ -8,11 +8,12 @@ import pytest
 from pydantic import Field
 
 from erasable import Recommender
-from erasable.errors import NewerDocument, Refused, WorkspaceError
-from erasable.models import ALS, NMF
+from erasable.data import Ids
+from erasable.errors import NewerDocument, Refused, UnknownModel, WorkspaceError
+from erasable.models import ALS, NMF, make_model
 from erasable.models.als import ALSSettings
 from erasable.store.settings_file import decode_settings, encode_settings
-from erasable.training import Config, Laser
+from erasable.training import Config, Laser, environment_for
 
 TABLE = pa.table({"user": [1, 1, 2, 2, 3], "item": ["a", "b", "a", "c", "b"]})
 FOREIGN = '''
@@ -67,9 +68,28 @@ def test_what_a_newer_version_writes_beside_the_settings_is_kept():
 
 def test_a_setting_that_decides_what_is_learned_and_is_not_known_is_refused():
     document = json.loads(encode_settings(Config()))
-    document["model"]["settings"]["alpha"] = 3
+    document["settings"]["alpha"] = 3
     with pytest.raises(WorkspaceError, match="settings that this version of erasable does not know"):
         read(document)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"alpha": 3}, "names the setting alpha = 3, which this version of the model 'als' does not have: use the ver"),
+        ({"beta": 1, "alpha": "x"}, 'names the setting alpha = "x", beta = 1, which this version of the model'),
+        ({"factors": 0}, "has a setting that this version of the model 'als' refuses (wrong setting `factors`: "),
+    ],
+)
+def test_a_setting_that_a_later_release_of_a_model_removes_or_refuses_is_named(settings, said):
+    document = json.loads(encode_settings(Config()))
+    document["model"]["settings"] |= settings
+    with pytest.raises(WorkspaceError) as raised:
+        read(document)
+    assert said in str(raised.value)
+    assert "use the version of erasable that wrote it, or learn again from the data into another folder" in str(
+        raised.value
+    )
 
 
 def test_another_format_is_refused():
@@ -77,11 +97,17 @@ def test_another_format_is_refused():
         read({**json.loads(encode_settings(Config())), "format": 9})
 
 
-def test_a_model_that_is_not_registered_is_refused_and_not_imported(monkeypatch):
-    document = json.loads(encode_settings(Config()))
+def test_a_model_that_is_not_registered_is_neither_imported_nor_computed_with():
+    document = json.loads(encode_settings(Config(factors=7)))
     document["model"]["name"] = "antigravity"
-    with pytest.raises(Refused, match=r"names the model 'antigravity', which is not registered here: install .*model="):
-        read(document)
+    config = read(document)
+    assert (config.model, config.rows, config.flat()["factors"]) == ("antigravity", "solved", 7)
+    said = r"model is 'antigravity', which no installed package brings .*erasable.models\): install it, or .*model="
+    for needing in (make_model, encode_settings, environment_for):
+        with pytest.raises(UnknownModel, match=said):
+            needing(config)
+    with pytest.raises(UnknownModel, match=said):
+        config.learner.start(Ids.of(["a"]), 0)
     assert "antigravity" not in sys.modules
 
 
@@ -103,7 +129,7 @@ class TestAModelOfOnesOwn:
 
     def test_is_not_opened_without_it(self, mine, tmp_path):
         Recommender(mine(factors=4)).fit(TABLE).save(tmp_path / "shop")
-        with pytest.raises(Refused, match="names the model 'mine'"):
+        with pytest.raises(Refused, match="this workspace's model is 'mine', which no installed package brings"):
             Recommender.load(tmp_path / "shop")
 
     def test_without_a_source_file_lives_in_memory_only(self, tmp_path):

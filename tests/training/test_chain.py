@@ -236,7 +236,7 @@ def test_a_chain_refuses_numbers_that_are_not_finite(learned, known):
     first = learned.store.get(learned.names[0])
     broken = {name: np.full_like(array, np.inf) for name, array in first.parameters.shared.items()}
     learned.store.put(Checkpoint(first.fingerprint, first.parent, Parameters(broken, first.parameters.rows)))
-    with pytest.raises(Refused, match="diverged at stage 2: give a smaller --learning-rate"):
+    with pytest.raises(Refused, match="diverged at stage 2: give a smaller learning_rate"):
         train_chain(known, learned.store, Effort(), earlier=Earlier(learned.state.chain[:1]))
 
 

@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 import pytest
 
-from erasable.models import make_model, source_digest
+from erasable.models import EASE, HELPERS_REVISION, make_model, source_digest
 from erasable.training import Config, environment_for, environment_of, made_elsewhere, numeric_environment
 from erasable.training.environment import differences
 from kit.handmade import handmade
@@ -33,9 +33,9 @@ def test_what_a_model_of_ours_depends_on_is_the_machine_and_what_it_uses(model):
 
 
 def test_a_library_that_a_model_does_not_use_does_not_count():
-    of_each = {"machine", "processor", "libc", "source"}
+    of_each = {"machine", "processor", "libc", "source", "helpers"}
     assert set(environment_of(_Uses("blas"))) == {*of_each, "blas", "numpy", "scipy"}
-    assert set(environment_of(_Uses("numba"))) == {*of_each, "numba", "llvmlite", "numpy"}
+    assert set(environment_of(_Uses("numba"))) == {*of_each, "blas", "numpy", "scipy", "numba", "llvmlite"}
 
 
 def test_a_model_that_is_not_ours_may_use_another_library_and_add_a_digest_of_its_sources():
@@ -44,6 +44,21 @@ def test_a_model_that_is_not_ours_may_use_another_library_and_add_a_digest_of_it
     assert "numba" not in found
     assert found["source"] == source_digest(_Uses("pyarrow")) != ""
     assert "source" not in environment_of(make_model(Config()))
+
+
+class _Derived(EASE):
+    """A model of another package that derives from one of ours."""
+
+    name = "derived"
+    revision = 7
+
+
+def test_a_model_that_is_not_ours_names_the_revisions_of_what_it_takes_from_us(monkeypatch):
+    before = environment_of(_Derived())
+    assert (before["helpers"], before["ease beneath"]) == (str(HELPERS_REVISION), str(EASE.revision))
+    assert not {"helpers", "ease beneath"} & environment_of(EASE()).keys()
+    monkeypatch.setattr(EASE, "revision", 9)
+    assert differences(before, environment_of(_Derived())) == ["ease beneath is 9 here and was 1"]
 
 
 def test_groups_count_only_where_they_are_decided_anew():

@@ -99,7 +99,7 @@ def test_of_whom_the_model_knows_no_item_the_row_is_a_stranger_s(learned):
     history = Interactions(Ids.of(["someone"]), items, np.zeros(1, np.int32), numbers, rating)
     model = make_model(knowledge.config)
     prepared = prepared_by(model, learned.store.get(learned.names[-1]).parameters.shared)
-    stranger = model.newcomers(prepared, Ids.of(["someone"]), knowledge.config.seed)
+    stranger = model.newcomers(prepared, Ids.of(["someone"]), knowledge.items, knowledge.config.seed)
     assert written(found.represent(history, len(learned.names) - 1)) == written(stranger)
     assert found.of_history(history)[-1] == -np.inf
 

@@ -167,3 +167,71 @@ def test_another_process_makes_the_same_bytes_from_a_task_and_the_workspace(way,
     assert {name: content for name, (_, content) in made.items()} == kept
     assert os.getpid() not in {pid for pid, _ in made.values()}
     assert sum(there) == sum(here) > 0
+
+
+@pytest.mark.parametrize("way", ["nmf", "sisa", "ease"])
+def test_a_chain_that_other_processes_make_is_kept_here(way, tables, chains):
+    known = chains.knowledge(tables.random_table(3, users=18, items=9), Config(**WAYS[way]), None, SCALE)
+    here, there = MemoryStore(), MemoryStore()
+    alone = train_chain(known, here, Effort())
+    state = carry_out(scheduled(known), known, there, Effort(), executor=Processes(2, lambda running: None))
+    contents = [
+        {link.fingerprint: encode_checkpoint(store.get(link.fingerprint)) for link in made.chain}
+        for made, store in ((alone, here), (state, there))
+    ]
+    assert contents[0] == contents[1] != {}
+
+
+class Sent:
+    """Carries out here what was sent as if to another process, and keeps what went along for each task."""
+
+    def __init__(self):
+        self.bytes = {}
+
+    def map(self, function, tasks, effort):
+        for task in tasks:
+            sent = pickle.dumps((function, task))
+            self.bytes[str(task)] = sent
+            there, order = pickle.loads(sent)
+            yield task, there(order, effort)
+
+
+@pytest.mark.parametrize("way", ["nmf", "sisa", "solved", "ease"])
+def test_what_is_sent_with_a_task_holds_nobody_whom_it_does_not_learn_from(way, tables, chains):
+    known = chains.knowledge(tables.random_table(3, users=30, items=9), Config(**WAYS[way]), None, SCALE)
+    store, sent = MemoryStore(), Sent()
+    state = carry_out(scheduled(known), known, store, Effort(), executor=sent)
+    assert [link.fingerprint for link in state.chain] == [task.name for task in stages_of(known)]
+    assert len(sent.bytes) == known.stages
+    everyone = {user for group in known.groups for user in group.users}
+    for position in range(known.stages):
+        learned = set(known.learners(position).users)
+        along = sent.bytes[f"stage {position + 1}"]
+        assert {user for user in everyone if user.encode() in along} == learned
+
+
+def test_what_is_sent_does_not_grow_with_other_groups(tables, chains):
+    config = Config(model="nmf", groups=3, epochs=3, grouping="independent")
+    rows = tables.random_table(3, users=30, items=9)
+    few = chains.knowledge(rows, config, None, SCALE)
+    more = chains.knowledge(tables.random_table(3, users=300, items=9), config, None, SCALE)
+    sizes = []
+    for known in (few, replace(few, groups=(few.groups[0], *more.groups[1:]))):
+        sent = Sent()
+        carry_out(scheduled(known), known, MemoryStore(), Effort(), executor=sent)
+        sizes.append({stage: len(content) for stage, content in sent.bytes.items()})
+    assert sizes[0]["stage 1"] == sizes[1]["stage 1"]
+    assert sizes[0]["stage 2"] < sizes[1]["stage 2"]
+
+
+def test_forgetting_with_a_short_way_sends_both_rows_and_the_checkpoint(tables, chains):
+    learned = chains.learn(tables.random_table(3, users=18, items=9, ratings=True), Config(model="ease"), scale=SCALE)
+    after, earlier = chains.after(learned.state, [Request("u0003")]), Earlier.of(learned.state)
+    schedule = scheduled(after, earlier)
+    assert schedule.tasks[0].shortcut is not None
+    here, there = learned.store.copy(), learned.store.copy()
+    one = carry_out(schedule, after, here, Effort(), earlier)
+    other = carry_out(schedule, after, there, Effort(), earlier, Sent())
+    name = one.chain[0].fingerprint
+    assert other.chain[0].fingerprint == name
+    assert encode_checkpoint(here.get(name)) == encode_checkpoint(there.get(name))

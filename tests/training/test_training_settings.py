@@ -74,13 +74,43 @@ def test_models_and_strategies_may_be_objects():
         model="nmf", strategy="sisa", epochs=5, groups=2
     )
     assert Config(model=NMF, strategy=Laser(groups=3), seed=4) == Config(model="nmf", groups=3, seed=4)
-    assert Config(model=NMF(epochs=5), epochs=6).epochs == 6
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [
+        {"seed": 1, "random_state": 2},
+        {"seed": 1, "random_state": 1},
+        {"regularisation": 1, "regularization": 1},
+        {"model": ALS(factors=8), "factors": 16},
+        {"model": ALS(regularization=8), "regularisation": 16},
+        {"model": NMF, "strategy": Laser(groups=3), "groups": 4},
+    ],
+)
+def test_a_setting_that_is_given_twice_is_refused(twice):
+    with pytest.raises(WrongSetting, match=r"is given twice, .*: leave one out"):
+        Config(**twice)
+
+
+def test_a_model_that_is_given_both_names_of_a_setting_is_refused():
+    with pytest.raises(WrongSetting, match="as `regularisation` and as `regularization`: leave one out"):
+        ALS(regularisation=1, regularization=1)
+
+
+def test_what_is_given_wins_over_a_preset_however_it_is_given():
+    assert Config.of({"strategy": Laser(groups=3)}, "paper").groups == 3
+    assert Config.of({"groups": 3}, "paper").groups == 3
+
+
+def test_changing_a_setting_keeps_the_others():
+    config = Config(model=NMF(epochs=5, batch=7), strategy=Sisa(groups=2), seed=4)
+    assert config.changed(epochs=6) == Config(model="nmf", strategy="sisa", epochs=6, batch=7, groups=2, seed=4)
 
 
 def test_what_is_no_model_and_no_strategy_is_refused():
     with pytest.raises(WrongSetting, match="there is no model 'bert': choose one of als, ease, nmf, dmf"):
         Config(model="bert")
-    with pytest.raises(WrongSetting, match="is no model: it has no name"):
+    with pytest.raises(WrongSetting, match="is no model: give a class that derives from"):
         Config(model=3)
     with pytest.raises(WrongSetting, match="there is no strategy 'guess': choose one of laser, sisa, retrain"):
         Config(strategy="guess")

@@ -10,7 +10,7 @@ from erasable.cli.options import (
     COLUMN_OPTIONS,
     Folder,
     Json,
-    Quiet,
+    OnlyTheAnswer,
     Threads,
     columns_from,
     settings_options,
@@ -49,7 +49,7 @@ def command(
     ] = None,
     threads: Threads = None,
     json_output: Json = False,
-    quiet: Quiet = False,
+    quiet: OnlyTheAnswer = False,
     columns: dict[str, str] | None = None,
 ) -> None:
     """Attack the model to see whether it remembers.

@@ -9,8 +9,8 @@ from typing import Any
 from erasable.errors import WrongUse
 
 
-def read_config(path: Path | None, known: Collection[str]) -> dict[str, Any]:
-    """Read settings, all of them known ones; without a file there are none."""
+def read_config(path: Path | None, known: Collection[str] | None = None) -> dict[str, Any]:
+    """Read settings, all of them known ones if those are told; without a file there are none."""
     if path is None:
         return {}
     try:
@@ -22,7 +22,7 @@ def read_config(path: Path | None, known: Collection[str]) -> dict[str, Any]:
         raise WrongUse(f"{path}: neither TOML nor JSON ({error}): correct it") from None
     if not isinstance(settings, dict):
         raise WrongUse(f"{path}: holds no settings: write lines such as groups = 8")
-    unknown = [name for name in settings if name not in known]
-    if unknown:
+    unknown = [name for name in settings if known is not None and name not in known]
+    if known is not None and unknown:
         raise WrongUse(f"{path}: there is no setting {unknown[0]!r}: the settings are {', '.join(sorted(known))}")
     return settings

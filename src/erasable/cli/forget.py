@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Issuer, Json, Quiet, Threads, settings_options, work_with
+from erasable.cli.options import Folder, Issuer, Json, OnlyTheAnswer, Threads, settings_options, work_with
 from erasable.cli.output import can_ask, counted, print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
 from erasable.cli.suppression import FORGETTING, suppression_from
@@ -49,7 +49,10 @@ def command(
     ] = False,
     receipts: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write each person's receipt there; it is for that person alone."),
+        typer.Option(
+            metavar="DIR",
+            help="Write each person's receipt there; it is for that person alone.",
+        ),
     ] = None,
     reference: Annotated[
         str | None,
@@ -58,7 +61,7 @@ def command(
     issuer: Issuer = None,
     threads: Threads = None,
     json_output: Json = False,
-    quiet: Quiet = False,
+    quiet: OnlyTheAnswer = False,
     listed: dict[str, Any] | None = None,
 ) -> None:
     """Forget users, or some interactions of one user, exactly."""

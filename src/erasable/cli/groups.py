@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
+from erasable.cli.options import Folder, Json, OnlyTheAnswer, Threads, work_with
 from erasable.cli.output import print_json, print_line, print_table
 from erasable.experiments import draw_groups, figure_file, study_groups
 from erasable.operations import DiskHome, GroupFacts, groups
@@ -24,7 +24,7 @@ def command(
     ] = None,
     threads: Threads = None,
     json_output: Json = False,
-    quiet: Quiet = False,
+    quiet: OnlyTheAnswer = False,
 ) -> None:
     """Show the groups in the order in which they are trained."""
     home, work = DiskHome(folder), work_with(threads, quiet or json_output)

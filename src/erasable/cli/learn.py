@@ -1,7 +1,8 @@
 """`erasable learn`."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,8 +16,12 @@ from erasable.cli.options import (
     Issuer,
     Json,
     Quiet,
+    Sectioned,
     Threads,
     columns_from,
+    config_options,
+    models_that_load,
+    of_another_package,
     settings_options,
     work_with,
 )
@@ -24,15 +29,15 @@ from erasable.cli.output import counted, print_json, print_line
 from erasable.cli.suppression import LEARNING, suppression_from
 from erasable.data import OnBadRow
 from erasable.errors import WrongUse
+from erasable.models import BUILT_IN
 from erasable.operations import DiskHome, Inputs, Learned, LearnedMore, learn, learn_more, name_issuer
 from erasable.training import Config
-from erasable.training.settings import PresetName
+from erasable.training.settings import USUAL_MODEL, PresetName
 
 NAME = "learn"
 
 
-@settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS, LEARNING)
-def command(
+def _learn(
     data: Annotated[
         Path, typer.Argument(metavar="DATA", help="CSV, TSV, ::, .inter or Parquet file.", show_default=False)
     ],
@@ -83,7 +88,8 @@ def command(
             name_issuer(DiskHome(into), issuer)
         _tell_more(learned_more, into, json_output)
         return
-    from_file = read_config(config, {**CONFIG_OPTIONS, **COLUMN_OPTIONS})
+    brought = of_another_package((settings or {}).get("model") or read_config(config).get("model"))
+    from_file = read_config(config, {*config_options({**BUILT_IN, **brought}), *COLUMN_OPTIONS})
     named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
     chosen = Config.of({**from_file, **(settings or {})}, preset)
     named = {**named, **(columns or {})}
@@ -95,6 +101,40 @@ def command(
         print_json(asdict(learned))
     else:
         _tell(learned, into)
+
+
+command = settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS, LEARNING)(_learn)
+
+
+class LearnCommand(Sectioned):
+    """`learn` with the options of the model that is named; only what it names is imported, and for its help all."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:  # noqa: ANN401 - typer's own
+        """Take what was typed by the options of its model."""
+        chosen = _model_in(args)
+        helping = parent is not None and not {*args}.isdisjoint(parent.help_option_names)
+        further = models_that_load() if helping else of_another_package(chosen)
+        if not further.keys() - BUILT_IN.keys():
+            return super().make_context(info_name, args, parent, **extra)
+        options = config_options({**BUILT_IN, **further}, chosen)
+        fresh = typer.Typer(add_completion=False, rich_markup_mode=None)
+        fresh.command(NAME, cls=Sectioned)(settings_options(options, COLUMN_OPTIONS, LEARNING)(_learn))
+        return typer.main.get_command(fresh).make_context(info_name, args, parent, **extra)
+
+
+def _model_in(args: Sequence[str]) -> str:
+    """Return the model that is named: by its option, else in the file of settings."""
+    given = {}
+    for place, word in enumerate(args):
+        name, sign, value = word.partition("=")
+        if name in ("--model", "--config"):
+            given[name] = value if sign else "".join(args[place + 1 : place + 2])
+    if "--model" in given:
+        return given["--model"]
+    with suppress(WrongUse):  # what is wrong with the file is said once all else that was typed is understood
+        named = read_config(Path(given["--config"])).get("model") if "--config" in given else None
+        return named if isinstance(named, str) else USUAL_MODEL
+    return USUAL_MODEL
 
 
 def _tell(learned: Learned, into: Path) -> None:

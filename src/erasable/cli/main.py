@@ -27,8 +27,8 @@ from erasable.cli import (
     verify,
 )
 from erasable.cli.options import Sectioned
-from erasable.cli.output import print_error, print_line
-from erasable.errors import ErasableError, WrongSetting, exit_code
+from erasable.cli.output import be_quiet, print_error, print_line
+from erasable.errors import ErasableError, exit_code
 from erasable.interrupts import INTERRUPTED, STOPPED, received, take_last_word
 
 app = typer.Typer(
@@ -57,7 +57,7 @@ for module in (
     serve,
     doctor,
 ):
-    app.command(module.NAME, cls=Sectioned)(module.command)
+    app.command(module.NAME, cls=learn.LearnCommand if module is learn else Sectioned)(module.command)
 app.add_typer(data.app, name=data.NAME)
 app.add_typer(token.app, name=token.NAME)
 
@@ -76,6 +76,7 @@ def _root(
     ] = False,
 ) -> None:
     """Recommender systems that can forget: learn, recommend, erase a person, and prove it byte for byte."""
+    be_quiet(False)  # a process may run several commands
 
 
 def main() -> None:
@@ -87,7 +88,7 @@ def main() -> None:
         if received() and code != INTERRUPTED:  # what Ctrl-C broke off failed in its own words
             _end_interrupted()
         take_last_word()
-        print_error(error.of_command if isinstance(error, WrongSetting) else str(error))
+        print_error(error.of_command)
         sys.exit(code)
     except SystemExit as end:
         if end.code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word

@@ -3,7 +3,6 @@
 import inspect
 import types
 import typing
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -11,18 +10,24 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
-from erasable.cli.output import TerminalReporter
+from erasable.cli.output import TerminalReporter, be_quiet, print_error
 from erasable.data import ColumnNames
-from erasable.models import model_names
+from erasable.grouping import grouping_names
+from erasable.models import BUILT_IN, Model, every_model, find_model, model_names
 from erasable.models.settings import wrong_setting
 from erasable.operations import Work, available_cores
 from erasable.training.settings import USUAL_MODEL, listed, settings_classes
 from erasable.training.strategies import STRATEGIES
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but the result.")]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", callback=be_quiet, help="Print nothing but errors, and JSON where it is asked for."),
+]
+OnlyTheAnswer = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the answer, and errors.")]
 Threads = Annotated[
     int | None,
     typer.Option(min=1, max=1024, help="How many threads to use; changes no byte.", show_default="all cores"),
@@ -148,30 +153,47 @@ def _named_options() -> dict[str, inspect.Parameter]:
     }
 
 
-def _options_of_settings() -> dict[str, inspect.Parameter]:
-    """Return an option for each setting of every model and strategy; one that several have says what each means."""
-    classes = settings_classes()
-    counted = Counter(name for kind in classes.values() for name in kind.model_fields)
-    return {
-        name: _shared_option(name, [owner for owner, kind in classes.items() if name in kind.model_fields])
-        for name in counted
-    }
+def config_options(
+    models: Mapping[str, type[Model]] = BUILT_IN, chosen: str = USUAL_MODEL
+) -> dict[str, inspect.Parameter]:
+    """Return an option for each setting of models and strategies; one that several have says what each means.
+
+    It has the type that it has in the chosen model, if that has it.
+    """
+    fields: dict[str, dict[str, FieldInfo]] = {}
+    for owner, kind in settings_classes(models).items():
+        for name, field in kind.model_fields.items():
+            fields.setdefault(name, {})[owner] = field
+    return {**_named_options(), **{name: _shared_option(name, of, chosen) for name, of in fields.items()}}
 
 
-def _shared_option(name: str, owners: Sequence[str]) -> inspect.Parameter:
-    classes = settings_classes()
-    fields = {owner: classes[owner].model_fields[name] for owner in owners}
+def of_another_package(model: object) -> dict[str, type[Model]]:
+    """Return the model of a name by that name if a package registers it, which is imported; else none."""
+    named = isinstance(model, str) and model not in BUILT_IN and model in model_names()
+    return {str(model): find_model(str(model))} if named else {}
+
+
+def models_that_load() -> dict[str, type[Model]]:
+    """Import every model that packages register, and say in a line each which of them can't be used."""
+    found, faults = every_model()
+    for fault in faults:
+        print_error(fault)
+    return found
+
+
+def _shared_option(name: str, fields: Mapping[str, FieldInfo], chosen: str) -> inspect.Parameter:
+    owners = list(fields)
     meanings: dict[str, list[str]] = {}
     defaults: dict[str, list[str]] = {}
     for owner, field in fields.items():
         meanings.setdefault(field.description or "", []).append(owner)
         defaults.setdefault(str(_default_text(field.default) or ""), []).append(owner)
-    first = fields[owners[0]]
+    typed = fields.get(chosen, fields[owners[0]]).annotation
     return _parameter(
         name,
-        _without_none(first.annotation),
+        _without_none(typed),
         " ".join(text if len(meanings) == 1 else f"{listed(of)}: {text}" for text, of in meanings.items()),
-        metavar=_metavar(first.annotation),
+        metavar=f"<{'|'.join(grouping_names())}>" if name == "grouping" else _metavar(typed),
         show_default=", ".join(
             text if len(defaults) == 1 else f"{text} for {listed(of)}" for text, of in defaults.items()
         )
@@ -188,5 +210,6 @@ def _panel(owners: Sequence[str]) -> str:
     return f"Settings of {of_strategies}{listed(owners)}"
 
 
-CONFIG_OPTIONS = {**_named_options(), **_options_of_settings()}
+CONFIG_OPTIONS = config_options()
+"""Those of the models that are built in; a command imports another one only if it is named."""
 COLUMN_OPTIONS = parameters_of(ColumnNames, suffix="_column")

@@ -1,6 +1,7 @@
 """What a command shows: a result on standard output, as words or as JSON; progress and notes on standard error."""
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,10 +9,18 @@ from typing import Any
 from rich.cells import cell_len
 from rich.console import Console
 
+from erasable.errors import of_command
 from erasable.operations.reporting import Bars
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def be_quiet(quiet: bool) -> bool:
+    """Print no words on standard output from now on, if that is asked for; JSON is printed all the same."""
+    out.quiet = quiet
+    return quiet
 
 
 def shows_progress() -> bool:
@@ -33,22 +42,31 @@ class TerminalReporter(Bars):
     def note(self, text: str) -> None:
         """Show a note."""
         if self._shown:
-            err.print(text, style="dim", markup=False, emoji=False)
+            err.print(shown(of_command(text)), style="dim", markup=False, emoji=False)
 
     def doubt(self, text: str) -> None:
         """Show a doubt."""
         if self._shown:
-            err.print(text, style="yellow", markup=False, emoji=False)
+            err.print(shown(of_command(text)), style="yellow", markup=False, emoji=False)
 
 
 def print_json(value: dict[str, Any]) -> None:
     """Print one JSON object."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    sys.stdout.write(json.dumps(_in_commands_words(value), ensure_ascii=False, indent=2) + "\n")
+
+
+def _in_commands_words(value: Any) -> Any:  # noqa: ANN401 - whatever JSON has
+    """Return a value whose texts, however deep, are as whoever runs a command has to hear them."""
+    if isinstance(value, Mapping):
+        return {name: _in_commands_words(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_in_commands_words(part) for part in value]
+    return of_command(value) if isinstance(value, str) else value
 
 
 def print_line(text: str, style: str = "") -> None:
     """Print a line of the result, as it is: an id may look like rich's own notation ([red], :smile:)."""
-    out.print(text, style=style, markup=False, emoji=False)
+    out.print(shown(of_command(text)), style=style, markup=False, emoji=False)
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -67,7 +85,16 @@ def print_facts(facts: Mapping[str, object]) -> None:
 
 def print_error(text: str) -> None:
     """Say on standard error why a command ends."""
-    err.print(f"erasable: {text}", style="red", markup=False, emoji=False)
+    err.print(f"erasable: {shown(text)}", style="red", markup=False, emoji=False)
+
+
+def shown(text: str) -> str:
+    r"""Return a text in which no character commands a terminal; a file, such as one of settings, may hold any.
+
+    >>> shown("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def counted(number: int, one: str, more: str | None = None) -> str:

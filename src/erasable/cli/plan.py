@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
+from erasable.cli.options import Folder, Json, OnlyTheAnswer, Threads, work_with
 from erasable.cli.output import counted, print_json, print_line
 from erasable.cli.requests import Items, Users, UsersFile, requests_from
 from erasable.errors import WrongUse
@@ -22,7 +22,7 @@ def command(
     random: Annotated[int | None, typer.Option(metavar="N", min=1, help="Plan for N users chosen at random.")] = None,
     threads: Threads = None,
     json_output: Json = False,
-    quiet: Quiet = False,
+    quiet: OnlyTheAnswer = False,
 ) -> None:
     """Say what forgetting would touch and cost; nothing is changed."""
     if random is not None and (users or users_file or items):

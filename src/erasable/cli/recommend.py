@@ -11,7 +11,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import typer
 
-from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
+from erasable.cli.options import Folder, Json, OnlyTheAnswer, Threads, work_with
 from erasable.cli.output import counted, print_json, print_line, print_table
 from erasable.cli.requests import Users, UsersFile, read_requests
 from erasable.errors import WrongUse
@@ -43,7 +43,7 @@ def command(
     ] = None,
     threads: Threads = None,
     json_output: Json = False,
-    quiet: Quiet = False,
+    quiet: OnlyTheAnswer = False,
 ) -> None:
     """Recommend items to users."""
     if [everyone, bool(users or users_file), history is not None].count(True) != 1:

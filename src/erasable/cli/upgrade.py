@@ -7,6 +7,7 @@ import typer
 
 from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
 from erasable.cli.output import counted, print_json, print_line
+from erasable.errors import of_command
 from erasable.operations import DiskHome, Upgraded, UpgradePlan, plan_upgrade, upgrade
 
 NAME = "upgrade"
@@ -43,7 +44,8 @@ def command(
 def tell_plan(planned: UpgradePlan) -> None:
     """Say in words what an upgrade would find."""
     if not planned.needed:
-        print_line("nothing to upgrade: it is of this numeric environment, in the newest format")
+        of_here = "it is of this numeric environment, in the newest format"
+        print_line(f"nothing to upgrade: {of_here}" if planned.refused is None else of_command(planned.refused))
         return
     for difference in planned.differences:
         print_line(difference)
@@ -55,7 +57,7 @@ def tell_plan(planned: UpgradePlan) -> None:
     if planned.format < planned.newest_format:
         print_line(f"an upgrade writes the format {planned.newest_format}; it has the format {planned.format}")
     if planned.refused:
-        print_line(planned.refused)
+        print_line(of_command(planned.refused))
 
 
 def _tell(done: Upgraded) -> None:

@@ -21,7 +21,7 @@ def with_verdict(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*arguments, **options)
         except ErasableError as error:
-            print_error(str(error))
+            print_error(error.of_command)
             code = exit_code(error)
             raise typer.Exit(_NO_VERDICT if code == _REFUSED else code) from None
         except (typer.Exit, typer.Abort):

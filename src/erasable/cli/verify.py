@@ -10,11 +10,12 @@ from erasable.cli.options import Folder, Json, Quiet, Threads, settings_options,
 from erasable.cli.output import print_json, print_line
 from erasable.cli.suppression import PLACES, suppression_from
 from erasable.cli.verdict import with_verdict
+from erasable.errors import of_command
 from erasable.operations import Claim, DiskHome, Verification, verify
 
 NAME = "verify"
-_EXIT_CODES = {True: 0, False: 1, None: 3}
-_WORDS = {True: "identical", False: "different", None: "cannot be reproduced here"}
+_OUTCOMES = {True: (0, "identical"), False: (1, "different"), None: (2, "no verdict")}
+_ELSEWHERE = 3, "cannot be reproduced here"
 
 
 @with_verdict
@@ -38,17 +39,18 @@ def command(
     """Check every file, replay, and compare every byte.
 
     Ends with exit code 0 if they are identical, 1 if different, 3 if that can't be told here, because the numeric
-    environment is another one; 2 if something keeps it from a verdict.
+    environment is another one; 2 if something keeps it from a verdict, such as a do-not-learn list that can't be read.
     """
     claim = Claim(certificate, receipt, from_scratch, suppression_from(listed or {}))
     verification = verify(DiskHome(folder), claim, work_with(threads, quiet or json_output))
+    code, word = _ELSEWHERE if verification.elsewhere else _OUTCOMES[verification.identical]
     if json_output:
         print_json(asdict(verification))
     else:
-        _tell(verification)
-    raise typer.Exit(_EXIT_CODES[verification.identical])
+        _tell(word, verification)
+    raise typer.Exit(code)
 
 
-def _tell(verification: Verification) -> None:
+def _tell(word: str, verification: Verification) -> None:
     compared = f" ({verification.compared} arrays compared)" if verification.compared else ""
-    print_line(f"{_WORDS[verification.identical]}: {verification.reason}{compared}")
+    print_line(f"{word}: {of_command(verification.reason)}{compared}")

@@ -3,7 +3,7 @@
 from erasable.data.bad_rows import OnBadRow, RowRules
 from erasable.data.catalogue import Catalogue, over_own_items, read_catalogue
 from erasable.data.column_values import TimeForm, text_of_time
-from erasable.data.columns import ColumnNames, RememberedColumns
+from erasable.data.columns import ColumnNames, RememberedColumns, column_option
 from erasable.data.comparing import differing_rows, unchanged_users
 from erasable.data.core_filter import CoreFilter, apply_frozen, k_core
 from erasable.data.holdout import split_holdout
@@ -36,6 +36,7 @@ __all__ = [
     "SyntheticSettings",
     "TimeForm",
     "apply_frozen",
+    "column_option",
     "count_rows",
     "differing_rows",
     "k_core",

@@ -50,10 +50,10 @@ class RowFaults:
     def refusal(self, name: str, unit: str, total: int, first: int = 0) -> BadRows:
         """Return the error that counts them all and shows the first three; rows are numbered from `first`."""
         shown = sorted(self._reasons.items())[:_SHOWN]
-        places = "; ".join(f"{unit} {row + first}: {reason}" for row, reason in shown)
+        places = (part for row, reason in shown for part in (f"; {unit} {row + first}: ", reason))
         count = len(self._reasons)
         in_all = f"; in all {count:,} of {total:,} rows are bad" if count > 1 else ""
-        return BadRows(f"{name}, {places}{in_all}", self._off_scale)
+        return BadRows(f"{name}, {unit} {shown[0][0] + first}: ", *list(places)[1:], in_all, off_scale=self._off_scale)
 
     def __len__(self) -> int:
         return len(self._reasons)

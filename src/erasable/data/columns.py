@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from erasable.errors import DataRefused, WrongUse
+from erasable.errors import DataRefused, Said, WrongUse
 
 ROLES = ("user", "item", "rating", "time", "risk")
 _REQUIRED = ("user", "item")
@@ -105,14 +105,20 @@ def locate_by_name(names: Sequence[str], wanted: ColumnNames, source: str) -> Co
     return _positions(places, source)
 
 
+def column_option(role: str) -> Said:
+    """Say how the column of a role is named."""
+    return Said(f"{role}='NAME'", f"--{role}-column")
+
+
 def locate_by_number(count: int, wanted: ColumnNames, source: str) -> ColumnPositions:
     """Find the columns of a source without names: user, item, rating, time, unless numbers are given."""
     places = {}
     for role, name in wanted.among_numbers(count).given().items():
         if not _is_number_up_to(name, count):
             raise DataRefused(
-                f"{source} has no header and {count} columns, so there is no column {name!r}: "
-                f"give --{role}-column as a number from 1 to {count}"
+                f"{source} has no header and {count} columns, so there is no column {name!r}: give ",
+                Said(f"{role}=NUMBER, a number", f"--{role}-column as a number"),
+                f" from 1 to {count}",
             )
         places[role] = int(name) - 1
     for usual, role in enumerate(_RECOGNISED):
@@ -120,7 +126,8 @@ def locate_by_number(count: int, wanted: ColumnNames, source: str) -> ColumnPosi
             places[role] = usual
     for role in _REQUIRED:
         if role not in places:
-            raise DataRefused(f"{source}: which column is the {role}? Give --{role}-column as a number from 1")
+            number = Said(f"{role}=NUMBER, a number", f"--{role}-column as a number")
+            raise DataRefused(f"{source}: which column is the {role}? Give ", number, " from 1")
     return _positions(places, source)
 
 
@@ -154,7 +161,7 @@ def _is_number_up_to(name: str, count: int) -> bool:
 
 def _no_such_column(names: Sequence[str], problem: str, role: str, source: str) -> DataRefused:
     return DataRefused(
-        f"{source}: {problem}; the columns are {', '.join(names)}: name one of them with --{role}-column"
+        f"{source}: {problem}; the columns are {', '.join(names)}: name one of them with ", column_option(role)
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
-from erasable.errors import DataRefused, WrongUse
+from erasable.errors import DataRefused, WrongUse, option
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class CoreFilter:
 def k_core(interactions: Interactions, minimum: int) -> Interactions:
     """Drop users and items with fewer than `minimum` interactions, repeatedly until nothing changes."""
     if minimum < 0:
-        raise WrongUse(f"--min-interactions {minimum} makes no sense: give 0 (off) or more")
+        raise WrongUse(option("min_interactions", minimum), " makes no sense: give 0 (off) or more")
     if minimum == 0:
         return interactions
     users, items = interactions.user_index, interactions.item_index
@@ -54,5 +54,5 @@ def apply_frozen(interactions: Interactions, users: Ids, items: Ids) -> Interact
     known_items = items.positions_of(interactions.items.array) >= 0
     keep = known_users[interactions.user_index] & known_items[interactions.item_index]
     if not keep.any():
-        raise DataRefused("the filter leaves no interaction: lower --min-interactions")
+        raise DataRefused("the filter leaves no interaction: lower ", option("min_interactions"))
     return interactions.select(keep).with_items(items)

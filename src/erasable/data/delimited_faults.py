@@ -7,11 +7,13 @@ import numpy as np
 
 from erasable.data.bad_rows import RowFaults
 from erasable.data.column_values import is_finite_number, is_finite_rating, is_number, time_of_text
+from erasable.data.columns import column_option
 from erasable.data.double_colon import ONE_BYTE
 from erasable.data.ids import LONGEST_ID
 from erasable.data.layout import Layout
 from erasable.data.rating_scale import RatingScale
 from erasable.data.source_file import numbered_lines
+from erasable.errors import said
 
 _SHOWN_CHARACTERS = 20
 
@@ -52,7 +54,9 @@ def _value_fault(layout: Layout, texts: dict[str, str]) -> str | None:
             return f"the {role} has more than {LONGEST_ID:,} characters: shorten it, or drop the line"
     for role, is_right in (("rating", is_finite_rating), ("risk", is_finite_number)):
         if role in texts and not is_right(texts[role]):
-            return f"{_shown(texts[role])} is no {role}: give a finite number, or name another --{role}-column"
+            return said(
+                f"{_shown(texts[role])} is no {role}: give a finite number, or name another ", column_option(role)
+            )
     if "time" in texts and not _is_time(texts["time"], layout):
         return f"{_shown(texts['time'])} is no time: give seconds or an ISO date and time, one kind in all lines"
     return None

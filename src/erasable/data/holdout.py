@@ -4,14 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.data.interactions import Interactions
-from erasable.errors import WrongUse
+from erasable.errors import WrongUse, option
 from erasable.seeding import id_keys, mix
 
 
 def split_holdout(interactions: Interactions, rate: float, seed: int) -> tuple[Interactions, Interactions]:
     """Return (training, held out): what hashes below the rate is held out, save each user's largest hash."""
     if not 0 <= rate < 1:
-        raise WrongUse(f"--holdout {rate:g} makes no sense: give a share from 0 to below 1, such as 0.2")
+        raise WrongUse(option("holdout", float(rate)), " makes no sense: give a share from 0 to below 1, such as 0.2")
     hashes = pair_hashes(interactions, seed)
     held = hashes < np.uint64(int(rate * 2**64))
     held[kept_rows(interactions, hashes)] = False

@@ -13,7 +13,7 @@ from scipy import sparse
 from erasable import fingerprint
 from erasable.data.encoding import encode_ids, latest_of_each_pair
 from erasable.data.ids import ArrowColumn, Ids
-from erasable.errors import DataRefused, WrongUse
+from erasable.errors import DataRefused, Said, WrongUse
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,9 @@ class Interactions:
         if lacking.any():
             missing = self.items[int(self.item_index[np.argmax(lacking)])]
             raise DataRefused(
-                f"item {missing!r} is not in the catalogue: add it there and give --catalogue, or drop its interactions"
+                f"item {missing!r} is not in the catalogue: add it there and give ",
+                Said("catalogue=FILE", "--catalogue"),
+                ", or drop its interactions",
             )
         return self.renumbered(items, place)
 
@@ -157,6 +159,11 @@ class Interactions:
         if self.time is None or other.time is None:
             return alike
         return alike and np.array_equal(self.time, other.time, equal_nan=True)
+
+    @cached_property
+    def timeless(self) -> "Interactions":
+        """The same rows without their times, which no digest covers."""
+        return self if self.time is None else replace(self, time=None)
 
     @cached_property
     def user_starts(self) -> NDArray[np.int64]:

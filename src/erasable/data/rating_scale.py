@@ -6,10 +6,10 @@ from math import isfinite
 import numpy as np
 from numpy.typing import ArrayLike
 
-from erasable.errors import DataRefused, WrongUse
+from erasable.errors import DataRefused, Said, WrongUse, option
 
 _HIGHEST = 1e12  # papers in canonical JSON, which hold the scale, can't tell whole numbers from 2^53 on
-_REMEDY = "give the scale with --rating-scale LOW HIGH"
+_REMEDY = Said("give the scale with rating_scale=(LOW, HIGH)", "give the scale with --rating-scale LOW HIGH")
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class RatingScale:
         object.__setattr__(self, "low", float(self.low))
         object.__setattr__(self, "high", float(self.high))
         if not (isfinite(self.low) and isfinite(self.high)) or self.high > _HIGHEST:
-            raise WrongUse(f"--rating-scale needs two finite numbers up to {_HIGHEST:g}, such as 1 5")
+            raise WrongUse(option("rating_scale"), f" needs two finite numbers up to {_HIGHEST:g}, such as 1 5")
         if not 0 <= self.low <= self.high or self.high == 0:
             raise WrongUse(
-                "--rating-scale needs LOW HIGH from 0 up, HIGH above 0 and not below LOW, such as 1 5: shift ratings "
-                "that go below 0"
+                option("rating_scale"),
+                " needs LOW HIGH from 0 up, HIGH above 0 and not below LOW, such as 1 5: shift ratings that go below 0",
             )
 
     def contains(self, rating: ArrayLike) -> bool:
@@ -73,11 +73,11 @@ def recognise_scale(rating: ArrayLike) -> RatingScale:
     """Return the first known scale that contains the ratings."""
     ratings = np.asarray(rating, dtype=np.float32)
     if not ratings.size:
-        raise DataRefused(f"there is no rating to recognise a scale from: {_REMEDY}")
+        raise DataRefused("there is no rating to recognise a scale from: ", _REMEDY)
     ends = np.array([ratings.min(), ratings.max()])
     if ends[0] < 0:
         raise DataRefused(f"ratings from {ends[0]:g} to {ends[1]:g} go below 0: shift them so that none does")
     found = next((scale for scale in KNOWN_SCALES if scale.contains(ends)), None)
     if found is None:
-        raise DataRefused(f"ratings from {ends[0]:g} to {ends[1]:g} fit no known scale: {_REMEDY}")
+        raise DataRefused(f"ratings from {ends[0]:g} to {ends[1]:g} fit no known scale: ", _REMEDY)
     return found

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from erasable.data.bad_rows import OnBadRow, RowRules
 from erasable.data.column_values import ColumnValues, Taken
-from erasable.data.columns import ColumnNames
+from erasable.data.columns import ColumnNames, column_option
 from erasable.data.delimited import read_delimited
 from erasable.data.encoding import encode_ids
 from erasable.data.interactions import Interactions
@@ -57,7 +57,9 @@ def read_interactions(
     values = _read(source, columns, RowRules(scale, on_bad_row))
     name = str(source) if isinstance(source, str | Path) else "the table"
     if scale is not None and values.rating is None and not scale.contains(1.0):
-        raise DataRefused(f"{name}: without ratings each is 1, outside the scale {scale}: name them (--rating-column)")
+        raise DataRefused(
+            f"{name}: without ratings each is 1, outside the scale {scale}: name them (", column_option("rating"), ")"
+        )
     interactions, repeated = Interactions.from_columns(values.users, values.items, values.rating, values.time)
     if not len(interactions):
         held = "no row that can be used" if values.bad_rows else "no interaction, only a header"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from erasable.data import Ids, Interactions
 from erasable.data.holdout import kept_rows, pair_hashes
-from erasable.errors import Refused
+from erasable.errors import Refused, option
 from erasable.models.blas import one_blas_thread
 from erasable.models.ranking import ItemNumbers
 from erasable.seeding import id_keys
@@ -51,7 +51,9 @@ def cases_of(knowledge: Knowledge, test: Interactions) -> list[Case]:
             )
     if not cases:
         raise Refused(
-            "no user of the test set is known: learn with --holdout 0.1, or test with users that were learned"
+            "no user of the test set is known: learn with ",
+            option("holdout", 0.1),
+            ", or test with users that were learned",
         )
     return [cases[place] for place in sorted(cases)]
 

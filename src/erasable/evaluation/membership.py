@@ -20,7 +20,7 @@ from erasable.data import Interactions
 from erasable.evaluation.cases import Case, cases_of, for_each_case
 from erasable.evaluation.losses import USUAL_NEGATIVES, cross_entropies
 from erasable.evaluation.unseen import UnseenItems
-from erasable.models import Arrays, Effort, Parameters, Stage, make_model, prepared_by
+from erasable.models import Arrays, Effort, Parameters, Stage, calls, make_model
 from erasable.training import (
     Checkpoint,
     CheckpointStore,
@@ -110,21 +110,22 @@ def _places(seated: State, checkpoints: CheckpointStore) -> Iterator[tuple[Knowl
 def _newcomers(seated: Knowledge, position: int, shared: Arrays) -> Arrays:
     """Return the rows from which newcomers start."""
     model = make_model(seated.config)
-    return model.newcomers(prepared_by(model, shared), seated.groups[position].users, seated.config.seed)
+    users, catalogue = seated.groups[position].users, seated.known(position).ids
+    return calls.newcomers(model, calls.prepared(model, shared), users, catalogue, seated.config.seed)
 
 
 def _trained(seated: Knowledge, position: int, shared: Arrays, seed: int, effort: Effort) -> Arrays:
     """Return the rows that a stage on from the shared parameters gives."""
     group = seated.learners(position)
     stage = Stage(group, seated.scale, relearning_epochs(len(group), seated.config), seed, position)
-    return make_model(seated.config).train(shared, stage, effort).rows
+    return calls.trained(make_model(seated.config), shared, stage, effort).rows
 
 
 def _solved(seated: Knowledge, position: int, shared: Arrays, seed: int, effort: Effort) -> Arrays:
     """Return the rows that are solved under the shared parameters."""
     model = make_model(seated.config)
     stage = Stage(seated.learners(position), seated.scale, seated.config.row_epochs, seed, position)
-    return model.represent(prepared_by(model, shared), stage, effort)
+    return calls.represented(model, calls.prepared(model, shared), stage, effort)
 
 
 def relearning_epochs(interactions: int, config: Config) -> int:

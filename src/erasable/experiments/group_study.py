@@ -50,7 +50,7 @@ def study_groups(home: Home, work: Work) -> GroupStudy:
     names = _compared(training, knowledge)
     spaces = {name: _space(name, training, knowledge, work) for name in names}
     with work.reporter.track("comparing groupings"):
-        labels = {name: _labels(name, spaces[name], training, knowledge, work) for name in names}
+        labels: dict[str, Labels] = {name: _labels(name, spaces[name], training, knowledge, work) for name in names}
         compared = {**labels, knowledge.config.grouping: positions}
         return GroupStudy(
             grouping=knowledge.config.grouping,

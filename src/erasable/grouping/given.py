@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-from erasable.errors import DataRefused
+from erasable.errors import DataRefused, option
 
 _COLUMNS = {"user_id": pa.string(), "position": pa.int64()}
 
@@ -18,7 +18,8 @@ def read_positions(path: Path) -> dict[str, int]:
             path, convert_options=pacsv.ConvertOptions(column_types=_COLUMNS, include_columns=list(_COLUMNS))
         )
     except FileNotFoundError:
-        raise DataRefused(f"{path}: there is no such file: give --groups-from a CSV or a workspace") from None
+        missing = f"{path}: there is no such file: give "
+        raise DataRefused(missing, option("groups_from"), " a CSV or a workspace") from None
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError):
         raise DataRefused(f"{path}: not a CSV with the columns user_id, group, position: write it so") from None
     users: list[Any] = table["user_id"].to_pylist()

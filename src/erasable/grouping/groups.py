@@ -7,14 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.data import Interactions, RatingScale
-from erasable.errors import Refused
+from erasable.errors import Refused, option
 from erasable.grouping.balanced_clustering import balanced_k_means, balanced_label_propagation, balanced_mixture
 from erasable.grouping.bipartite import bipartite_graph
 from erasable.grouping.cohesion import Cohesion, cohesion_of_groups
 from erasable.grouping.order import positions_of_groups
 from erasable.grouping.parallel import ALONE, GroupingEffort
 from erasable.grouping.points import Labels, Points, rating_rows
-from erasable.grouping.settings import GroupingSettings
+from erasable.grouping.registry import labels_by
+from erasable.grouping.settings import BY_LIKENESS, GroupingSettings
 from erasable.grouping.user_space import user_space
 from erasable.seeding import id_keys
 
@@ -52,8 +53,8 @@ def assign_groups(
     users = interactions.users
     if settings.grouping == "independent" or settings.groups == 1 or not len(users):
         return Grouping(independent_labels(interactions, settings.groups, seed), (None,) * settings.groups)
-    if settings.grouping == "random" and settings.order in ("number", "count"):  # nobody's likeness matters
-        return _ordered(random_labels(interactions, settings.groups, seed), None, interactions, settings)
+    if settings.grouping not in BY_LIKENESS and settings.order in ("number", "count"):  # nobody's likeness matters
+        return _ordered(_plain_labels(interactions, settings, seed), None, interactions, settings)
     check_room(interactions, settings)
     space = user_space(bipartite_graph(interactions, scale), users, settings, seed, effort)
     with effort.track("groups"):
@@ -81,9 +82,16 @@ def label_users(
     space: Points, interactions: Interactions, settings: GroupingSettings, seed: int, threads: int
 ) -> Labels:
     """Give each user a group number by where they are in a space; the order is not decided here."""
+    if settings.grouping not in BY_LIKENESS:
+        return _plain_labels(interactions, settings, seed)
+    return _CLUSTERINGS[settings.grouping](space, settings.groups, seed, threads)
+
+
+def _plain_labels(interactions: Interactions, settings: GroupingSettings, seed: int) -> Labels:
+    """Give each user a group number without a space: at random, or as another package does."""
     if settings.grouping == "random":
         return random_labels(interactions, settings.groups, seed)
-    return _CLUSTERINGS[settings.grouping](space, settings.groups, seed, threads)
+    return labels_by(settings.grouping, interactions, settings.groups, seed)
 
 
 def random_labels(interactions: Interactions, groups: int, seed: int) -> Labels:
@@ -122,11 +130,17 @@ def check_room(interactions: Interactions, settings: GroupingSettings) -> None:
     """Refuse what would take more memory or time than there is, before any work."""
     if settings.grouping == "clpa" and len(interactions.users) > MOST_COMPARED:
         raise Refused(
-            f"--grouping clpa compares everyone with everyone, at most {MOST_COMPARED:,} users: give --grouping cgmm"
+            option("grouping", "clpa"),
+            f" compares everyone with everyone, at most {MOST_COMPARED:,} users: give ",
+            option("grouping", "cgmm"),
         )
     columns = len(interactions.items) if settings.grouping == "bkm" else 0
-    if settings.grouping != "random" and settings.groups * max(len(interactions.users), columns) > MOST_CELLS:
+    if settings.grouping in BY_LIKENESS and settings.groups * max(len(interactions.users), columns) > MOST_CELLS:
         raise Refused(
-            f"{settings.groups} groups are too many for --grouping {settings.grouping} of {len(interactions.users):,} "
-            f"users and {len(interactions.items):,} items: give fewer --groups, or --grouping random"
+            f"{settings.groups} groups are too many for ",
+            option("grouping", settings.grouping),
+            f" of {len(interactions.users):,} users and {len(interactions.items):,} items: give fewer ",
+            option("groups"),
+            ", or ",
+            option("grouping", "random"),
         )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.errors import Refused
+from erasable.errors import Refused, option
 from erasable.grouping.bipartite import BipartiteGraph, starts_of
 from erasable.grouping.hypergraph_kernel import Hyperedges, collect_hyperedges, measure_hyperedges
 from erasable.grouping.nearest_kernel import Nearest, collect_nearest
@@ -51,13 +51,18 @@ def reachable_hypergraph(graph: BipartiteGraph, reach: int, threads: int, advanc
     """
     users, hops = graph.user_count, reach // 2 - 1
     if hops > 1 and users * len(graph.items) > MOST_STEPS:
-        raise Refused(f"--reach {reach} is for small data, not for {users:,} users: give --reach 4")
+        small = f" is for small data, not for {users:,} users: give "
+        raise Refused(option("reach", reach), small, option("reach", 4))
     sizes = np.empty(users, np.int64)
     over_ranges(lambda begin, end: measure_hyperedges(begin, end, graph, hops, sizes), users, threads, advance)
     pairs = int(sizes.sum())
     if pairs > MOST_PAIRS:
         raise Refused(
-            f"--reach {reach} joins {pairs:,} pairs of users, more than fit: give --reach 4, or another --grouping"
+            option("reach", reach),
+            f" joins {pairs:,} pairs of users, more than fit: give ",
+            option("reach", 4),
+            ", or another ",
+            option("grouping"),
         )
     edges = Hyperedges(starts_of(sizes), np.empty(pairs, np.int32), np.empty(pairs), np.empty(pairs, np.int64))
     over_ranges(lambda begin, end: collect_hyperedges(begin, end, graph, hops, edges), users, threads, advance)

@@ -5,6 +5,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 GroupingName = Literal["cbkm", "cbkm-near", "bkm", "clpa", "cgmm", "random", "independent", "given"]
+"""Those that are built in; others are registered (registry.py)."""
 OrderName = Literal["number", "easy", "hard", "count"]
 MOST_GROUPS = 10_000
 BY_VECTORS: tuple[GroupingName, ...] = ("cbkm", "cbkm-near", "clpa", "cgmm")
@@ -16,8 +17,8 @@ class GroupingSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    grouping: GroupingName = "random"
-    """How users are grouped: by vectors (cbkm, cbkm-near, clpa, cgmm), by ratings (bkm), random, or independent."""
+    grouping: str = "random"
+    """How users are grouped: by vectors (cbkm, cbkm-near, clpa, cgmm), ratings (bkm), random, independent, or other."""
 
     groups: int = Field(8, ge=1, le=MOST_GROUPS)
     """How many groups, and so how many stages, the chain has."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from erasable.errors import option, said
 from erasable.grouping.bipartite import BipartiteGraph
 from erasable.grouping.hypergraph import MOST_PAIRS, most_pairs, nearest_hypergraph, reachable_hypergraph
 from erasable.grouping.parallel import GroupingEffort
@@ -38,7 +39,8 @@ def _walks(
     if settings.reach == SMALLEST_REACH and most_pairs(graph) > MOST_PAIRS:
         hours = hours_of_walking(graph, keys) / effort.threads
         if hours > _LONG:
-            effort.note(f"walking takes about {hours:.1f} hours here: --grouping cbkm-near or random is quicker")
+            quicker = option("grouping", "cbkm-near")
+            effort.note(said(f"walking takes about {hours:.1f} hours here: ", quicker, " or random is quicker"))
         with effort.track("walks", graph.user_count) as advance:
             return walk_unbuilt(graph, keys, effort.threads, advance)
     with effort.track("hypergraph", 2 * graph.user_count) as advance:

@@ -16,7 +16,7 @@ from pydantic import Field
 from scipy import sparse
 
 from erasable.data import Ids, Interactions
-from erasable.errors import Refused
+from erasable.errors import Refused, option
 from erasable.models.als_kernel import Links, solve_rows
 from erasable.models.batches import Floats
 from erasable.models.blas import one_blas_thread
@@ -113,7 +113,7 @@ class ALS(Model):
                 effort.advance(self._samples_of_epoch(rows))
         return Parameters({ITEM_ROWS: items}, {})
 
-    def newcomers(self, prepared: Side, users: Ids, seed: int) -> Arrays:
+    def newcomers(self, prepared: Side, users: Ids, catalogue: Ids, seed: int) -> Arrays:
         """Return rows of zeros, which is what no interactions are solved to."""
         return {USER_ROWS: _frozen(np.zeros((len(users), self._factors), np.float32))}
 
@@ -125,7 +125,7 @@ class ALS(Model):
     def represent(self, prepared: Side, people: Stage, effort: Effort) -> Arrays:
         """Return the users' rows, each solved to the end from the item factors and the own interactions."""
         if len(people.interactions) == 0:
-            return self.newcomers(prepared, people.interactions.users, people.seed)
+            return self.newcomers(prepared, people.interactions.users, people.interactions.items, people.seed)
         with one_blas_thread(), _crew(effort.threads, inline=True) as share_out:
             users = _solved(_links_of_users(people), prepared, _STEPS_TO_THE_END, share_out)
         return {USER_ROWS: _frozen(users)}
@@ -204,7 +204,8 @@ def _root(given: Floats, regularisation: float, share_out: _Map) -> Floats:
     root = vectors / np.sqrt(np.maximum(values, 0) + regularisation)
     if np.abs(root).max() > np.finfo(np.float32).max:
         raise Refused(
-            f"regularisation {regularisation:g} is too small to solve rows with: give a larger --regularisation"
+            f"regularisation {regularisation:g} is too small to solve rows with: give a larger ",
+            option("regularisation"),
         )
     return np.ascontiguousarray(root, dtype=np.float32)
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from scipy.linalg import lapack
 
 from erasable.data import Ids, Interactions
-from erasable.errors import Refused
+from erasable.errors import Refused, option
 from erasable.models.blas import one_blas_thread
 from erasable.models.correction import Correction
 from erasable.models.correction_kernel import item_scores
@@ -178,7 +178,8 @@ class EASE(Model):
 
     def _too_small(self) -> Refused:
         return Refused(
-            f"regularisation {self.settings.regularisation:g} is too small to invert: give a larger --regularisation"
+            f"regularisation {self.settings.regularisation:g} is too small to invert: give a larger ",
+            option("regularisation"),
         )
 
 

@@ -121,7 +121,7 @@ class EmbeddingModel(Model):
         users, items, trained = (table.rows for table in tables)
         return Parameters({ITEM_ROWS: items, **self._network_arrays(trained[0])}, {USER_ROWS: users})
 
-    def newcomers(self, prepared: Prepared, users: Ids, seed: int) -> Arrays:
+    def newcomers(self, prepared: Prepared, users: Ids, catalogue: Ids, seed: int) -> Arrays:
         """Return the rows from which training and solving start."""
         rows = self._starting_rows(USER_ROWS, users, seed)
         rows.setflags(write=False)

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from erasable.errors import Refused
+from erasable.errors import Refused, option
 
 GIB = 2**30
 _SYSTEM = Path("/proc/meminfo")
@@ -23,7 +23,11 @@ def refuse_beyond_memory(items: int, needed: int) -> None:
     if needed > available:
         raise Refused(
             f"ease on {items:,} items needs {needed / GIB:,.1f} GiB of memory and {available / GIB:,.1f} GiB are "
-            "available: give --model als, drop rare items with --min-interactions, or free memory"
+            "available: give ",
+            option("model", "als"),
+            ", drop rare items with ",
+            option("min_interactions"),
+            ", or free memory",
         )
 
 

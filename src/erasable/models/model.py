@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from erasable.data import Ids, Interactions, RatingScale
+from erasable.models.declared import check_declared
 from erasable.models.parameters import Arrays, Parameters
 from erasable.models.settings import Configured, Settings
 
@@ -67,10 +68,14 @@ class Model(Configured[Settings], ABC):
     """Which revision of its arithmetic this is; it goes up when the same training gives other bytes."""
     uses: ClassVar[tuple[str, ...]]
     """The libraries that its bytes depend on."""
-    strategies: ClassVar[tuple[str, ...]] = ("laser", "sisa", "retrain")
-    """The strategies that it can be learned with; the first is the default."""
+    strategies: ClassVar[tuple[str, ...]] = ("laser", "retrain")
+    """The strategies that it can be learned with; the first is the default. `sisa` needs rows that are trained."""
     trains_rows: ClassVar[bool] = False
     """Whether training gives the rows of its users; if not, they are always represented."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as the settings class says
+        check_declared(type(self))
+        super().__init__(**settings)
 
     @abstractmethod
     def start(self, catalogue: Ids, seed: int) -> Arrays:
@@ -91,10 +96,14 @@ class Model(Configured[Settings], ABC):
     def score(self, prepared: Any, row: Arrays, owned: NDArray[np.int32]) -> Scores:  # noqa: ANN401 - the model's own
         """Return one score for each item, higher is better, from a user's row and own items alone."""
 
-    def newcomers(self, prepared: Any, users: Ids, seed: int) -> Arrays:  # noqa: ANN401 - the model's own
-        """Return the rows of users of whom nothing is known, each from seed and id alone: zeros."""
+    def newcomers(self, prepared: Any, users: Ids, catalogue: Ids, seed: int) -> Arrays:  # noqa: ANN401 - the model's own
+        """Return the rows of users of whom nothing is known, each from seed and id alone: zeros by default.
+
+        They are as wide as the rows that `represent` gives nobody. Training may start from other rows, and then this
+        returns those.
+        """
         nobody = np.empty(0, np.int32)
-        none = Interactions(Ids.of([]), Ids.of([]), nobody, nobody, nobody.astype(np.float32))
+        none = Interactions(Ids.of([]), catalogue, nobody, nobody, nobody.astype(np.float32))
         like = self.represent(prepared, Stage(none, RatingScale(1, 1), 1, seed, 0), Effort())
         return {name: np.zeros((len(users), *array.shape[1:]), array.dtype) for name, array in like.items()}
 

@@ -18,8 +18,10 @@ class Parameters:
     rows: Arrays
 
     def __post_init__(self) -> None:
-        for array in (*self.shared.values(), *self.rows.values()):
-            array.setflags(write=False)
+        for part in (self.shared, self.rows):
+            for array in part.values() if isinstance(part, Mapping) else ():
+                if isinstance(array, np.ndarray):  # whatever else a model may give is refused with its name
+                    array.setflags(write=False)
 
     def all_finite(self) -> bool:
         """Whether every number is finite."""

@@ -4,26 +4,30 @@ Nothing is imported because a file names it: a name that nobody has registered i
 over as an object, which needs no name here. What the code of a model that is not ours is, says `source_digest`.
 """
 
+import ast
 import inspect
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
-from importlib.metadata import Distribution, EntryPoint, entry_points
+from collections.abc import Callable, Mapping
+from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from erasable import fingerprint
 from erasable.errors import WrongSetting
+from erasable.extensions import loaded, no_such_name, registered
+from erasable.models.absent import AbsentModel
 from erasable.models.als import ALS
+from erasable.models.declared import check_declared, check_uses
 from erasable.models.dmf import DMF
 from erasable.models.ease import EASE
 from erasable.models.model import Model
 from erasable.models.nmf import NMF
-from erasable.models.settings import Settings
+from erasable.models.sampling import HELPERS_REVISION
 
 GROUP = "erasable.models"
 BUILT_IN: Mapping[str, type[Model]] = {"als": ALS, "ease": EASE, "nmf": NMF, "dmf": DMF}
-_PARTS = ("name", "settings_class", "revision", "uses", "strategies")
+_DIGESTS: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 
 class HasModel(Protocol):
@@ -35,101 +39,157 @@ class HasModel(Protocol):
 
 
 def make_model(config: HasModel) -> Model:
-    """Return the model of a configuration."""
+    """Return the model of a configuration; one that is not here is refused."""
+    if isinstance(config.learner, AbsentModel):
+        config.learner.refuse()
     return config.learner
 
 
 def model_names() -> tuple[str, ...]:
     """Return the names of all models that are there, those built in first."""
-    return (*BUILT_IN, *sorted(set(_registered()) - set(BUILT_IN)))
+    return (*BUILT_IN, *sorted(set(registered(GROUP)) - set(BUILT_IN)))
 
 
 def find_model(name: str) -> type[Model]:
     """Return the model of a name; the package that registers it is imported if it is not built in."""
     if name in BUILT_IN:
         return BUILT_IN[name]
-    registered = _registered()
-    if name not in registered:
-        raise WrongSetting(
-            f"there is no model {name!r}: choose one of {', '.join(model_names())}, install the package that registers "
-            f"it (entry points {GROUP!r}), or hand its object over in Python"
-        )
-    return checked_model(_loaded(registered[name]), name)
+    points = registered(GROUP)
+    if name not in points:
+        said = no_such_name("model", name, model_names(), GROUP)
+        raise WrongSetting(f"{said}, or hand its object over in Python", said)
+    return checked_model(loaded(points[name], "model"), name)
 
 
-def models() -> dict[str, type[Model]]:
-    """Return all models that can be used by their names; a package that can't be loaded does no harm to the others."""
-    found: dict[str, type[Model]] = {}
+def every_model() -> tuple[dict[str, type[Model]], list[str]]:
+    """Import every registered package, and return all models by their names and what keeps others from being used.
+
+    Only help that is about all models needs this: whatever else is done imports the one that is named.
+    """
+    found, faults = dict[str, type[Model]](), list[str]()
     for name in model_names():
-        with suppress(WrongSetting):
+        try:
             found[name] = find_model(name)
-    return found
+        except WrongSetting as error:
+            faults.append(str(error))
+    return found, faults
 
 
 def models_with(ability: type) -> list[str]:
-    """Return the names of the models that have an ability, which is a protocol of methods."""
-    return sorted(name for name, model in models().items() if issubclass(model, ability))
+    """Return the names of the models built in that have an ability, which is a protocol of methods."""
+    return sorted(name for name, model in BUILT_IN.items() if issubclass(model, ability))
 
 
 def checked_model(found: object, name: str | None = None) -> type[Model]:
     """Return a class if it is that of a model, whole and with a name of its own; else say what it lacks."""
-    lacking = [part for part in _PARTS if not hasattr(found, part)]
-    if lacking or not isinstance(found, type) or not issubclass(found.settings_class, Settings):  # type: ignore[attr-defined]
-        what = f"no {lacking[0]}" if lacking else "no class with settings of its own"
-        raise WrongSetting(f"{found!r} is no model: it has {what} (docs/how-to/add-a-model.md)")
-    model = cast("type[Model]", found)
+    if not isinstance(found, type) or not issubclass(found, Model):
+        raise WrongSetting(
+            f"{found!r} is no model: give a class that derives from erasable.models.Model (docs/how-to/add-a-model.md)"
+        )
+    model: type[Model] = found
+    check_declared(model)
+    if BUILT_IN.get(model.name, model) is not model:  # a workspace would be opened with the one that is built in
+        raise WrongSetting(f"{found!r} has the name {model.name!r} of a model that is built in: give it another")
+    check_uses(model.name, model.uses)
     if name is not None and model.name != name:
         raise WrongSetting(f"the model {model.name!r} is registered as {name!r}: give both one name")
+    _digest_of(model)
     return model
+
+
+def made_with(kind: type[Model], settings: Mapping[str, Any]) -> Model:
+    """Make a model from its settings; one whose class does not take them as keywords is refused."""
+    try:
+        model = kind(**settings)
+    except TypeError as error:
+        raise _not_made(kind, str(error)) from error
+    if not isinstance(getattr(model, "settings", None), kind.settings_class):
+        raise _not_made(kind, "it has no settings then")
+    return model
+
+
+def _not_made(kind: type[Model], why: str) -> WrongSetting:
+    return WrongSetting(
+        f"the model {kind.name!r} can't be made from its settings ({why}): leave out its __init__, or take **settings "
+        "there and hand them to super().__init__"
+    )
 
 
 def is_ours(model: Model) -> bool:
     """Whether the code of a model is part of erasable; then its revision says when its bytes change."""
-    return type(model).__module__.split(".")[0] == __name__.split(".")[0]
+    return _is_ours(type(model))
 
 
 def source_digest(model: Model) -> str:
     """Return a digest of the source of a model that is not ours: of every `.py` file that comes with it.
 
-    It is empty for a model of ours, and for one that has no source file, such as one written in a notebook.
+    The files of classes that it derives from count too, unless they are ours. It is empty for a model of ours, and for
+    one that has no source file, such as one written in a notebook. It is taken once for each class, when that is first
+    checked: the code that was imported is what trains, whatever becomes of its files.
     """
-    files = {} if is_ours(model) else _source_files(type(model))
+    return _digest_of(type(model))
+
+
+def revisions_beneath(model: Model) -> dict[str, str]:
+    """Return what of ours the bytes of a model that is not ours rest on: the helpers, and models it derives from."""
+    if is_ours(model):
+        return {}
+    bases = [base for base in BUILT_IN.values() if isinstance(model, base)]
+    return {"helpers": str(HELPERS_REVISION), **{f"{base.name} beneath": str(base.revision) for base in bases}}
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.split(".")[0] == __name__.split(".")[0]
+
+
+def _digest_of(kind: type) -> str:
+    if kind not in _DIGESTS:
+        _DIGESTS[kind] = "" if _is_ours(kind) or not _has_source(kind) else _digest_now(kind)
+    return _DIGESTS[kind]
+
+
+def _digest_now(kind: type) -> str:
+    """Return the digest of the files that a class and those that it derives from have now."""
+    ours, here = __name__.split(".")[0], {*sys.stdlib_module_names}
+    tops = {base: base.__module__.split(".")[0] for base in kind.__mro__}
+    files = {
+        f"{top}:{name}": path
+        for base, top in tops.items()
+        if top != ours and top not in here
+        for name, path in _source_files(base).items()
+    }
     digests = {name: fingerprint.of_bytes(path.read_bytes()) for name, path in files.items()}
     return fingerprint.of_value(digests) if digests else ""
 
 
-def _registered() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=GROUP)}
+def function_digest(function: Callable[..., Any]) -> str:
+    """Return a digest of the source files that come with a function of another package, or with a class that acts so.
+
+    It is empty if there are none.
+    """
+    source = function if inspect.isroutine(function) or isinstance(function, type) else type(function)
+    digests = {name: fingerprint.of_bytes(path.read_bytes()) for name, path in _source_files(source).items()}
+    return fingerprint.of_value(digests) if digests else ""
 
 
-def _loaded(point: EntryPoint) -> object:
-    try:
-        return point.load()
-    except Exception as error:  # whatever another package does when it is imported
-        raise WrongSetting(
-            f"the model {point.name!r} can't be loaded ({type(error).__name__}: {error}): mend or remove the package "
-            f"that registers it as {point.value}"
-        ) from error
-
-
-def _source_files(kind: type[Model]) -> dict[str, Path]:
+def _source_files(kind: Any) -> dict[str, Path]:  # noqa: ANN401 - a class or a function
     """Return the files that come with a class by their names: of its distribution, else of its top package or file."""
     if not _has_source(kind):
         return {}
-    distribution = next((point.dist for point in _registered().values() if _is_of(point, kind)), None)
+    distribution = next((point.dist for point in registered(GROUP).values() if _is_of(point, kind)), None)
     installed = _files_of(distribution) if distribution else {}
     own = Path(inspect.getsourcefile(kind) or "").resolve()
     return installed if own in {path.resolve() for path in installed.values()} else _files_beside(kind)
 
 
-def _has_source(kind: type[Model]) -> bool:
+def _has_source(kind: Any) -> bool:  # noqa: ANN401 - a class or a function
     try:
         return bool(inspect.getsource(kind)) and Path(inspect.getsourcefile(kind) or "").is_file()
     except (OSError, TypeError):
         return False
 
 
-def _is_of(point: EntryPoint, kind: type[Model]) -> bool:
+def _is_of(point: EntryPoint, kind: Any) -> bool:  # noqa: ANN401 - a class or a function
     return point.module.split(".")[0] == kind.__module__.split(".")[0]
 
 
@@ -139,11 +199,38 @@ def _files_of(distribution: Distribution) -> dict[str, Path]:
     return {file.as_posix(): Path(str(file.locate())) for file in sorted(listed)}
 
 
-def _files_beside(kind: type[Model]) -> dict[str, Path]:
-    module = sys.modules[kind.__module__]
+def _files_beside(kind: Any) -> dict[str, Path]:  # noqa: ANN401 - a class or a function
+    """Return the files of the package that a class lies in; else its own, and what that imports beside it."""
     file = Path(inspect.getsourcefile(kind) or "")
-    package = getattr(sys.modules[module.__name__.split(".")[0]], "__path__", None)
-    if not package:
-        return {file.name: file}
-    root = Path(next(iter(package)))
+    package = getattr(sys.modules[kind.__module__.split(".")[0]], "__path__", None) or ()
+    root = next((Path(part) for part in package if file.is_relative_to(part)), None)
+    return _files_in(root) if root else _with_imported(file)
+
+
+def _files_in(root: Path) -> dict[str, Path]:
     return {path.relative_to(root).as_posix(): path for path in sorted(root.rglob("*.py"))}
+
+
+def _with_imported(file: Path) -> dict[str, Path]:
+    """Return a file and the modules and packages in its folder that it imports, and those that these import."""
+    found, waiting = dict[str, Path](), [file]
+    while waiting:
+        path = waiting.pop()
+        if path.name not in found:
+            found[path.name] = path
+            for top in _imported_by(path):
+                folder, single = file.with_name(top), file.with_name(f"{top}.py")
+                waiting += [single] if single.is_file() else []
+                found |= {f"{top}/{name}": one for name, one in _files_in(folder).items()}
+    return dict(sorted(found.items()))
+
+
+def _imported_by(path: Path) -> set[str]:
+    """Return the first parts of the names of all modules that a file imports by their whole names."""
+    try:
+        nodes = list(ast.walk(ast.parse(path.read_bytes())))
+    except SyntaxError:
+        return set()
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
+    return {name.split(".")[0] for name in names if name}

@@ -5,6 +5,10 @@ from numpy.typing import NDArray
 
 from erasable.seeding.compiled import below, compiled, draw
 
+HELPERS_REVISION = 1
+"""Which revision of what is published for models this is: of `seeding`, of this file, and of what `Model` does by
+itself; it goes up when one of them gives other bytes, and stands with the checkpoints of models that are not ours."""
+
 
 @compiled
 def shuffled(count: int, key: np.uint64) -> NDArray[np.int32]:

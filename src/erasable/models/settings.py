@@ -40,8 +40,16 @@ class Configured(Generic[_S]):
 
 
 def in_our_words(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings under our names; the field's American keywords are accepted too."""
+    """Return settings under our names; the field's American keywords are accepted too, but not both names of one."""
+    for name, ours in _AMERICAN.items():
+        if name in settings and ours in settings:
+            raise given_twice(ours, f"as `{ours}` and as `{name}`")
     return {_AMERICAN.get(name, name): value for name, value in settings.items()}
+
+
+def given_twice(name: str, how: str) -> WrongSetting:
+    """Say that a setting is given twice: which of both is meant can't be known."""
+    return WrongSetting(f"`{name}` is given twice, {how}: leave one out")
 
 
 def checked(kind: type[_S], given: Mapping[str, Any], owner: str) -> _S:

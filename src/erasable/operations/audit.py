@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.data import ColumnNames, Interactions, read_interactions, split_holdout
-from erasable.errors import Refused, UnknownUser, WrongUse
+from erasable.errors import Refused, UnknownUser, WrongUse, option
 from erasable.evaluation.membership import Suspects, familiarity
 from erasable.evaluation.membership_verdict import FEWEST_SEEDS, Finding, Verdict, judge, overall
 from erasable.operations.home import Home
@@ -142,13 +142,13 @@ def _how_many(users: int, wanted: int | None) -> int:
     if wanted is None:
         return min(_MOST_PEOPLE, max(_FEWEST_PEOPLE, users // 20))
     if not _FEWEST_PEOPLE <= wanted <= users // 4:
-        raise WrongUse(f"--users {wanted} of {users} can't be probed: give a number from 5 to {users // 4}")
+        raise WrongUse(option("users", wanted), f" of {users} can't be probed: give a number from 5 to {users // 4}")
     return wanted
 
 
 def _check_seeds(seeds: int) -> None:
     if seeds < FEWEST_SEEDS:
-        raise WrongUse(f"{seeds} seeds show no spread: give --seeds {FEWEST_SEEDS} or more")
+        raise WrongUse(f"{seeds} seeds show no spread: give ", option("seeds", FEWEST_SEEDS), " or more")
 
 
 def _probe(trial: Trial, seeds: int, work: Work, began: float) -> Probe:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from erasable.errors import DiskFull, ErasableError, ListUnusable, WorkspaceError
+from erasable.errors import DiskFull, ErasableError, ListUnusable, Refused, WorkspaceError, said
 from erasable.operations.home import Home, MemorySession, Session
 from erasable.proof.pending import IN_MEMORY, Pending
 from erasable.proof.suppression import (
@@ -21,10 +21,10 @@ from erasable.proof.suppression import (
     with_requests,
     write_list,
 )
-from erasable.proof.suppression_files import refuse_unwritable
+from erasable.proof.suppression_files import ANOTHER_LIST, NO_LIST, refuse_unwritable
 from erasable.store import Preferences, files
 
-_OTHERWISE = "name other places with --do-not-learn LIST --do-not-learn-key KEY, or do without with --no-do-not-learn"
+_OTHERWISE = said("name other places with ", ANOTHER_LIST, ", or do without with ", NO_LIST)
 _EARLIER = "whoever was erased before can't be recognised: take them out of your files, or forget them again"
 
 
@@ -56,7 +56,9 @@ class Roll:
     def remembered_by(self, preferences: Preferences, workspace: Path | None) -> Preferences:
         """Return what is remembered once this list is used."""
         places = None if self.places is None else _written(self.places, workspace)
-        return preferences.model_copy(update={"do_not_learn": places, "without_do_not_learn": self.without})
+        key = preferences.do_not_learn_key if self.entries is None else self.entries.key_digest
+        remembered = {"do_not_learn": places, "do_not_learn_key": key if places else None}
+        return preferences.model_copy(update={**remembered, "without_do_not_learn": self.without})
 
 
 def default_places(workspace: Path) -> Suppression:
@@ -105,7 +107,7 @@ def roll_of(session: Session, listing: Listing, erasing: bool) -> Roll:
         return Roll(without=True)
     places = another or remembered_places(preferences, session.path)
     if places is not None:
-        return Roll(SuppressionList.open(places), places)
+        return Roll(_remembered(places, preferences), places)
     if session.path is None:
         return Roll(_in_memory(session))
     return _first(session.path, session.erasures) if erasing else Roll(notes=_missing_note(session.erasures))
@@ -186,21 +188,22 @@ def copying(session: Session, into: Path) -> Iterator[Preferences]:
     elif preferences.without_do_not_learn or (places is None and session.path is not None):
         yield preferences
     else:
-        entries, copy = SuppressionList.open(places) if places else _in_memory(session), default_places(into)
+        entries, copy = _remembered(places, preferences) if places else _in_memory(session), default_places(into)
         was_there = os.path.exists(copy.list)
         with _folders_of(copy):
             write_list(copy, entries)
             with _removed_on_failure(copy, None if was_there else entries):
-                yield preferences.model_copy(update={"do_not_learn": _written(copy, into)})
+                yield Roll(entries, copy).remembered_by(preferences, into)
 
 
 def checkable(session: Session) -> tuple[SuppressionList | None, str]:
     """Return the list that a recommender remembers, if it can be read, and else why it can't."""
+    preferences = session.papers().preferences
+    places = remembered_places(preferences, session.path)
     try:
-        places = remembered_places(session.papers().preferences, session.path)
-        return (None if places is None else SuppressionList.open(places)), ""
-    except ListUnusable as error:
-        return None, f"whether someone erased is held again was not looked at ({error})"
+        return (None if places is None else _remembered(places, preferences)), ""
+    except Refused as error:
+        return None, said("whether someone erased is held again can't be told (", error.said, ")")
 
 
 def list_facts(session: Session) -> dict[str, str | None]:
@@ -211,6 +214,21 @@ def list_facts(session: Session) -> dict[str, str | None]:
         return {"kept": "in files", "list": str(places.list), "key": str(places.key)}
     where = "in memory" if session.path is None else "from the next erasure on"
     return {"kept": "no" if preferences.without_do_not_learn else where, "list": None, "key": None}
+
+
+def _remembered(places: Suppression, preferences: Preferences) -> SuppressionList:
+    """Read the list that was used before; one with another key lies in its place by mistake, or was put there."""
+    found = SuppressionList.open(places)
+    if preferences.do_not_learn_key not in (None, found.key_digest):
+        raise ListUnusable(
+            f"{places.list} is not the do-not-learn list that this workspace has used, its key is another: restore "
+            "both from their newest copies; or, if these two are meant, move them elsewhere and name them with ",
+            ANOTHER_LIST,
+            "; or do without one (learn and forget take ",
+            NO_LIST,
+            ")",
+        )
+    return found
 
 
 def _in_memory(session: Session) -> SuppressionList:
@@ -280,7 +298,7 @@ def _make_folder(folder: Path) -> None:
     except DiskFull:
         raise
     except WorkspaceError as error:
-        raise WorkspaceError(f"the do-not-learn list has no place: {error}; or {_OTHERWISE}") from error
+        raise WorkspaceError("the do-not-learn list has no place: ", error.said, "; or ", _OTHERWISE) from error
 
 
 def _written(places: Suppression, workspace: Path | None) -> tuple[str, str]:

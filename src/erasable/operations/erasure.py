@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from erasable import fingerprint
-from erasable.errors import ErasableError, ResidueFound, WorkspaceError, WrongUse
+from erasable.errors import ErasableError, ResidueFound, WorkspaceError, WrongUse, option, said
 from erasable.evaluation import Utility, measure, measured_people
 from erasable.operations.do_not_learn import Listing, put_on_lists
-from erasable.operations.home import Session
+from erasable.operations.home import Session, resuming
 from erasable.operations.input_facts import without_names_like
 from erasable.operations.recording import version_facts
 from erasable.operations.traces import held_ids, target_of, that_must_be_gone, traces_of
@@ -177,8 +177,9 @@ def certify(session: Session, pending: Pending, outside: Outside, work: Work) ->
     named |= {f"{request_id}.html": page for request_id, page in pages.items()}
     audit = add_record(papers.audit, "forget", record)
     if session.path is not None:
-        ours, declared = [one.request_id for one in certificates], papers.preferences.issuers
-        found = scan_contents(_placed(named, audit), _targets(pending), ours, declared)
+        ours = [one.request_id for one in certificates]
+        held = replace(held_ids(session.state().knowledge, NOTHING_PENDING), declared=papers.preferences.issuers)
+        found = scan_contents(_placed(named, audit), _targets(pending), ours, held)
         _refuse_residues(session.path, found)
     if outside.receipts is not None:
         _write_receipts(pending, outside.receipts)
@@ -259,7 +260,7 @@ def _scan(session: Session, pending: Pending) -> Scan | None:
         held = replace(held_ids(session.state().knowledge, NOTHING_PENDING), declared=issuers)
         scan = scan_folder(session.path, _targets(pending), session.pending_files, held, session.sealed_files)
     except WorkspaceError as error:
-        raise _not_certified(session.path, f"not every file could be searched ({error})") from error
+        raise _not_certified(session.path, said("not every file could be searched (", error.said, ")")) from error
     _refuse_residues(session.path, scan.residues)
     return scan
 
@@ -287,10 +288,7 @@ def _hint(path: Path, residues: Sequence[Residue]) -> str:
 
 
 def _not_certified(path: Path, reason: str) -> ResidueFound:
-    return ResidueFound(
-        f"the erasure is done, but not certified: {reason}. Remove them, then run: erasable forget "
-        f"{shlex.quote(str(path))} --resume"
-    )
+    return ResidueFound("the erasure is done, but not certified: ", reason, ". Remove them, then run: ", resuming(path))
 
 
 def _utility(session: Session, state: State, left: Knowledge, work: Work) -> Utility | None:
@@ -308,7 +306,7 @@ def _make_receipts_folder(folder: Path, workspace: Path | None) -> None:
     if not folder.is_dir():
         files.make_folder(folder)
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise WrongUse(f"{folder} can't be written to: give --receipts another folder")
+        raise WrongUse(f"{folder} can't be written to: give ", option("receipts"), " another folder")
 
 
 def _write_receipts(pending: Pending, folder: Path) -> None:

@@ -1,11 +1,11 @@
 """Plan and forget: what erasing someone would touch and cost, and erasing them."""
 
-import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from erasable.errors import NotReproducible, Refused, Unfinished, WrongUse
+from erasable.errors import NotReproducible, Refused, Said, Unfinished, WrongUse, option
+from erasable.operations.broken_papers import refuse_broken_papers
 from erasable.operations.do_not_learn import (
     Roll,
     listed_on,
@@ -16,7 +16,7 @@ from erasable.operations.do_not_learn import (
     roll_of,
 )
 from erasable.operations.erasure import Done, Outside, accept, certify, erase, prepare_outside, withdraw
-from erasable.operations.home import Home, Session, upgrading
+from erasable.operations.home import Home, Session, resuming, upgrading
 from erasable.operations.near import telling_near_ids
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import NOTHING_PENDING, Accepted, Certificate, Pending, Receipt, read_pending
@@ -85,6 +85,7 @@ def forget(
     """
     began = time.perf_counter()
     with home.writing() as session:
+        refuse_broken_papers(session)
         _refuse_filed(session, requests)
         interrupted = read_pending(session.papers().pending)
         # Erased but not certified: nothing but the certificates is left to do for these.
@@ -147,7 +148,8 @@ def withdraw_pending(home: Home) -> int:
     with home.writing() as session:
         pending = read_pending(session.papers().pending)
         if pending.erased:
-            raise Refused("the people are erased already, only their certificates are missing: forget with --resume")
+            finish = Said("finish with forget([])", "forget with --resume")
+            raise Refused("the people are erased already, only their certificates are missing: ", finish)
         session.amend(replace(session.papers(), pending=b""))
     return len(pending.accepted)
 
@@ -163,7 +165,7 @@ def _refuse_filed(session: Session, requests: Sequence[Request | Accepted]) -> N
 
 def _accepted(requests: Sequence[Request | Accepted], reference: str | None = None) -> list[Accepted]:
     if reference is not None and len({one.user for one in requests}) != 1:
-        raise WrongUse("--reference is the case number of one person's request: give exactly one user")
+        raise WrongUse(option("reference"), " is the case number of one person's request: give exactly one user")
     return [one if isinstance(one, Accepted) else Accepted.of(one, reference) for one in requests]
 
 
@@ -223,8 +225,7 @@ def _certified(session: Session, pending: Pending, outside: Outside, work: Work)
         if session.path is None:  # in memory nothing of it lasts
             raise
         raise Unfinished(
-            "stopped after the erasure and before its certificates: finish with erasable forget "
-            f"{shlex.quote(str(session.path))} --resume"
+            "stopped after the erasure and before its certificates: finish with ", resuming(session.path)
         ) from None
 
 
@@ -232,6 +233,9 @@ def _check_environment(session: Session, rerun: bool) -> None:
     found = made_elsewhere(session.state())
     if found and not rerun:
         raise NotReproducible(
-            f"this was learned in another numeric environment ({found}): bring it here with {upgrading(session)} and "
-            "forget then; or forget there, or give --rerun to train everything again here"
+            f"this was learned {found.how} ({found}): bring it here with ",
+            upgrading(session),
+            " and forget then; or forget there, or give ",
+            Said("rerun=True", "--rerun"),
+            " to train everything again here",
         )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from erasable.errors import WorkspaceBusy, WrongUse
+from erasable.errors import Said, WorkspaceBusy, WrongUse
 from erasable.models import Model
 from erasable.proof.suppression import SuppressionList
 from erasable.store import FORMAT, NO_PAPERS, Papers, Stamp, Workspace
@@ -231,6 +231,11 @@ class MemoryHome:
         return name
 
 
-def upgrading(session: Session) -> str:
+def upgrading(session: Session) -> Said:
     """Return what brings a recommender to this numeric environment, as it is typed."""
-    return "upgrade()" if session.path is None else f"erasable upgrade {shlex.quote(str(session.path))}"
+    return Said("upgrade()", f"erasable upgrade {shlex.quote(str(session.path))}")
+
+
+def resuming(path: Path | None) -> Said:
+    """Return what finishes an erasure that was interrupted, as it is typed."""
+    return Said("forget([])", f"erasable forget {shlex.quote(str(path))} --resume")

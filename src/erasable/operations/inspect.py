@@ -14,10 +14,11 @@ from erasable.data import (
     RatingScale,
     RememberedColumns,
     TimeForm,
+    column_option,
     read_interactions,
     text_of_time,
 )
-from erasable.errors import Refused, WorkspaceError
+from erasable.errors import Refused, Said, WorkspaceError, option
 from erasable.evaluation import Protocol, Utility, measure
 from erasable.evaluation.rated_metrics import LIKED
 from erasable.grouping import BY_VECTORS, Cohesion, cohesion_between_rows
@@ -88,7 +89,8 @@ def evaluate(
         elif len(state.knowledge.held_out):
             held_out = state.knowledge.held_out
         else:
-            raise Refused("nothing was held out: learn with --holdout 0.1, or give --test FILE")
+            test_set = Said("evaluate(TABLE)", "--test FILE")
+            raise Refused("nothing was held out: learn with ", option("holdout", 0.1), ", or give ", test_set)
         with work.reporter.track("evaluating"):
             return measure(state, session.checkpoints, held_out, work.threads, protocol)
 
@@ -100,7 +102,10 @@ def _test_set(source: Any, columns: ColumnNames, scale: RatingScale | None) -> I
         place = source if isinstance(source, str | Path) else "the table"
         raise Refused(
             f"no rating in {place} reaches 4/5 of {scale.high:g}, so there is nothing to find: name the column of "
-            "ratings with --rating-column, or take another --protocol"
+            "ratings with ",
+            column_option("rating"),
+            ", or take another ",
+            option("protocol"),
         )
     return found
 

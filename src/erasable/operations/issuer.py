@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from erasable.errors import ErasableError, Refused, ResidueFound
+from erasable.errors import ErasableError, Refused, ResidueFound, Said
 from erasable.operations.home import Home
 from erasable.training import Knowledge
 
@@ -21,7 +21,8 @@ def name_issuer(home: Home, issuer: str) -> None:
         if name and _holds_an_id(name, session.state().knowledge):
             raise Refused(
                 "the issuer's name holds the id of someone in the data, and certificates name nobody: give it in other "
-                "words with erasable forget DIR --issuer NAME"
+                "words",
+                Said("", " with erasable forget DIR --issuer NAME"),
             )
         papers = session.papers()
         before = papers.preferences

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from erasable.data import Ids
-from erasable.models import Arrays, make_model, prepared_by
+from erasable.errors import option, said
+from erasable.models import Arrays, calls, make_model
 from erasable.operations.do_not_learn import Roll, beginning, readmitting
 from erasable.operations.home import Session
 from erasable.operations.input_facts import InputFacts, remembering
@@ -23,6 +24,12 @@ from erasable.training import Config, Knowledge, carry_out, scheduled
 _BYTES_PER_USER = 32
 _BYTES_PER_INTERACTION = 8
 _NOTHING = 1e-6
+_NOBODY_SHAPES = said(
+    "nobody shapes what people share: give a larger ", option("anchors"), ", or a higher ", option("risk_threshold")
+)
+_VANISHED = said(
+    "next to nothing was learned from so little data: give a smaller ", option("regularisation"), ", like 1"
+)
 
 
 @dataclass(frozen=True)
@@ -67,13 +74,13 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
 def _learned(session: Session, prepared: Prepared, roll: Roll, inputs: Inputs, work: Work, began: float) -> Learned:
     knowledge = prepared.knowledge
     if not any(len(knowledge.learners(position)) for position in range(knowledge.stages)):
-        work.reporter.doubt("nobody shapes what people share: give a larger --anchors, or a higher --risk-threshold")
+        work.reporter.doubt(_NOBODY_SHAPES)
     session.refuse_if_full(_room_for(knowledge))
     schedule = scheduled(knowledge)
     with work.training("learning", schedule.visits) as effort:
         state = carry_out(schedule, knowledge, session.checkpoints, effort, executor=work.executor)
     if _vanished(session.checkpoints.get(state.stages[-1].fingerprint).parameters.shared):
-        work.reporter.doubt("next to nothing was learned from so little data: give a smaller --regularisation, like 1")
+        work.reporter.doubt(_VANISHED)
     with work.reporter.track("saving"):
         stamp = Stamp.after(0)
         papers = first_papers(state, stamp, len(inputs.readmit))
@@ -102,9 +109,10 @@ def _learned(session: Session, prepared: Prepared, roll: Roll, inputs: Inputs, w
 def _room_for(knowledge: Knowledge) -> int:
     """Return about how many bytes a workspace takes: shared parameters for each stage, trained rows, interactions."""
     model, seed = make_model(knowledge.config), knowledge.config.seed
-    shared = model.start(knowledge.items, seed)
-    someone = Ids.of([] if knowledge.solves_rows else ["someone"])
-    row = model.newcomers(prepared_by(model, shared), someone, seed)
+    items, someone = knowledge.items, Ids.of(["someone"])
+    shared = calls.started(model, items, seed)
+    solved = knowledge.solves_rows
+    row = {} if solved else calls.newcomers(model, calls.prepared(model, shared), someone, items, seed)
     each_stage, each_user = (sum(array.nbytes for array in arrays.values()) for arrays in (shared, row))
     users = (_BYTES_PER_USER + each_user) * knowledge.users
     return each_stage * knowledge.stages + users + _BYTES_PER_INTERACTION * knowledge.interactions
@@ -119,4 +127,4 @@ def samples_of(knowledge: Knowledge, places: Iterable[int] | None = None) -> int
     """Return how many samples making the whole chain visits, or the stages at some places; nothing is hashed."""
     model, epochs = make_model(knowledge.config), knowledge.config.stage_epochs
     wanted = range(knowledge.stages) if places is None else places
-    return sum(model.samples(knowledge.learners(place), epochs) for place in wanted)
+    return sum(calls.counted(model, knowledge.learners(place), epochs) for place in wanted)

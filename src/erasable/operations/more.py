@@ -1,16 +1,15 @@
 """Learn more: new users and new interactions join a recommender, which becomes what learning from all of it gives."""
 
-import shlex
 import time
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from erasable.data import Interactions, RememberedColumns
-from erasable.errors import DataRefused, NotReproducible, Refused, WrongUse
+from erasable.data import Interactions, RememberedColumns, column_option
+from erasable.errors import DataRefused, NotReproducible, Refused, Said, WrongUse, option, said
 from erasable.operations.do_not_learn import Roll, readmitting, remember, roll_of
-from erasable.operations.home import Home, Session, upgrading
+from erasable.operations.home import Home, Session, resuming, upgrading
 from erasable.operations.input_facts import InputFacts, remembering
 from erasable.operations.prepare import NO_INPUTS, Inputs, Read, declared_catalogue, read_source, risky_users
 from erasable.operations.recording import readmission_facts, version_facts
@@ -21,7 +20,7 @@ from erasable.store import Stamp
 from erasable.training import Knowledge, State, grown, made_elsewhere
 from erasable.unlearning import Plan, carry_out, plan_change
 
-_FOR_SCALE = "for another scale learn all anew into another folder, with --rating-scale"
+_FOR_SCALE = said("for another scale learn all anew into another folder, with ", option("rating_scale"))
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def learn_more(
     """
     began = time.perf_counter()
     if inputs.groups_from is not None:
-        raise WrongUse("existing users keep their group: leave out --groups-from")
+        raise WrongUse("existing users keep their group: leave out ", option("groups_from"))
     with home.writing() as session:
         _refuse_unready(session, rerun)
         before, roll = _earlier(session, rerun).knowledge, roll_of(session, inputs.listing, erasing=False)
@@ -114,22 +113,25 @@ def _as_before(inputs: Inputs, session: Session) -> Inputs:
 
 def _refuse_unready(session: Session, rerun: bool) -> None:
     if session.papers().pending:
-        folder = shlex.quote(str(session.path))
-        raise Refused(f"an erasure is not finished: finish it with erasable forget {folder} --resume, then learn more")
+        raise Refused("an erasure is not finished: finish it with ", resuming(session.path), ", then learn more")
     found = made_elsewhere(session.state())
     if found and not rerun:
         raise NotReproducible(
-            f"this was learned in another numeric environment ({found}): bring it here with {upgrading(session)}, then "
-            "learn more; or learn more there"
+            f"this was learned {found.how} ({found}): bring it here with ",
+            upgrading(session),
+            ", then learn more; or learn more there",
         )
 
 
 def _refuse_unlike(read: Read, before: Knowledge) -> None:
     """Refuse a table that says less than the first one did."""
     if not read.rated and before.scale.low < before.scale.high:
-        raise DataRefused(f"there is no rating, and ratings go from {before.scale} here: name one with --rating-column")
+        raise DataRefused(
+            f"there is no rating, and ratings go from {before.scale} here: name one with ", column_option("rating")
+        )
     if read.risk is not None and before.config.risk_threshold is None:
-        raise WrongUse("this was learned without --risk-threshold: leave out --risk-column")
+        given = Said("risk=", "--risk-column")
+        raise WrongUse("this was learned without ", option("risk_threshold"), ": leave out ", given)
 
 
 def _grown(before: Knowledge, read: Read, inputs: Inputs, work: Work) -> Knowledge:
@@ -140,19 +142,22 @@ def _grown(before: Knowledge, read: Read, inputs: Inputs, work: Work) -> Knowled
 def _listing(before: Knowledge, coming: Interactions, inputs: Inputs) -> Knowledge:
     """Return the knowledge with the list of items that counts from now on: one that was declared may be extended.
 
-    What 0.1 froze stays as long as it holds all that comes; then items follow the people.
+    What 0.1 froze counts as declared until `upgrade`, and as in 0.1 it takes in the items that come.
     """
     if before.catalogue is None and inputs.catalogue is not None:
         raise WrongUse(
-            "this was learned without --catalogue, so items follow the people: leave it out, or learn all anew into "
-            "another folder with --catalogue"
+            "this was learned without ",
+            option("catalogue"),
+            ", so items follow the people: leave it out, or learn all anew into another folder with ",
+            option("catalogue"),
         )
     if before.catalogue is None:
         return before
     if inputs.catalogue is not None:
         return replace(before, catalogue=before.catalogue.grown(declared_catalogue(inputs.catalogue)[0].items))
-    known = before.catalogue.declared or bool(np.all(before.items.positions_of(coming.items.array) >= 0))
-    return before if known else before.following()
+    if before.catalogue.declared:
+        return before
+    return replace(before, catalogue=before.catalogue.grown(coming.items))
 
 
 def _earlier(session: Session, rerun: bool) -> State:

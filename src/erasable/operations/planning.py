@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from erasable import fingerprint
-from erasable.errors import Refused
+from erasable.errors import Refused, option
 from erasable.evaluation import measure, measured_people
 from erasable.operations.home import Home, Session
 from erasable.operations.near import telling_near_ids
@@ -47,7 +47,7 @@ def plan_random(home: Home, count: int, work: Work = QUIET_WORK) -> Plan:
     def choose(knowledge: Knowledge) -> list[Request]:
         users = [user for group in knowledge.groups for user in group.users]
         if count > len(users):
-            raise Refused(f"there are only {len(users)} users: give --random a smaller number")
+            raise Refused(f"there are only {len(users)} users: give ", option("random"), " a smaller number")
         order = np.argsort(id_keys(knowledge.config.seed, "random plan", users), kind="stable")
         return [Request(users[place]) for place in order[:count]]
 

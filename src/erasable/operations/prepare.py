@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,12 @@ from erasable.data import (
     OnBadRow,
     RatingScale,
     ReadResult,
+    column_option,
     read_catalogue,
     read_interactions,
     recognise_scale,
 )
-from erasable.errors import BadRows, DataRefused, Refused, WrongUse
+from erasable.errors import BadRows, DataRefused, Refused, Said, WrongUse, option
 from erasable.grouping import MOST_GROUPS, read_positions
 from erasable.operations.do_not_learn import Listing
 from erasable.operations.reporting import Reporter
@@ -32,6 +33,9 @@ from erasable.store import Workspace
 from erasable.training import Config, Knowledge, arrange
 
 ANY_COLUMNS = ColumnNames()
+_FOR_SCALE = Said("for another scale give rating_scale=(LOW, HIGH)", "for another scale give --rating-scale LOW HIGH")
+Column = str | int | None
+"""A column by its name, or by its number from 1 where there are no names; None if it is to be recognised."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,19 @@ class Inputs:
 
 
 NO_INPUTS = Inputs()
+
+
+def named_columns(given: Mapping[str, Column]) -> ColumnNames:
+    """Return the columns that are named."""
+    return ColumnNames(**{role: str(name) for role, name in given.items() if name is not None})
+
+
+def named_inputs(inputs: Inputs, columns: Mapping[str, Column], on_bad_row: OnBadRow | None) -> Inputs:
+    """Return inputs with the columns that are named, and what is to become of bad rows."""
+    if on_bad_row is not None and on_bad_row not in get_args(OnBadRow):
+        raise WrongUse(f"on_bad_row={on_bad_row!r} makes no sense: give one of {', '.join(get_args(OnBadRow))}")
+    named = ColumnNames(**{**inputs.columns.given(), **named_columns(columns).given()})
+    return replace(inputs, columns=named, on_bad_row=on_bad_row or inputs.on_bad_row)
 
 
 @dataclass(frozen=True)
@@ -152,7 +169,9 @@ def prepare(
 def risky_users(risk: Mapping[str, float] | None, config: Config) -> frozenset[str]:
     """Return the users whose risk reaches the threshold; the column and the threshold need each other."""
     if (risk is None) != (config.risk_threshold is None):
-        raise WrongUse("--risk-column and --risk-threshold need each other: give both, or neither")
+        raise WrongUse(
+            column_option("risk"), " and ", option("risk_threshold"), " need each other: give both, or neither"
+        )
     threshold = config.risk_threshold or 0.0
     return frozenset(user for user, value in (risk or {}).items() if value >= threshold)
 
@@ -163,7 +182,7 @@ def read_source(
     scale: RatingScale | None,
     reporter: Reporter,
     fewest_users: int = 2,
-    for_scale: str = "for another scale give --rating-scale LOW HIGH",
+    for_scale: str = _FOR_SCALE,
     erased: SuppressionList | None = None,
 ) -> Read:
     """Read interactions, without those on the do-not-learn list, and say how many people and interactions those are.
@@ -171,7 +190,7 @@ def read_source(
     Where one user is enough nobody may be left of those who come.
     """
     if inputs.readmit and erased is None:
-        raise WrongUse("no do-not-learn list is kept, so everyone may come back: leave out --readmit")
+        raise WrongUse("no do-not-learn list is kept, so everyone may come back: leave out ", option("readmit"))
     with reporter.track("reading"), _naming_remedies(for_scale):
         read = read_interactions(source, inputs.columns, scale, fewest_users, inputs.on_bad_row)
     for note in read.notes:
@@ -193,8 +212,8 @@ def _naming_remedies(for_scale: str) -> Iterator[None]:
     try:
         yield
     except BadRows as refused:
-        scale = f"; {for_scale}" if refused.off_scale else ""
-        raise DataRefused(f"{refused}; to leave bad rows out give --on-bad-row skip{scale}") from None
+        skip, scale = option("on_bad_row", "skip"), ("; ", for_scale) if refused.off_scale else ()
+        raise DataRefused(refused.said, "; to leave bad rows out give ", skip, *scale) from None
 
 
 def _readmitted(interactions: Interactions, erased: SuppressionList, readmit: Sequence[str]) -> SuppressionList:
@@ -203,9 +222,13 @@ def _readmitted(interactions: Interactions, erased: SuppressionList, readmit: Se
     for user in readmit:
         found = erased.entries_of(user, interactions)
         if not found.size:
-            raise Refused(f"nobody has the id {user!r} on the do-not-learn list: check it, or leave out --readmit")
+            raise Refused(
+                f"nobody has the id {user!r} on the do-not-learn list: check it, or leave out ", option("readmit")
+            )
         if not len(interactions.of_users([user])):
-            raise Refused(f"the user {user!r} has no row here: --readmit is for someone whose data come along")
+            raise Refused(
+                f"the user {user!r} has no row here: ", option("readmit"), " is for someone whose data come along"
+            )
         back = back.joined(found)
     return back
 
@@ -228,7 +251,7 @@ def _naming(source: Any) -> Iterator[None]:  # noqa: ANN401 - path or table
         yield
     except (DataRefused, Refused) as refused:
         name = source if isinstance(source, str | Path) else "the table"
-        raise type(refused)(f"{name}: {refused}") from refused
+        raise type(refused)(f"{name}: ", refused.said) from refused
 
 
 def _given(config: Config, inputs: Inputs) -> _Given:
@@ -240,12 +263,22 @@ def _given(config: Config, inputs: Inputs) -> _Given:
 
 
 def declared_catalogue(source: Path) -> tuple[Catalogue, RatingScale | None]:
-    """Read the catalogue of a file, or all items of a workspace with its rating scale."""
+    """Read the catalogue of a file, or the one that a workspace has, with its rating scale.
+
+    Where items follow the people none was declared: what one person alone has is personal, and would be kept for ever.
+    """
     if not source.is_dir():
         return read_catalogue(source), None
     with Workspace.reading(source) as workspace:
         knowledge = workspace.state().knowledge
-    return knowledge.catalogue or Catalogue.from_items(knowledge.items), knowledge.scale
+    if knowledge.catalogue is None:
+        raise WrongUse(
+            f"{source} has no declared catalogue: its items follow the people, and one that a single person has is "
+            "personal. Write the items that are not, one id a line, into a file and give ",
+            Said("catalogue=FILE", "--catalogue FILE"),
+            ", or leave it out",
+        )
+    return knowledge.catalogue, knowledge.scale
 
 
 def _given_groups(config: Config, source: Path) -> _Given:
@@ -253,7 +286,7 @@ def _given_groups(config: Config, source: Path) -> _Given:
         positions = read_positions(source)
         settings = {"grouping": "given", "order": "number", "policy": "fixed"}
         return _Given(positions=positions, groups=max(positions.values()) + 1, settings=settings)
-    with Workspace.reading(source) as workspace:
+    with Workspace.reading(source, model=type(config.learner)) as workspace:
         knowledge = workspace.state().knowledge
         positions = {user: place for place, group in enumerate(knowledge.groups) for user in group.users}
     core = None
@@ -269,10 +302,10 @@ def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
     if config.strategy == "retrain" and given.groups not in (None, 1):
         raise _no_groups(config, inputs)
     if given.positions is not None and config.policy == "regroup":
-        raise WrongUse("--policy regroup decides groups anew: leave out --groups-from")
+        raise WrongUse(option("policy", "regroup"), " decides groups anew: leave out ", option("groups_from"))
     if given.positions is None:
         if config.grouping == "given":
-            raise WrongUse("--grouping given needs --groups-from: give it too")
+            raise WrongUse(option("grouping", "given"), " needs ", option("groups_from"), ": give it too")
         return config
     if (given.groups or 0) > MOST_GROUPS:
         raise DataRefused(
@@ -285,10 +318,17 @@ def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
 def _no_groups(config: Config, inputs: Inputs) -> WrongUse:
     """Say that whoever is trained at once has no several groups."""
     if "laser" in config.learner.strategies:
-        return WrongUse("--strategy retrain trains everyone in one group: give --groups-from a source with one group")
+        return WrongUse(
+            option("strategy", "retrain"),
+            " trains everyone in one group: give ",
+            option("groups_from"),
+            " a source with one group",
+        )
     return WrongUse(
-        f"{config.model} has one group, and {inputs.groups_from} has several: give --model nmf, or leave out "
-        "--groups-from"
+        f"{config.model} has one group, and {inputs.groups_from} has several: give ",
+        option("model", "nmf"),
+        ", or leave out ",
+        option("groups_from"),
     )
 
 
@@ -310,5 +350,7 @@ def _check_groups(interactions: Interactions, config: Config, given: _Given, inp
             )
     elif config.groups > len(users) and config.grouping != "independent":
         raise Refused(
-            f"there are only {len(users)} users for {config.groups} groups: give --groups {len(users)} or fewer"
+            f"there are only {len(users)} users for {config.groups} groups: give ",
+            option("groups", len(users)),
+            " or fewer",
         )

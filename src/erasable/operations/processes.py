@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
-from erasable.errors import ErasableError, Refused
+from erasable.errors import ErasableError, Refused, option
 from erasable.interrupts import kept_from_children
 from erasable.models import Effort
 
@@ -99,8 +99,8 @@ class Processes:
                     running[place] = tasks[place]
                 case ("advanced", _, samples):
                     effort.advance(samples)
-                case ("failed", place, said):
-                    raise Refused(f"{tasks[place]}: {said}; what is finished stays")
+                case ("failed", place, reason):
+                    raise Refused(f"{tasks[place]}: ", reason, "; what is finished stays")
                 case ("done", place, outcome):
                     left -= 1
                     running.pop(place)
@@ -117,8 +117,8 @@ def _work(function: Callable[[Any, Effort], Any], threads: int, orders: Any, new
             try:
                 outcome = function(task, effort)
             except Exception as error:
-                said = str(error) if isinstance(error, ErasableError) else f"{type(error).__name__}: {error}"
-                news.put(("failed", place, said))
+                reason = error.said if isinstance(error, ErasableError) else f"{type(error).__name__}: {error}"
+                news.put(("failed", place, reason))
                 return
             news.put(("done", place, outcome))
 
@@ -144,7 +144,9 @@ def _next_news(news: Any, workers: Sequence[BaseProcess]) -> tuple[str, int, Any
         if ended:
             raise Refused(
                 f"a worker ended by itself (exit code {ended[0]}), perhaps for want of memory: run the same command "
-                "again, with fewer --workers; what is finished stays"
+                "again, with fewer ",
+                option("workers"),
+                "; what is finished stays",
             ) from None
         if over:
             raise Refused("an outcome could not be sent back by a worker: run the same command again") from None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from erasable.data import PublicSet, count_rows, write_table
-from erasable.errors import Refused
+from erasable.errors import Refused, option
 from erasable.operations.download import download
 from erasable.operations.work import QUIET_WORK, Work
 
@@ -53,7 +53,8 @@ def _is_there(table: Path, wanted: PublicSet) -> bool:
     if found != wanted.rows:
         raise Refused(
             f"{table} is there with {found:,} rows, but {wanted.name} has {wanted.rows:,}: "
-            "move it away, or give another folder with --into"
+            "move it away, or give another folder with ",
+            option("into"),
         )
     return True
 
@@ -102,4 +103,6 @@ def _on_disk(path: Path) -> Iterator[None]:
         if error.errno in _FULL:
             raise Refused(f"the disk is full at {path.parent}: free some space and run this again") from error
         reason = error.strerror or str(error)
-        raise Refused(f"{path} can't be written or read ({reason}): check --into and its rights") from error
+        raise Refused(
+            f"{path} can't be written or read ({reason}): check ", option("into"), " and its rights"
+        ) from error

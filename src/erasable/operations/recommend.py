@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from erasable.errors import Suppressed, UnknownUser, WrongUse
+from erasable.errors import Said, Suppressed, UnknownUser, WrongUse
 from erasable.models.blas import one_blas_thread
 from erasable.operations.home import Home
 from erasable.operations.offers import Offer, Served, Stock
@@ -113,12 +113,15 @@ def best_items(
     return _scored(served, names, places, (k, served.popular(k) if None in places else []), work)
 
 
+_FALLBACK = Said("unknown='skip' or 'popular'", "--fallback popular")
+
+
 def _no_recommendations_for(user: str, served: Served) -> UnknownUser:
     if user in served.withheld:
         return Suppressed(
-            f"the user {user!r} has asked to be erased and is suppressed: leave them out, or give --fallback popular"
+            f"the user {user!r} has asked to be erased and is suppressed: leave them out, or give ", _FALLBACK
         )
-    return UnknownUser(f"nothing is held about the user {user!r}: check the id, or give --fallback popular")
+    return UnknownUser(f"nothing is held about the user {user!r}: check the id, or give ", _FALLBACK)
 
 
 def _scored(

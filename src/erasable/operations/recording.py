@@ -3,7 +3,7 @@
 from dataclasses import replace
 from importlib.metadata import version
 
-from erasable.errors import WorkspaceError
+from erasable.errors import WorkspaceError, said
 from erasable.operations.home import Home
 from erasable.operations.work import Work
 from erasable.proof import add_record, data_digest, new_key, public_key_of, state_digest
@@ -40,6 +40,6 @@ def record_verification(home: Home, facts: dict[str, object], work: Work) -> boo
             papers = session.papers()
             session.amend(replace(papers, audit=add_record(papers.audit, "verify", facts)))
     except WorkspaceError as error:
-        work.reporter.note(f"the verification could not be recorded: {error}")
+        work.reporter.note(said("the verification could not be recorded: ", error.said))
         return False
     return True

@@ -15,7 +15,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from erasable.errors import ErasableWarning
-from erasable.operations.python_words import in_python
 
 Advance = Callable[[int], None]
 LOG = logging.getLogger("erasable")
@@ -104,11 +103,11 @@ class LibraryReporter(Bars):
 
     def note(self, text: str) -> None:
         """Log a note."""
-        LOG.info("%s", in_python(text))
+        LOG.info("%s", str(text))
 
     def doubt(self, text: str) -> None:
         """Warn, in the line of the caller's own code."""
-        warnings.warn(in_python(text), ErasableWarning, stacklevel=_levels_to_caller())
+        warnings.warn(str(text), ErasableWarning, stacklevel=_levels_to_caller())
 
 
 def _can_show(console: Console) -> bool:

@@ -13,7 +13,12 @@ from erasable.store import Workspace
 
 
 def save_copy(home: Home, folder: Path) -> None:
-    """Write what is current into a new workspace, with a do-not-learn list beside it."""
+    """Write what is current into a new workspace, with a do-not-learn list beside it.
+
+    The copy goes on where the original is, as a copied folder would: log, version, salt and signing key are the same,
+    so that the certificates in it still check. From the next change on each has a version and a salt of its own
+    (docs/decisions/0032-what-a-copy-shares.md).
+    """
     with (
         home.reading() as session,
         Workspace.creating(folder, session.papers().preferences.readable_by_group) as workspace,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from erasable.data import ColumnNames, Interactions, read_interactions
-from erasable.errors import UnknownUser, WrongUse
+from erasable.errors import UnknownUser, WrongUse, option
 from erasable.operations.near import near_in
 from erasable.operations.prepare import ANY_COLUMNS
 from erasable.operations.traces import held_ids
@@ -24,7 +24,7 @@ def scan(
     searched as well, so none is swept away before.
     """
     if not user.strip():
-        raise WrongUse("no user is named: give --user an id, exactly as in the data")
+        raise WrongUse("no user is named: give ", option("user"), " an id, exactly as in the data")
     rows = None if data is None else _rows_in(data, user, columns)
     with Workspace.reading(folder, sweeping=False) as workspace, work.reporter.track("scanning"):
         knowledge = workspace.state().knowledge
@@ -37,7 +37,7 @@ def scan(
 def _rows_in(data: Path, user: str, columns: ColumnNames) -> Interactions:
     rows = read_interactions(data, columns, fewest_users=1).interactions.of_users([user])
     if not len(rows):
-        raise UnknownUser(f"{data} holds nothing about the user {user!r}: check the id, or leave out --data")
+        raise UnknownUser(f"{data} holds nothing about the user {user!r}: check the id, or leave out ", option("data"))
     return rows
 
 

@@ -77,7 +77,7 @@ def held_ids(knowledge: Knowledge, pending: Pending) -> Held:
     """Return the ids that a workspace holds: in its data, and in requests that were accepted."""
     kept = () if knowledge.kept_items is None else (Ids.of(sorted(knowledge.kept_items)),)
     users = (*(group.users for group in knowledge.groups), knowledge.held_out.users, Ids.of(sorted(pending.users)))
-    return Held(users, (knowledge.items, *kept))
+    return Held(users, (knowledge.items, *kept), settings=tuple(knowledge.config.learner.settings.model_dump()))
 
 
 def _asked_for(accepted: Accepted, held: Interactions) -> Interactions:

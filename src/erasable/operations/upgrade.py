@@ -5,14 +5,13 @@ made here. Where the bytes agree the checkpoint is adopted: it gets the stamp of
 new bytes take its place. All of it becomes current at once, with a record in the log.
 """
 
-import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from erasable.errors import Refused, WorkspaceDamaged
+from erasable.errors import Refused, WorkspaceDamaged, said
 from erasable.evaluation.replay import NOT_TRAINED, same_bytes
-from erasable.operations.home import Home, Session
+from erasable.operations.home import Home, Session, resuming
 from erasable.operations.learn import samples_of
 from erasable.operations.recording import version_facts
 from erasable.operations.verify import integrity_fault
@@ -56,7 +55,7 @@ class UpgradePlan:
     seconds: float
     """About how long that takes, by the times that were measured when they were made."""
     refused: str | None
-    """What has to be done first, if anything."""
+    """What is damaged, or has to be done first, if anything."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def plan_upgrade(home: Home) -> UpgradePlan:
             steps_replayed=len(replayed),
             steps_total=len(state.chain),
             seconds=sum(state.chain[place].seconds for place in replayed),
-            refused=_unready(session) if needed else None,
+            refused=integrity_fault(session) or (_unready(session) if needed else None),
         )
 
 
@@ -177,6 +176,10 @@ def _upgraded(session: Session, elsewhere: Elsewhere, store: CheckpointStore, wo
     with work.training("replaying", samples_of(before.knowledge, places)) as effort:
         after = train_chain(knowledge, store, effort, Earlier(chain), work.executor)
     here = environment_for(knowledge.config)  # what 0.1 recorded names more than what counts
+    if before.recorded:  # what is kept of 0.1 lies under 0.1's names, with what 0.1 recorded
+        for link in after.chain:
+            kept = session.checkpoints.get(link.fingerprint)
+            session.checkpoints.put(replace(kept, environment=here))
     return State(knowledge, tuple(replace(link, environment=here) for link in after.chain))
 
 
@@ -226,5 +229,5 @@ def _unready(session: Session) -> str | None:
     """Say what has to be done first: certificates that are missing are about the version that is current."""
     if read_pending(session.papers().pending).erased is None:
         return None
-    finish = "forget([])" if session.path is None else f"erasable forget {shlex.quote(str(session.path))} --resume"
-    return f"an erasure is done and its certificates are missing: finish it with {finish}, then upgrade"
+    finish = resuming(session.path)
+    return said("an erasure is done and its certificates are missing: finish it with ", finish, ", then upgrade")

@@ -6,10 +6,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from erasable.errors import NewerDocument, Refused, UnknownModel, WorkspaceDamaged, WrongUse
+from erasable.errors import (
+    NewerDocument,
+    Refused,
+    Said,
+    UnknownModel,
+    WorkspaceDamaged,
+    WorkspaceError,
+    WrongUse,
+    option,
+    said,
+)
 from erasable.evaluation import compare, replay
 from erasable.operations.do_not_learn import checkable
-from erasable.operations.home import Home, Session
+from erasable.operations.home import Home, Session, resuming, upgrading
 from erasable.operations.learn import samples_of
 from erasable.operations.recording import record_verification, version_facts
 from erasable.operations.work import QUIET_WORK, Work
@@ -38,6 +48,7 @@ _Paper = TypeVar("_Paper")
 # Each kind of paper, and a field that nothing else has: one that was changed may have lost one of the two.
 _CERTIFICATE = "certificate of erasure", "signature"
 _RECEIPT = "receipt of erasure", "salt"
+_PUT_BACK = " (if an older manifest.json was put back, that was rightly destroyed: take the newest copy of the folder)"
 
 
 @dataclass(frozen=True)
@@ -90,6 +101,8 @@ class Verification:
     stages_replayed: int = 0
     recorded: bool = False
     """Whether the audit chain says that this was done."""
+    elsewhere: bool = False
+    """Whether it can't be told because it was made in another numeric environment; else something is missing."""
 
 
 @dataclass(frozen=True)
@@ -116,20 +129,22 @@ def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Veri
             fault = fault or _content_fault(session, certificate, listed)
             if fault:
                 return Verification(False, 0, fault)
+            if unlisted:
+                return Verification(None, 0, unlisted)
             found = made_elsewhere(session.state())
             if found:
-                return Verification(None, 0, _not_here(session.state(), found))
+                return Verification(None, 0, _not_here(session, found), elsewhere=True)
             newer = _newer(session, certificate, receipt)
             copied = _copied(session)
             made_again = None if claim.from_scratch else _made_again(certificate, session)
     except (NewerDocument, UnknownModel):  # nothing can be said about it here
         raise
     except (WorkspaceDamaged, Refused) as fault:
-        return Verification(False, 0, str(fault))
+        return Verification(False, 0, fault.said)
     replayed = _replayed(home, copied, _positions(copied.state, made_again), work)
     if not replayed.identical:
         return replayed
-    return replace(replayed, reason="; ".join(filter(None, (claim.in_words() + newer + replayed.reason, unlisted))))
+    return replace(replayed, reason=said(claim.in_words(), newer, replayed.reason))
 
 
 def _replayed(home: Home, held: _Held, positions: Sequence[int], work: Work) -> Verification:
@@ -139,23 +154,22 @@ def _replayed(home: Home, held: _Held, positions: Sequence[int], work: Work) -> 
     comparison = compare(state, checkpoints, replayed, positions)
     outcome = {"identical": comparison.identical, "compared": comparison.compared, "stages": len(positions)}
     recorded = record_verification(home, {**held.facts, **outcome}, work)
-    reason = comparison.difference or _same_bytes(len(positions), len(state.chain), held.pending)
+    reason = comparison.difference or _same_bytes(len(positions), len(state.chain))
+    if comparison.identical and held.pending:
+        reason = said(reason, "; but an erasure was interrupted: finish it with ", resuming(home.path))
     return Verification(comparison.identical, comparison.compared, reason, len(positions), recorded)
 
 
-def _not_here(state: State, found: Elsewhere) -> str:
+def _not_here(session: Session, found: Elsewhere) -> str:
     """Say which steps were made in another numeric environment, and how that differs."""
-    some = len(found.places) < len(state.chain)
+    some = len(found.places) < len(session.state().chain)
     what = f"{', '.join(map(label_of, found.places))} of it" if some else "it"
-    return f"{what} was learned in another numeric environment: {found} (erasable upgrade DIR makes it again here)"
+    return said(f"{what} was learned {found.how}: {found} (", upgrading(session), " makes it again here)")
 
 
-def _same_bytes(replayed: int, steps: int, pending: int) -> str:
+def _same_bytes(replayed: int, steps: int) -> str:
     how = "from scratch" if replayed == steps else f"of {replayed} of {steps} steps, from the checkpoint before,"
-    reason = f"a replay {how} on the data that is left gives the same bytes"
-    if not pending:
-        return reason
-    return f"{reason}; but an erasure was interrupted: finish it with erasable forget DIR --resume"
+    return f"a replay {how} on the data that is left gives the same bytes"
 
 
 def _newer(session: Session, certificate: Certificate | None, receipt: Receipt | None) -> str:
@@ -174,7 +188,9 @@ def _given(claim: Claim) -> tuple[Certificate | None, Receipt | None]:
     """Read the certificate, and the receipt that belongs to it, each checked by itself."""
     if claim.certificate is None:
         if claim.receipt is not None:
-            raise WrongUse("--receipt needs --certificate: a receipt shows whom a certificate is about")
+            raise WrongUse(
+                option("receipt"), " needs ", option("certificate"), ": a receipt shows whom a certificate is about"
+            )
         return None, None
     certificate = _read(claim.certificate, _CERTIFICATE, read_certificate)
     receipt = None if claim.receipt is None else _read(claim.receipt, _RECEIPT, read_receipt)
@@ -190,9 +206,10 @@ def _read(path: Path, sign: tuple[str, str], reader: Callable[[bytes], _Paper]) 
         _refuse_other_files(path, content, sign)
         return reader(content)
     except OSError:
-        raise WrongUse(f"{path}: can't be read: give a file that erasable forget made") from None
+        made = Said("forget made", "erasable forget made")
+        raise WrongUse(f"{path}: can't be read: give a file that ", made) from None
     except Refused as refused:
-        raise type(refused)(f"{path}: {refused}") from None
+        raise type(refused)(f"{path}: ", refused.said) from None
 
 
 def _refuse_other_files(path: Path, content: bytes, sign: tuple[str, str]) -> None:
@@ -202,7 +219,7 @@ def _refuse_other_files(path: Path, content: bytes, sign: tuple[str, str]) -> No
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
-        raise WrongUse(f"{path}: it is no JSON: give the .json file that forget made") from None
+        raise WrongUse(f"{path}: it is no JSON, or only a part of it: give the .json file that forget made") from None
     if not isinstance(found, dict) or (found.get("kind") != kind and field not in found):
         raise WrongUse(f"{path}: it is no {kind}: give the .json file that forget made")
 
@@ -257,11 +274,16 @@ def _resurrection(state: State, suppressed: SuppressionList) -> str | None:
 
 def _damage(session: Session, damaged: Sequence[str]) -> str:
     """Name the files, and in the audit chain the record."""
-    named = ", ".join(damaged)
+    named = f"damaged or missing: {', '.join(damaged)}"
+    if session.path is not None and any(not (session.path / name).exists() for name in damaged):
+        named = f"{named}{_PUT_BACK}"
     if not any(name.startswith("audit") for name in damaged):
-        return f"damaged or missing: {named}"
-    located = first_fault(session.unchecked_audit()) or "records at its end are missing"
-    return f"damaged or missing: {named}; the audit chain: {located}"
+        return named
+    try:
+        located = first_fault(session.unchecked_audit()) or "records at its end are missing"
+    except WorkspaceError:  # there is none to look into
+        return named
+    return f"{named}; the audit chain: {located}"
 
 
 def _made_again(certificate: Certificate | None, session: Session) -> set[int] | None:

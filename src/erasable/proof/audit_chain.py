@@ -7,11 +7,15 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from pydantic import ConfigDict, ValidationError
+
 from erasable import fingerprint
 from erasable.documents import format_in, newer, read_json, sealed_bytes, with_seal
-from erasable.errors import WorkspaceDamaged
+from erasable.errors import NewerDocument, WorkspaceDamaged
 from erasable.proof.canonical import canonical
 from erasable.proof.clock import now
+from erasable.proof.paper import Paper
+from erasable.proof.steps import CertifiedStep
 
 FORMAT = 2
 """Records of 0.1 name no format; that is 1. Their hash is of what they say, later ones' of the bytes that lie there."""
@@ -37,6 +41,30 @@ class Head(NamedTuple):
     hash: str
 
 
+NO_RECORD = Head(0, BEGINNING)
+"""What comes before the first record."""
+
+
+class _Read(Paper):
+    """What is read of a record; whatever else it says may be of any kind."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    format: int = 1
+    number: int
+    previous: str
+    at: str
+    what: str
+    hash: str
+    version: int | None = None
+    state: str | None = None
+    data: str | None = None
+    public_key: str | None = None
+    certificates: dict[str, str] | None = None
+    pages: dict[str, str] | None = None
+    steps: list[CertifiedStep] | None = None
+
+
 def add_record(chain: bytes, what: str, facts: Mapping[str, Any]) -> bytes:
     """Return a chain with one more record."""
     head = head_of(chain)
@@ -51,7 +79,7 @@ def head_of(chain: bytes) -> Head:
     The end of a chain is enough: a record says its own number.
     """
     if not chain:
-        return Head(0, BEGINNING)
+        return NO_RECORD
     (last,) = records_of(chain[chain.rstrip(b"\n").rfind(b"\n") + 1 :])
     return Head(last["number"], last["hash"])
 
@@ -62,9 +90,18 @@ def records_of(chain: bytes) -> list[Record]:
         records: list[Record] = [json.loads(line) for line in chain.split(b"\n") if line]
     except (ValueError, RecursionError):
         raise WorkspaceDamaged(_DAMAGED) from None
-    if not all(isinstance(record, dict) and {*RECORD_FIELDS} <= record.keys() for record in records):
-        raise WorkspaceDamaged(_DAMAGED)
+    if not all(map(_is_record, records)):
+        later = newer_record(chain)
+        raise NewerDocument(f"the audit chain: {later}") if later else WorkspaceDamaged(_DAMAGED)
     return records
+
+
+def _is_record(found: object) -> bool:
+    """Whether each field that is read has what this version, or an earlier one, writes there."""
+    try:
+        return _Read.model_validate(found).format in _HASHED
+    except ValidationError:
+        return False
 
 
 def says_more_than_known(chain: bytes) -> bool:
@@ -72,27 +109,35 @@ def says_more_than_known(chain: bytes) -> bool:
     return any(record.keys() - {*RECORD_FIELDS, *FACTS} for record in records_of(chain))
 
 
-def newer_record(chain: bytes) -> str | None:
+def newer_record(chain: bytes, before: Head = NO_RECORD) -> str | None:
     """Say which record is the first with a format that is not known here, if one has such."""
-    lines = enumerate(chain.split(b"\n")[:-1], start=1)
+    lines = enumerate(chain.split(b"\n")[:-1], start=before.number + 1)
     return next((said for number, line in lines if (said := _newer(line, number))), None)
 
 
-def first_fault(chain: bytes, pinned: tuple[Head, ...] = ()) -> str | None:
+def head_before(chain: bytes) -> Head:
+    """Return the head of what came before a chain whose earlier records lie elsewhere, as its first record names it."""
+    first, *_ = records_of(chain.split(b"\n", 1)[0]) or [{"number": 1, "previous": BEGINNING}]
+    return Head(first["number"] - 1, first["previous"])
+
+
+def first_fault(chain: bytes, pinned: tuple[Head, ...] = (), before: Head = NO_RECORD) -> str | None:
     """Say which record was removed, changed or put elsewhere, if one was.
 
     `pinned` are heads that were written down elsewhere, such as in certificates: a chain that was cut off, or made
-    anew from some record on, does not lead through them.
+    anew from some record on, does not lead through them. `before` is what the chain goes on from.
     """
-    hashes = [BEGINNING]
-    for number, line in enumerate(chain.split(b"\n")[:-1], start=1):
+    hashes = [before.hash]
+    for number, line in enumerate(chain.split(b"\n")[:-1], start=before.number + 1):
         fault = _fault(line, number, hashes[-1])
         if fault:
             return fault
         hashes.append(json.loads(line)["hash"])
     if chain and not chain.endswith(b"\n"):
-        return f"record {len(hashes)} is cut off"
-    return next((_pin_fault(pin, hashes) for pin in pinned if hashes[pin.number : pin.number + 1] != [pin.hash]), None)
+        return f"record {before.number + len(hashes)} is cut off"
+    known = dict(enumerate(hashes, start=before.number))
+    later = (pin for pin in pinned if pin.number >= before.number)
+    return next((_pin_fault(pin, max(known)) for pin in later if known.get(pin.number) != pin.hash), None)
 
 
 def _fault(line: bytes, number: int, previous: str) -> str | None:
@@ -114,7 +159,7 @@ def _read(line: bytes) -> Record | None:
         whole = hashed is not None and fingerprint.of_bytes(hashed) == record["hash"]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    return record if whole and {*RECORD_FIELDS} <= {*record} else None
+    return record if whole and _is_record(record) else None
 
 
 def _newer(line: bytes, number: int) -> str | None:
@@ -138,7 +183,7 @@ def _hashed_in_2(line: bytes, record: Record) -> bytes | None:
 _HASHED: dict[int | None, Callable[[bytes, Record], bytes | None]] = {1: _hashed_in_1, FORMAT: _hashed_in_2}
 
 
-def _pin_fault(pin: Head, hashes: list[str]) -> str:
-    if pin.number >= len(hashes):
-        return f"the records after number {len(hashes) - 1} are missing: a certificate names record {pin.number}"
+def _pin_fault(pin: Head, last: int) -> str:
+    if pin.number > last:
+        return f"the records after number {last} are missing: a certificate names record {pin.number}"
     return f"record {pin.number} is not the one that a certificate names: the chain was made anew"

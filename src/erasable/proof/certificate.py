@@ -4,6 +4,7 @@ What is signed are the bytes that lie there, never what they were read into: a f
 changes nothing, and one byte that was changed is found.
 """
 
+import json
 from typing import Any
 
 from pydantic import ConfigDict, Field, ValidationError
@@ -58,6 +59,8 @@ class Certificate(_Needed):
     """The version of the workspace that the erasure made."""
     policy: str
     settings: dict[str, Any]
+    revision: int | None = None
+    """The revision of the model; certificates of before name none."""
     environment: dict[str, str]
     catalogue: NamedCatalogue
     rating_scale: tuple[float, float]
@@ -97,13 +100,22 @@ def _fields(content: bytes) -> dict[str, Any]:
     try:
         fields = read_json(content)
     except ValueError:
-        raise Refused("it is no JSON: give the .json file that forget made") from None
+        raise Refused(_unreadable(content)) from None
     if not isinstance(fields, dict) or fields.get("kind") != KIND:
         raise Refused("it is no certificate of erasure: give the .json file that forget made")
     found = format_in(fields)
     if found is None or found < certificate_2.FORMAT:
         raise Refused(f"it has the format {fields.get('format')!r}, which was never released: it was changed")
     return fields
+
+
+def _unreadable(content: bytes) -> str:
+    """Say what is wrong with JSON that was refused: whoever is less strict may read it."""
+    try:
+        json.loads(content)
+    except (ValueError, RecursionError):
+        return "it is no JSON: give the .json file that forget made"
+    return "it can be read in more than one way, as no certificate can: it was changed"
 
 
 def _is_signed(fields: dict[str, Any], content: bytes) -> bool:

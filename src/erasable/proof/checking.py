@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from erasable import fingerprint
-from erasable.errors import NewerDocument, Refused
-from erasable.proof.audit_chain import Head, Record, first_fault, newer_record, records_of
+from erasable.errors import NewerDocument, Refused, said
+from erasable.proof.audit_chain import NO_RECORD, Head, Record, first_fault, head_before, newer_record, records_of
 from erasable.proof.certificate import Certificate, read_certificate
 from erasable.proof.issuing import named_catalogue, numeric_part
 from erasable.proof.salting import data_digest, state_digest
@@ -23,12 +23,51 @@ def papers_fault(papers: Papers, issued: Mapping[str, bytes]) -> str | None:
             try:
                 certificates.append(read_certificate(content))
             except NewerDocument as newer:
-                raise NewerDocument(f"certificates/{name}: {newer}") from None
+                raise NewerDocument(f"certificates/{name}: ", newer.said) from None
             except Refused as refused:
-                return f"certificates/{name}: {refused}"
+                return said(f"certificates/{name}: ", refused.said)
             if name != f"{certificates[-1].request_id}.json":
                 return f"certificates/{name} is the certificate of another request: it was moved there"
     return next(_faults(papers, certificates, issued), None)
+
+
+def newest_papers_fault(papers: Papers, issued: Mapping[str, bytes], sealed: bool) -> str | None:
+    """Say what is wrong with signing key, the newest certificate and the records that are not sealed, if anything is.
+
+    That is what an erasure goes on from; how much of it there is does not grow with the erasures ever carried out.
+    """
+    try:
+        newest = newest_certificate(issued)
+    except NewerDocument as newer:
+        raise NewerDocument("the newest certificate: ", newer.said) from None
+    except Refused as refused:
+        return said("the newest certificate: ", refused.said)
+    return next(_newest_faults(papers, issued, newest, sealed), None)
+
+
+def _newest_faults(
+    papers: Papers, issued: Mapping[str, bytes], newest: Certificate | None, sealed: bool
+) -> Iterator[str]:
+    log = papers.audit
+    pinned = () if newest is None else (Head(newest.audit.number, newest.audit.hash),)
+    yield from _chain_faults(log, pinned, head_before(log) if sealed else NO_RECORD)
+    named = {one: f"{one}.json" for one in _recorded(log, "certificates")}
+    held = {one: fingerprint.of_bytes(issued[name]) for one, name in named.items() if name in issued}
+    yield from _named_faults(log, issued, held)
+    key = newest.public_key if newest and sealed else signing_public_key(papers)
+    if newest and newest.public_key != key:
+        yield "the newest certificate was signed with another key"
+    yield from _key_faults(papers, key)
+
+
+def _chain_faults(log: bytes, pinned: tuple[Head, ...], before: Head = NO_RECORD) -> Iterator[str]:
+    fault = first_fault(log, pinned, before)
+    if fault and fault == newer_record(log, before):
+        raise NewerDocument(f"the audit chain: {fault}")
+    if fault:
+        yield f"the audit chain: {fault}"
+    if not log:
+        yield "the audit chain has no record"
 
 
 def signing_public_key(papers: Papers) -> str:
@@ -51,8 +90,9 @@ def version_fault(papers: Papers, stamp: Stamp, state: State) -> str | None:
     """
     made = [record for record in records_of(papers.audit) if record["what"] != "verify"]
     last = made[-1] if made else {"version": stamp.version}
-    if last["version"] != stamp.version:
-        return f"the workspace is at version {stamp.version}, its last record at {last['version']}: one was put back"
+    if last.get("version") != stamp.version:
+        recorded = last.get("version", "none")
+        return f"the workspace is at version {stamp.version}, its last record at {recorded}: one was put back"
     if last.get("state", state_digest(stamp.salt, state)) != state_digest(stamp.salt, state):
         return f"the checkpoints of version {stamp.version} are not those that were recorded"
     if last.get("data", data_digest(stamp.salt, state.knowledge)) != data_digest(stamp.salt, state.knowledge):
@@ -73,6 +113,8 @@ def certificate_fault(
             f"the workspace is at version {stamp.version} and the certificate is of version {certificate.version}: "
             "an older copy of the workspace was put back; erase again, or take the newest copy"
         )
+    if f"{certificate.request_id}.json" in issued:
+        return "the workspace has another certificate for the same request: one of the two was changed and signed again"
     return "the workspace does not have this certificate: it was removed there"
 
 
@@ -88,6 +130,7 @@ def held_fault(certificate: Certificate, state: State, stamp: Stamp, environment
     named = {
         "data": (certificate.data.after, data_digest(salt, knowledge)),
         "settings": _in_both(certificate.settings, settings),
+        "model's revision": (certificate.revision or knowledge.config.revision, knowledge.config.revision),
         "catalogue": (certificate.catalogue, named_catalogue(knowledge, salt)),
         "rating scale": (certificate.rating_scale, (knowledge.scale.low, knowledge.scale.high)),
         "numeric environment": _in_both(numeric_part(certificate.environment), environment),
@@ -132,14 +175,18 @@ def _in_both(certified: Mapping[str, Any], held: Mapping[str, Any]) -> tuple[dic
 
 def _faults(papers: Papers, certificates: list[Certificate], issued: Mapping[str, bytes]) -> Iterator[str]:
     log = papers.records()
-    fault = first_fault(log, tuple(Head(one.audit.number, one.audit.hash) for one in certificates))
-    if fault:
-        if fault == newer_record(log):
-            raise NewerDocument(f"the audit chain: {fault}")
-        yield f"the audit chain: {fault}"
-        return
+    yield from _chain_faults(log, tuple(Head(one.audit.number, one.audit.hash) for one in certificates))
+    yield from _named_faults(log, issued, {one.request_id: one.digest() for one in certificates})
+    key = signing_public_key(papers)
+    foreign = next((one for one in certificates if one.public_key != key), None)
+    if foreign:
+        yield f"certificates/{foreign.request_id}.json was signed with another key"
+    yield from _key_faults(papers, key)
+
+
+def _named_faults(log: bytes, issued: Mapping[str, bytes], held: Mapping[str, str]) -> Iterator[str]:
+    """Say which certificate or page is not the one that a record names, by the digests of those that are held."""
     recorded, pages = _recorded(log, "certificates"), _recorded(log, "pages")
-    held = {certificate.request_id: certificate.digest() for certificate in certificates}
     for request_id in sorted({*recorded, *held}):
         if request_id not in held:
             yield f"certificates/{request_id}.json is missing: the audit chain names it"
@@ -148,13 +195,14 @@ def _faults(papers: Papers, certificates: list[Certificate], issued: Mapping[str
         page = issued.get(f"{request_id}.html", b"")
         if request_id in pages and pages[request_id] != fingerprint.of_bytes(page):
             yield f"certificates/{request_id}.html is not the one that the audit chain names"
-    key = signing_public_key(papers)
-    if papers.key and key != public_key_of(papers.key):
-        yield "the signing key is not the one that the first record names"
-    foreign = next((one for one in certificates if one.public_key != key), None)
-    if foreign:
-        yield f"certificates/{foreign.request_id}.json was signed with another key"
+
+
+def _key_faults(papers: Papers, named: str) -> Iterator[str]:
+    if not papers.key and not papers.key_withheld:
+        yield "the signing key is missing"
+    if papers.key and public_key_of(papers.key) != named:
+        yield "the signing key is not the one that the audit chain and the certificates name"
 
 
 def _recorded(audit: bytes, what: str) -> dict[str, str]:
-    return {name: digest for record in records_of(audit) for name, digest in record.get(what, {}).items()}
+    return {name: digest for record in records_of(audit) for name, digest in (record.get(what) or {}).items()}

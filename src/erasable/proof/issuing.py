@@ -102,6 +102,7 @@ def _common_facts(erased: Erased, outcome: Outcome) -> dict[str, Any]:
         "policy": knowledge.config.policy,
         "policy_means": wording.policy_means(knowledge),
         "settings": wording.model_settings(knowledge.config),
+        "revision": knowledge.config.revision,
         "threads": erased.threads,
         "environment": numeric_part(outcome.environment),
         "software": {"python": platform.python_version()} | {name: version(name) for name in _SOFTWARE},

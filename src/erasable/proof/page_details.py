@@ -18,7 +18,7 @@ def details(said: Statement) -> str:
             f'<summary><h2>Technical details</h2><span class="note">{_ABOUT}</span></summary>',
             _basis(said),
             '<div class="pair">',
-            f"<div>{_settings('Settings', said.settings)}</div>",
+            f"<div>{_settings('Settings', {**said.settings, **_revision(said)})}</div>",
             f"<div>{_settings('Numeric environment', said.environment)}",
             f"{_settings('Other software', said.software)}</div>",
             "</div>",
@@ -46,6 +46,11 @@ def _basis(said: Statement) -> str:
             "Certificate format": str(said.format),
         }
     )
+
+
+def _revision(said: Statement) -> dict[str, int]:
+    """Return the revision of the model, where the certificate names it."""
+    return {} if said.revision is None else {"revision": said.revision}
 
 
 def _settings(title: str, values: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from erasable.documents import format_in, newer, read_json, says_more
-from erasable.errors import NewerDocument, Refused
+from erasable.errors import NewerDocument, Refused, Said
 from erasable.proof.canonical import canonical
 from erasable.proof.certificate import Certificate
 from erasable.proof.paper import Paper
@@ -113,4 +113,5 @@ def read_receipt(content: bytes) -> Receipt:
             raise NewerDocument(f"it {newer(found, FORMAT)}")
         return Receipt.model_validate(fields)
     except ValueError:  # also what pydantic finds
-        raise Refused("it is no receipt of erasure: give the file that forget --receipts made") from None
+        made = Said("a file that forget made", "the file that forget --receipts made")
+        raise Refused("it is no receipt of erasure: give ", made) from None

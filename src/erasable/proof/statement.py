@@ -112,6 +112,8 @@ class Statement(_Part):
     policy_means: str
     settings: dict[str, Any]
     """Those of the model that is used."""
+    revision: int | None = None
+    """Which revision of the model's arithmetic made the checkpoints; those of before say nothing of it."""
     threads: int
     environment: dict[str, str]
     """The processor and the libraries that the bytes depend on."""

@@ -96,7 +96,7 @@ class SuppressionList:
         """Read a list; one that is missing, damaged or of another key is refused, never taken as empty."""
         found = _stored(*kept_apart(suppression.list, suppression.key))
         if found is None:
-            raise ListUnusable(f"{suppression.list}: there is no do-not-learn list: {RESTORE}")
+            raise ListUnusable(f"{suppression.list}: there is no do-not-learn list: ", RESTORE)
         return found
 
     @classmethod
@@ -143,6 +143,11 @@ class SuppressionList:
         return SuppressionList(self.key, self.users & named.users, self.interactions & named.interactions)
 
     @property
+    def key_digest(self) -> str:
+        """What tells the key from others and shows nothing of it; the file of the list names it."""
+        return _keyed(self.key, canonical_json(["key"])).hex()
+
+    @property
     def size(self) -> int:
         """How many entries there are."""
         return len(self.users) + len(self.interactions)
@@ -152,7 +157,7 @@ class SuppressionList:
         body = {
             **self.more,
             "format": _FORMAT,
-            "key": _key_fingerprint(self.key),
+            "key": self.key_digest,
             "users": sorted(entry.hex() for entry in self.users),
             "interactions": sorted(entry.hex() for entry in self.interactions),
         }
@@ -257,17 +262,13 @@ def _keyed(key: bytes, content: bytes) -> bytes:
     return blake2b(content, key=key, digest_size=DIGEST_BYTES).digest()
 
 
-def _key_fingerprint(key: bytes) -> str:
-    return _keyed(key, canonical_json(["key"])).hex()
-
-
 def _stored(list_file: Path, key_file: Path) -> SuppressionList | None:
     content = read_content(list_file)
     if content is None:
         return None
     key = read_key(key_file)
     if key is None:
-        raise ListUnusable(f"{key_file}: the key of the do-not-learn list is missing: {RESTORE}")
+        raise ListUnusable(f"{key_file}: the key of the do-not-learn list is missing: ", RESTORE)
     return _decoded(content, key, list_file)
 
 
@@ -318,7 +319,7 @@ def _is_begun_anew(list_file: Path, key_file: Path) -> bool:
 
 
 def _decoded(content: bytes, key: bytes, path: Path) -> SuppressionList:
-    damaged = ListUnusable(f"{path}: the do-not-learn list is damaged: {RESTORE}")
+    damaged = ListUnusable(f"{path}: the do-not-learn list is damaged: ", RESTORE)
     try:
         fields = json.loads(content)
         number = format_in(fields)
@@ -327,7 +328,7 @@ def _decoded(content: bytes, key: bytes, path: Path) -> SuppressionList:
         fingerprint, _, _ = (fields.pop(name) for name in ("key", "seal", "format"))
         users, interactions = (frozenset(map(bytes.fromhex, fields.pop(name))) for name in ("users", "interactions"))
         found = SuppressionList(key, users, interactions, fields)
-        if fingerprint != _key_fingerprint(key):
+        if fingerprint != found.key_digest:
             raise ListUnusable(f"{path}: the do-not-learn list was made with another key: give its own")
         # Writing it again covers the rest: the seal, the order of the entries, and how they are written.
         if any(len(entry) != DIGEST_BYTES for entry in chain(users, interactions)) or found.encoded() != content:

@@ -10,15 +10,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from erasable.errors import ListUnusable, Refused, WorkspaceError
+from erasable.errors import ListUnusable, Refused, Said, WorkspaceError, said
 from erasable.store import files
 from erasable.store.layout import MANIFEST, WRITER_LOCK
 
-RESTORE = (
-    "restore it from its newest copy, name another with --do-not-learn LIST --do-not-learn-key KEY, or do without one "
-    "(learn and forget take --no-do-not-learn)"
+ANOTHER_LIST = Said(
+    "suppression=Suppression(Path(LIST), Path(KEY)) in Inputs or Outside", "--do-not-learn LIST --do-not-learn-key KEY"
 )
-_ELSEWHERE = "name another list with --do-not-learn LIST --do-not-learn-key KEY"
+NO_LIST = Said("without_do_not_learn=True in Inputs or Outside", "--no-do-not-learn")
+RESTORE = said(
+    "restore it from its newest copy, name another with ",
+    ANOTHER_LIST,
+    ", or do without one (learn and forget take ",
+    NO_LIST,
+    ")",
+)
+_ELSEWHERE = said("name another list with ", ANOTHER_LIST)
 _KEY_BYTES = 32
 _KEY_TEXT = re.compile(rb"([0-9a-f]{64})[ \r\n]*")
 
@@ -26,15 +33,18 @@ _KEY_TEXT = re.compile(rb"([0-9a-f]{64})[ \r\n]*")
 def kept_apart(path: Path, key_path: Path) -> tuple[Path, Path]:
     """Return where list and key really lie, or refuse places that would join them with each other or with data."""
     # Links are followed: what is replaced must be the file, not the link to it.
-    places = Path(os.path.realpath(path)), Path(os.path.realpath(key_path))
+    try:
+        places = Path(os.path.realpath(path)), Path(os.path.realpath(key_path))
+    except ValueError:
+        raise ListUnusable(f"{str(path)!r} or {str(key_path)!r} can't name a file: ", _ELSEWHERE) from None
     for place in places:
         if os.path.isdir(place):
             raise Refused(f"{place} is a folder: name a file")
         # A manifest alone may be anyone's; the writer's lock beside it makes it a workspace.
         if any(all(os.path.exists(folder / name) for name in (MANIFEST, WRITER_LOCK)) for folder in place.parents):
             raise Refused(
-                f"{place} lies inside a workspace: keep the do-not-learn list and its key outside of any, with "
-                "--do-not-learn LIST --do-not-learn-key KEY"
+                f"{place} lies inside a workspace: keep the do-not-learn list and its key outside of any, with ",
+                ANOTHER_LIST,
             )
     if places[0].parent == places[1].parent:
         raise Refused(
@@ -51,7 +61,7 @@ def read_key(path: Path) -> bytes | None:
         return None
     text = _KEY_TEXT.fullmatch(content)
     if text is None:
-        raise ListUnusable(f"{path} is no key of a do-not-learn list (64 hexadecimal digits): {RESTORE}")
+        raise ListUnusable(f"{path} is no key of a do-not-learn list (64 hexadecimal digits): ", RESTORE)
     return bytes.fromhex(text[1].decode())
 
 
@@ -68,7 +78,7 @@ def write_key(path: Path, key: bytes) -> None:
 def refuse_unwritable(path: Path) -> None:
     """Refuse a file that could not be replaced later, before any work."""
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise ListUnusable(f"{path.parent} can't be written to: give whoever forgets the right to, or {_ELSEWHERE}")
+        raise ListUnusable(f"{path.parent} can't be written to: give whoever forgets the right to, or ", _ELSEWHERE)
 
 
 def read_content(path: Path) -> bytes | None:

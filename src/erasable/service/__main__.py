@@ -17,7 +17,7 @@ if __name__ == "__main__":
     try:
         serve(Place.model_validate_json(sys.argv[1]))
     except ErasableError as error:
-        sys.exit(f"erasable: {error}")
+        sys.exit(f"erasable: {error.of_command}")
     except KeyboardInterrupt:
         os.write(2, _STOPPED)
         sys.exit(_INTERRUPTED)

@@ -94,7 +94,10 @@ async def _of_ours(request: Request, error: Exception) -> JSONResponse:
 
 def _said(error: Exception) -> str:
     """Return what an error says, unless that may name people or places of this machine."""
-    return next((_INSTEAD[kind] for kind in type(error).__mro__ if kind in _INSTEAD), str(error))
+    return next(
+        (_INSTEAD[kind] for kind in type(error).__mro__ if kind in _INSTEAD),
+        error.of_command if isinstance(error, ErasableError) else str(error),
+    )
 
 
 async def _of_validation(request: Request, error: Exception) -> JSONResponse:

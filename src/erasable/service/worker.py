@@ -9,7 +9,7 @@ from multiprocessing import parent_process
 from pathlib import Path
 from types import FrameType
 
-from erasable.errors import ErasableError, LeaseLost, Unfinished, WorkspaceBusy
+from erasable.errors import ErasableError, LeaseLost, Unfinished, WorkspaceBusy, of_command
 from erasable.operations import (
     DiskHome,
     Inputs,
@@ -168,7 +168,7 @@ class Worker:
         except (ErasableError, OSError, MemoryError) as error:
             log_failure("verification failed", error)
             return _unverified(f"it could not be verified ({type(error).__name__}): look at the log of the service")
-        return {"identical": found.identical, "compared": found.compared, "reason": found.reason}
+        return {"identical": found.identical, "compared": found.compared, "reason": of_command(found.reason)}
 
     def _learn(self) -> bool:
         """Learn what came in, once it was collected for a while."""

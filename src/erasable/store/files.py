@@ -37,9 +37,9 @@ def remove_folder(path: Path) -> None:
 
 
 def write_file(path: Path, content: bytes, mode: int = OWNER_ONLY) -> None:
-    """Write a file whole and durable, name included; unless it is said otherwise, for its owner alone."""
+    """Write a file whole and durable, name included, never through a link; by default for its owner alone."""
     with _changing("create", path):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
     with os.fdopen(handle, "wb", buffering=0) as file:
         os.fchmod(handle, mode)
         with _changing("write", path, len(content)):

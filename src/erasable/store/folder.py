@@ -1,6 +1,7 @@
 """A folder whose files are known by their hashes: none is returned unchecked or overwritten."""
 
 import os
+import stat
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +11,7 @@ from erasable import fingerprint
 from erasable.errors import WorkspaceDamaged, WorkspaceError
 from erasable.store import files
 from erasable.store.layout import hashed_name
-from erasable.store.manifest import RESTORE
+from erasable.store.manifest import RESTORE, damaged
 
 
 class CheckedFolder:
@@ -30,9 +31,10 @@ class CheckedFolder:
 
     def read_as(self, name: str, digest: str) -> bytes:
         """Return the content of a file once its hash is found to be this one."""
+        refuse_links(self.root, [name])
         content = read_whole(self.root / name)
         if fingerprint.of_bytes(content) != digest:
-            raise WorkspaceDamaged(f"{self.root / name} is damaged: {RESTORE}")
+            raise damaged(self.root / name)
         return content
 
     def damaged(self, private: Collection[str] = ()) -> list[str]:
@@ -45,6 +47,7 @@ class CheckedFolder:
         digest = fingerprint.of_bytes(content)
         if self._hashes.get(name, digest) != digest:
             name = hashed_name(name, digest)
+        refuse_links(self.root, [name])
         if not self._holds(name, digest):
             self._make_folder((self.root / name).parent)
             files.write_file(self.root / name, content, files.OWNER_ONLY if private else self.mode)
@@ -74,6 +77,28 @@ class CheckedFolder:
             self.read(name)
             return True
         return False
+
+
+def refuse_links(root: Path, names: Iterable[str]) -> None:
+    """Refuse files that are links or lie behind one: what lies elsewhere does not go when a person is erased."""
+    parts = (name.split("/") for name in names)
+    for place in sorted({"/".join(part[:depth]) for part in parts for depth in range(1, len(part) + 1)}):
+        kind = _kind(root / place)
+        if stat.S_ISLNK(kind):
+            raise WorkspaceDamaged(
+                f"{root / place} is a link, and what lies elsewhere is not erased: put what it leads to in its place, "
+                "or move the workspace as a whole"
+            )
+        if kind and not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+            raise WorkspaceDamaged(f"{root / place} is no file: {RESTORE}")
+
+
+def _kind(path: Path) -> int:
+    """Return what lies at a path, without following it if it is a link; 0 if that can't be told."""
+    try:
+        return path.lstat().st_mode
+    except (OSError, ValueError):
+        return 0
 
 
 def read_whole(path: Path) -> bytes:

@@ -4,18 +4,20 @@ A workspace of 0.1 is opened by working out 0.1's names from what it holds. Wher
 its checkpoints are handed on under the names of this version, without training.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
 
 from erasable import fingerprint
 from erasable.data import Ids, Interactions
-from erasable.errors import WorkspaceDamaged
+from erasable.documents import read_json
+from erasable.errors import WorkspaceDamaged, WrongUse
 from erasable.grouping import anchors_among
+from erasable.store.manifest import damaged
 from erasable.training import ORIGIN, Config, Knowledge, Link, link_names
 from erasable.training.settings import OwnSettings
 
@@ -31,17 +33,44 @@ class Named(NamedTuple):
     parent: str
 
 
-def settings_of_0_1(content: bytes) -> dict[str, Any]:
+class _Settings(BaseModel):
+    """The settings that 0.1's names rest on."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+    model: str
+    strategy: str
+    rows: Literal["stage", "solved"]
+    groups: int = Field(ge=1)
+    anchors: float = Field(gt=0, le=1)
+    seed: int = Field(ge=0)
+    epochs: int = Field(ge=1)
+    epoch_budget: Literal["shared", "full"]
+    batch: Any
+    negatives: Any
+    learning_rate: Any
+    factors: Any
+    regularisation: Any
+    row_epochs: Any
+
+
+def settings_of_0_1(content: bytes, file: str) -> dict[str, Any]:
     """Return the settings of 0.1's file, all of them flat, whatever the model was."""
-    settings: dict[str, Any] = json.loads(content)
+    try:
+        settings: dict[str, Any] = read_json(content)
+        _Settings.model_validate(settings)
+    except ValueError as error:
+        raise damaged(file) from error
     return settings
 
 
-def config_of_0_1(settings: Mapping[str, Any]) -> Config:
+def config_of_0_1(settings: Mapping[str, Any], file: str) -> Config:
     """Return the configuration of 0.1's flat settings: those that its model and strategy have, and no others."""
-    chosen = Config(model=settings["model"], strategy=settings["strategy"])
-    known = [*chosen.flat(), *OwnSettings.model_fields]
-    return Config(**{name: settings[name] for name in dict.fromkeys(known) if name in settings})
+    try:
+        chosen = Config(model=settings["model"], strategy=settings["strategy"])
+        known = [*chosen.flat(), *OwnSettings.model_fields]
+        return Config(**{name: settings[name] for name in dict.fromkeys(known) if name in settings})
+    except WrongUse as error:
+        raise damaged(file) from error
 
 
 def chain_from_0_1(knowledge: Knowledge, recorded: Sequence[Link], names: Sequence[Named]) -> tuple[Link, ...]:

@@ -57,11 +57,30 @@ def certificate_name(name: str) -> str:
     return f"{CERTIFICATES}/{name}"
 
 
+def is_plain(name: str) -> bool:
+    """Whether a name leads to a place inside a folder, in one way only.
+
+    >>> is_plain("data/group-000.parquet"), is_plain("../data"), is_plain("/dev/null"), is_plain("data//a")
+    (True, False, False, False)
+    """
+    return name.isprintable() and not {"", ".", ".."}.intersection(name.split("/"))
+
+
+def is_own(name: str) -> bool:
+    """Whether a plain name is one that a workspace gives, so that the file goes when nothing names it any more.
+
+    >>> is_own("data/group-000.parquet"), is_own("config.json"), is_own("notes.txt")
+    (True, True, False)
+    """
+    folder, _, rest = name.partition("/")
+    return folder in FOLDERS if rest else bool(_OWN_AT_TOP.fullmatch(name)) and name != NEW_MANIFEST
+
+
 def own_files(root: Path, sealed: Collection[str] = ()) -> list[str]:
     """Return the files that a workspace made or would make; the manifest, the locks and sealed certificates apart.
 
     Whatever lies in our folders is ours; beside them only what bears one of our names, so that nobody's own
-    notes are ever swept away.
+    notes are ever swept away. What lies behind a link is never ours.
     """
     at_top = (name for name in _names(root) if _OWN_AT_TOP.fullmatch(name))
     others = _not_sealed(root / CERTIFICATES, sealed)
@@ -72,7 +91,11 @@ def own_files(root: Path, sealed: Collection[str] = ()) -> list[str]:
 def foreign_entries(root: Path) -> list[str]:
     """Return what lies in a folder and is no part of a workspace."""
     ours = {MANIFEST, *LOCKS, *FOLDERS, *LEDGER_FILES}
-    return sorted(name for name in _names(root) if name not in ours and not _OWN_AT_TOP.fullmatch(name))
+    return sorted(
+        name
+        for name in _names(root)
+        if os.path.islink(root / name) or (name not in ours and not _OWN_AT_TOP.fullmatch(name))
+    )
 
 
 def is_empty(root: Path) -> bool:
@@ -97,7 +120,7 @@ def _not_sealed(folder: Path, sealed: Collection[str]) -> frozenset[str]:
 
     There may be a hundred thousand, and each command looks several times: so it lists them when the folder has changed.
     """
-    if not sealed or not folder.is_dir():
+    if not sealed or not _is_folder(folder):
         return frozenset(_entries(folder))
     found, now = folder.stat(), time.time_ns()
     place = (found.st_dev, found.st_ino)
@@ -124,11 +147,15 @@ def _files_below(root: Path, folder: str) -> Iterator[str]:
 
 def _files_among(root: Path, folder: str, names: Iterable[str]) -> Iterator[str]:
     for path in (f"{folder}/{name}" for name in names):
-        if os.path.isdir(root / path) and not os.path.islink(root / path):
+        if _is_folder(root / path):
             yield from _files_below(root, path)
         else:
             yield path
 
 
 def _entries(folder: Path) -> list[str]:
-    return os.listdir(folder) if folder.is_dir() else []
+    return os.listdir(folder) if _is_folder(folder) else []
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)

@@ -1,18 +1,24 @@
 """From a manifest and its files to a state; the data of a group is read when it is first asked for."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import overload
+from typing import TypeVar, overload
+
+import pyarrow as pa
 
 from erasable.data import Catalogue, Interactions, RatingScale, over_own_items
+from erasable.errors import DataRefused, WrongUse
 from erasable.grouping import Cohesion
 from erasable.models import Model
 from erasable.store import from_0_1
 from erasable.store.folder import CheckedFolder
-from erasable.store.manifest import CatalogueRecord, GroupRecord, LinkRecord, Manifest
+from erasable.store.layout import MANIFEST
+from erasable.store.manifest import CatalogueRecord, GroupRecord, LinkRecord, Manifest, damaged
 from erasable.store.sealing import SealedPapers
 from erasable.store.settings_file import decode_settings
 from erasable.store.tables import decode_interactions, decode_items
 from erasable.training import Config, Knowledge, Link, State
+
+_Content = TypeVar("_Content")
 
 
 class StoredGroups(Sequence[Interactions]):
@@ -84,10 +90,18 @@ def load_state(folder: CheckedFolder, manifest: Manifest, model: type[Model] | N
         kept_items=_load_kept_items(folder, manifest.catalogue),
         cohesion=tuple(map(_cohesion, manifest.groups)),
     )
-    chain = tuple(_link(link, manifest.environments) for link in manifest.chain)
+    state = _with_chain(knowledge, folder, manifest)
+    if not len({link.fingerprint for link in state.chain}) == len(state.chain) == knowledge.stages:
+        raise damaged(folder.root / MANIFEST)
+    return state
+
+
+def _with_chain(knowledge: Knowledge, folder: CheckedFolder, manifest: Manifest) -> State:
+    """Return the state with the chain that a manifest names; that of 0.1 is handed on under the names of today."""
+    chain, catalogue = tuple(_link(link, manifest.environments) for link in manifest.chain), knowledge.catalogue
     if manifest.names != from_0_1.VERSION or catalogue is None:
         return State(knowledge, chain)
-    settings = from_0_1.settings_of_0_1(folder.read(manifest.config))
+    settings = from_0_1.settings_of_0_1(folder.read(manifest.config), str(folder.root / manifest.config))
     versions, highest = manifest.catalogue.versions, manifest.scale.high
     recipe = from_0_1.Recipe(settings, catalogue.items, versions, highest, knowledge.groups)
     return State(knowledge, from_0_1.chain_from_0_1(knowledge, chain, recipe.names()), recorded=chain)
@@ -99,10 +113,19 @@ def _link(record: LinkRecord, environments: Sequence[Mapping[str, str]]) -> Link
 
 
 def _load_config(folder: CheckedFolder, manifest: Manifest, model: type[Model] | None) -> Config:
-    content = folder.read(manifest.config)
+    content, file = folder.read(manifest.config), str(folder.root / manifest.config)
     if manifest.names == from_0_1.VERSION:
-        return from_0_1.config_of_0_1(from_0_1.settings_of_0_1(content))
-    return decode_settings(content, str(folder.root / manifest.config), model)
+        return from_0_1.config_of_0_1(from_0_1.settings_of_0_1(content, file), file)
+    return decode_settings(content, file, model)
+
+
+def _decoded(folder: CheckedFolder, name: str, decode: Callable[[bytes], _Content]) -> _Content:
+    """Return what a file of a table holds; one that is no such table is damaged."""
+    content = folder.read(name)
+    try:
+        return decode(content)
+    except (pa.ArrowException, ValueError, KeyError, TypeError, WrongUse, DataRefused) as error:
+        raise damaged(folder.root / name) from error
 
 
 def _load_data(
@@ -111,7 +134,8 @@ def _load_data(
     """Return the groups and what is held out; if items follow the people, all of it is read to find them."""
 
     def read(name: str) -> Interactions:
-        return decode_interactions(folder.read(name), catalogue.items if catalogue else None)
+        items = catalogue.items if catalogue else None
+        return _decoded(folder, name, lambda content: decode_interactions(content, items))
 
     if catalogue is not None:
         return StoredGroups(manifest.groups, read), read(manifest.holdout.file)
@@ -122,11 +146,13 @@ def _load_data(
 def _load_catalogue(folder: CheckedFolder, record: CatalogueRecord) -> Catalogue | None:
     if record.file is None:
         return None
-    return Catalogue(decode_items(folder.read(record.file)), record.versions, record.declared)
+    return _decoded(
+        folder, record.file, lambda content: Catalogue(decode_items(content), record.versions, record.declared)
+    )
 
 
 def _load_kept_items(folder: CheckedFolder, record: CatalogueRecord) -> frozenset[str] | None:
-    return None if record.kept_items is None else frozenset(decode_items(folder.read(record.kept_items)))
+    return None if record.kept_items is None else frozenset(_decoded(folder, record.kept_items, decode_items))
 
 
 def _cohesion(group: GroupRecord) -> Cohesion | None:

@@ -8,8 +8,10 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from erasable import fingerprint
-from erasable.documents import format_in, newer, read_json
-from erasable.errors import WorkspaceDamaged, WorkspaceError
+from erasable.data import RatingScale
+from erasable.documents import format_in, newer, read_json, shortened
+from erasable.errors import WorkspaceDamaged, WorkspaceError, WrongUse
+from erasable.store import layout
 from erasable.store.preferences import NO_PREFERENCES, Preferences
 
 FORMAT = 4
@@ -27,6 +29,14 @@ class ScaleRecord(_Record):
 
     low: float
     high: float
+
+    @model_validator(mode="after")
+    def _is_a_scale(self) -> Self:
+        try:
+            RatingScale(self.low, self.high)
+        except WrongUse as error:
+            raise ValueError(str(error)) from None
+        return self
 
 
 class CatalogueRecord(_Record):
@@ -46,8 +56,8 @@ class GroupRecord(_Record):
 
     position: int
     file: str
-    users: int
-    interactions: int
+    users: int = Field(ge=0)
+    interactions: int = Field(ge=0)
     cohesion: float | None = Field(allow_inf_nan=False)
     """The paper's ρ, if it is known."""
     cohesion_error: float | None = Field(allow_inf_nan=False)
@@ -59,8 +69,8 @@ class LinkRecord(_Record):
 
     fingerprint: str
     parent: str
-    samples: int
-    seconds: float
+    samples: int = Field(ge=0)
+    seconds: float = Field(ge=0)
     file: str
     environment: int = Field(0, ge=0)
     """Which of the manifest's environments made it."""
@@ -70,8 +80,8 @@ class HoldoutRecord(_Record):
     """What is kept out of training."""
 
     file: str
-    users: int
-    interactions: int
+    users: int = Field(ge=0)
+    interactions: int = Field(ge=0)
 
 
 class SegmentRecord(_Record):
@@ -81,7 +91,7 @@ class SegmentRecord(_Record):
     """The file that lists certificates with their hashes."""
     log: str
     """The file of records of the log."""
-    erasures: int
+    erasures: int = Field(ge=0)
     """How many certificates it lists, their pages apart."""
 
 
@@ -99,10 +109,10 @@ class Manifest(_Record):
     """The file of the configuration."""
     scale: ScaleRecord
     catalogue: CatalogueRecord
-    groups: tuple[GroupRecord, ...]
+    groups: tuple[GroupRecord, ...] = Field(min_length=1)
     holdout: HoldoutRecord
     chain: tuple[LinkRecord, ...]
-    names: str | None = None
+    names: Literal["0.1"] | None = None
     """Which version named the checkpoints of the chain and wrote the settings, if it was an earlier one."""
     certificates: tuple[str, ...]
     """File names in the folder `certificates` that are not sealed yet, oldest first."""
@@ -130,9 +140,11 @@ class Manifest(_Record):
         return self._written_in
 
     @model_validator(mode="after")
-    def _name_known_environments(self) -> Self:
+    def _fits_together(self) -> Self:
         if any(link.environment >= len(self.environments) for link in self.chain):
             raise ValueError("a checkpoint of an environment that is not there")
+        if [group.position for group in self.groups] != list(range(len(self.groups))):
+            raise ValueError("a group at a position that is not its own")
         return self
 
     def sealed(self) -> "Manifest":
@@ -149,29 +161,50 @@ def encode_manifest(manifest: Manifest) -> bytes:
     return _written(fields)
 
 
+def named_files(manifest: Manifest) -> set[str]:
+    """Return every file that a manifest names."""
+    names = {manifest.config, manifest.holdout.file}
+    names |= {group.file for group in manifest.groups} | {link.file for link in manifest.chain}
+    names |= {layout.certificate_name(name) for name in manifest.certificates}
+    names |= {name for record in manifest.segments for name in (record.certificates, record.log)}
+    optional = {manifest.catalogue.file, manifest.catalogue.kept_items, manifest.audit, manifest.key}
+    optional |= {manifest.pending, manifest.requests}
+    return names | {name for name in optional if name is not None}
+
+
 def decode_manifest(content: bytes, name: str) -> Manifest:
     """Read a manifest of any format that was released, or refuse a newer one or a byte that was changed."""
     try:
         fields = read_json(content)
     except ValueError as error:
-        raise _damaged(name) from error
+        raise damaged(name) from error
     if not isinstance(fields, dict):
-        raise _damaged(name)
+        raise damaged(name)
     found = format_in(fields)
     if found is not None and found > FORMAT:
         raise WorkspaceError(f"{name} {newer(found, FORMAT)}")
     if found is None or found not in _READERS:
-        known, named = f"{min(_READERS)} to {FORMAT}", fields.get("format")
-        raise WorkspaceError(
-            f"{name} has the format {named!r} and this version of erasable reads {known}: use the version that wrote it"
+        raise WorkspaceDamaged(
+            f"{name} has the format {shortened(fields.get('format'))}, which no release wrote: {RESTORE}"
         )
     try:
         manifest = _READERS[found](fields, content)
     except (ValidationError, RecursionError) as error:
-        raise _damaged(name) from error
-    if manifest is None:
-        raise _damaged(name)
+        raise damaged(name) from error
+    if manifest is None or not _names_well(manifest):
+        raise damaged(name)
     return manifest
+
+
+def _names_well(manifest: Manifest) -> bool:
+    """Whether every file has its hash and lies inside the folder, where it goes when nothing names it any more."""
+    named, listed = named_files(manifest), manifest.preferences.do_not_learn or ()
+    return (
+        named <= manifest.files.keys()
+        and all(map(layout.is_plain, manifest.files))
+        and all(map(layout.is_own, named))
+        and not any("\0" in place for place in listed)
+    )
 
 
 def _read_3(fields: dict[str, Any], content: bytes) -> Manifest | None:
@@ -206,5 +239,6 @@ def _written(fields: dict[str, Any]) -> bytes:
     return (text + "\n").encode()
 
 
-def _damaged(name: str) -> WorkspaceDamaged:
-    return WorkspaceDamaged(f"{name} is damaged: {RESTORE}")
+def damaged(place: object) -> WorkspaceDamaged:
+    """Say that a file is not what it must be."""
+    return WorkspaceDamaged(f"{place} is damaged: {RESTORE}")

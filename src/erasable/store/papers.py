@@ -32,6 +32,8 @@ class Papers:
     """The records of what was done that are not sealed yet: each holds the hash of the one before it."""
     key: bytes = field(default=b"", repr=False)
     """What certificates are signed with."""
+    key_withheld: bool = field(default=False, kw_only=True)
+    """Whether there is a key that is not for whoever reads this."""
     pending: bytes = field(default=b"", repr=False)
     """Requests that are being carried out; it names people, so it goes when they are done."""
     certificates: Mapping[str, bytes] = field(default_factory=dict)

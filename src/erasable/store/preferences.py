@@ -20,6 +20,8 @@ class Preferences(BaseModel):
     """The same for the items' ids."""
     do_not_learn: tuple[str, str] | None = None
     """Where the do-not-learn list and its key lie, relative to the workspace if they lie beside it."""
+    do_not_learn_key: str | None = None
+    """A digest under the list's own key, which the list names too: another list does not take its place unnoticed."""
     without_do_not_learn: bool = False
     """Whether it was declared that no such list is kept."""
     issuer: str | None = None

@@ -16,7 +16,15 @@ from erasable.store import layout
 from erasable.store.checkpoints import DiskCheckpoints
 from erasable.store.folder import CheckedFolder
 from erasable.store.loading import StoredGroups
-from erasable.store.manifest import CatalogueRecord, GroupRecord, HoldoutRecord, LinkRecord, Manifest, ScaleRecord
+from erasable.store.manifest import (
+    CatalogueRecord,
+    GroupRecord,
+    HoldoutRecord,
+    LinkRecord,
+    Manifest,
+    ScaleRecord,
+    named_files,
+)
 from erasable.store.papers import Papers, Stamp
 from erasable.store.sealing import OPEN_CERTIFICATES, SealedPapers, write_segment
 from erasable.store.settings_file import encode_settings
@@ -83,17 +91,6 @@ def _same(one: Any, other: Any) -> bool:  # noqa: ANN401 - any field
 def write_papers(papers: Papers, manifest: Manifest, folder: CheckedFolder) -> Manifest:
     """Write new papers and return the manifest that would put them beside the same state."""
     return _with_hashes(manifest.model_copy(update=_write_papers(papers, manifest, folder)), manifest, folder)
-
-
-def named_files(manifest: Manifest) -> set[str]:
-    """Return every file that a manifest names."""
-    names = {manifest.config, manifest.holdout.file}
-    names |= {group.file for group in manifest.groups} | {link.file for link in manifest.chain}
-    names |= {layout.certificate_name(name) for name in manifest.certificates}
-    names |= {name for record in manifest.segments for name in (record.certificates, record.log)}
-    optional = {manifest.catalogue.file, manifest.catalogue.kept_items, manifest.audit, manifest.key}
-    optional |= {manifest.pending, manifest.requests}
-    return names | {name for name in optional if name is not None}
 
 
 def _with_hashes(manifest: Manifest, before: Manifest | None, folder: CheckedFolder) -> Manifest:

@@ -17,7 +17,7 @@ from erasable.errors import WorkspaceDamaged, WorkspaceError
 from erasable.fingerprint import canonical_json
 from erasable.store import layout
 from erasable.store.folder import CheckedFolder, read_whole
-from erasable.store.manifest import RESTORE, Manifest, SegmentRecord
+from erasable.store.manifest import Manifest, SegmentRecord, damaged
 
 OPEN_CERTIFICATES = 64
 """More files of certificates than this are sealed with the next erasure."""
@@ -71,7 +71,7 @@ def _listed(path: Path, digest: str) -> Mapping[str, str]:
     """Return what a segment lists; a command looks at it several times, and its name tells what is in it."""
     content = read_whole(path)
     if fingerprint.of_bytes(content) != digest:
-        raise WorkspaceDamaged(f"{path} is damaged: {RESTORE}")
+        raise damaged(path)
     try:
         fields = read_json(content)
         number = format_in(fields)
@@ -79,9 +79,12 @@ def _listed(path: Path, digest: str) -> Mapping[str, str]:
             raise WorkspaceError(f"{path} {newer(number, _FORMAT)}")
         if number is None:
             raise ValueError("it has no format")
-        return dict(fields["files"])
+        listed: dict[str, str] = dict(fields["files"])
+        if not all(layout.is_plain(name) and isinstance(one, str) for name, one in listed.items()):
+            raise ValueError("it lists what is no file")
+        return listed
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise WorkspaceDamaged(f"{path} is damaged: {RESTORE}") from error
+        raise damaged(path) from error
 
 
 def write_segment(folder: CheckedFolder, number: int, certificates: Mapping[str, str], log: bytes) -> SegmentRecord:
@@ -111,4 +114,5 @@ class NamedFiles:
         try:
             return NamedFiles(manifest.files, papers.certificates)
         except WorkspaceError:  # what a damaged segment lists is not known: then every certificate may be in it
-            return NamedFiles(manifest.files, os.listdir(root / layout.CERTIFICATES))
+            certificates = root / layout.CERTIFICATES
+            return NamedFiles(manifest.files, os.listdir(certificates) if certificates.is_dir() else ())

@@ -159,7 +159,12 @@ class Workspace:
         audit, key, pending = (
             b"" if name is None or self._is_hidden(name) else self._folder.read(name) for name in names
         )
-        return Papers(audit, key, pending, preferences=self.manifest.preferences, sealed_records=self._sealed.log)
+        return Papers(
+            *(audit, key, pending),
+            key_withheld=self.manifest.key is not None and self._is_hidden(self.manifest.key),
+            preferences=self.manifest.preferences,
+            sealed_records=self._sealed.log,
+        )
 
     @property
     def size(self) -> int:

@@ -10,7 +10,7 @@ except ImportError as error:
 
 # Before they are imported, so that an assertion that fails shows its values.
 pytest.register_assert_rewrite(
-    *(f"erasable.testing.{name}" for name in ("suite", "behaviour", "exactness", "any_path", "chains"))
+    *(f"erasable.testing.{name}" for name in ("suite", "abilities", "behaviour", "exactness", "any_path", "chains"))
 )
 
 from erasable.testing.any_path import AnyPath  # noqa: E402
@@ -30,6 +30,10 @@ class ModelSuite(Behaviour, Exactness, AnyPath):
         learned something.
     rounded_anew : frozenset of str
         Shared arrays of which further items may change the last bits of what is known; none for most models.
+    left_in_between : float
+        The share of what someone taught that `provisional` may leave in the scores of others: 0.1 if nothing is said.
+    other_values : dict
+        Another value for a setting of which the suite finds none by itself.
 
     Examples
     --------

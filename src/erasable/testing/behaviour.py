@@ -10,18 +10,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from erasable.data import Ids, Interactions, RatingScale, differing_rows, over_own_items
+from erasable.data import Ids, Interactions, RatingScale
 from erasable.fingerprint import of_arrays
 from erasable.models import (
-    Amends,
     Arrays,
-    Change,
     Effort,
-    Parameters,
-    Subtracts,
+    calls,
     prepared_by,
     probability_by,
 )
+from erasable.testing.abilities import Abilities
 from erasable.testing.suite import (
     Suite,
     bytes_by_user,
@@ -33,7 +31,7 @@ from erasable.testing.suite import (
     scores,
     train,
 )
-from erasable.testing.tables import made_up, stage, table
+from erasable.testing.tables import checkerboard, made_up, stage, table
 
 _SCALE = RatingScale(1, 5)
 _ROWS = made_up(5, users=30, items=25)
@@ -54,13 +52,6 @@ _FEW: dict[str, dict[str, dict[str, float]]] = {
     "one item with an extreme each": {"u": {"a": 1.0}, "v": {"a": 5.0}},
     "a user who rates 0 alone": {"u": {"a": 0.0, "b": 0.0}, "v": {"a": 5.0}},
 }
-_AFTER = {
-    "nothing": _ROWS,
-    "one goes": _ROWS.without(users=["u0004"]),
-    "the one with every item goes": _ROWS.without(users=["u0000"]),
-    "some in part": _ROWS.without(users=["u0003"], pairs=[("u0000", "i004"), ("u0000", "i009")]),
-    "everyone goes": _ROWS.without(users=_ROWS.users.texts()),
-}
 
 
 class _Training(Suite):
@@ -68,13 +59,9 @@ class _Training(Suite):
 
     def test_it_learns_a_checkerboard(self) -> None:
         """Users like the items of their own colour; two of each user's twenty are left out of training."""
-        users, items = 200, 40
-        liked = {user: [item for item in range(items) if item % 2 == user % 2] for user in range(users)}
-        left_out = {user: [liked[user][(user // 2 + shift) % 20] for shift in (0, 3)] for user in range(users)}
-        kept = {user: [item for item in liked[user] if item not in left_out[user]] for user in range(users)}
-        rows = table({f"u{user:03d}": [f"i{item:02d}" for item in kept[user]] for user in range(users)})
-        for user, found in enumerate(scores(self.model, self._learned(rows), rows)):
-            wrong = [item for item in range(items) if item % 2 != user % 2]
+        rows, left_out = checkerboard()
+        for user, found in enumerate(scores(self.model, self.learned(rows), rows)):
+            wrong = [item for item in range(len(rows.items)) if item % 2 != user % 2]
             assert found[left_out[user]].min() > found[wrong].max()
 
     def test_its_settings_can_be_written_and_read(self) -> None:
@@ -173,7 +160,7 @@ class _Training(Suite):
         """Once everyone was forgotten there may be no items either."""
         start = self.model.start(Ids.of([]), 0)
         prepared = prepared_by(self.model, start)
-        newcomer = row_at(self.model.newcomers(prepared, Ids.of(["new"]), 0), 0)
+        newcomer = row_at(self.model.newcomers(prepared, Ids.of(["new"]), Ids.of([]), 0), 0)
         assert self.model.score(prepared, newcomer, np.empty(0, np.int32)).shape == (0,)
 
     def test_scores_do_not_depend_on_who_was_scored_before(self) -> None:
@@ -199,13 +186,6 @@ class _Training(Suite):
         found = train(self.model, _ROWS, epochs=2, seed=1)
         there = _digest_elsewhere(type(self.model), self.model.settings.model_dump(mode="json"))
         assert there == of_arrays({**found.shared, **found.rows})
-
-    def _learned(self, rows: Interactions) -> Parameters:
-        """Train as the model's own settings say."""
-        epochs, passes = (getattr(self.model.settings, name, 1) for name in ("epochs", "row_epochs"))
-        trained = self.model.train(self.model.start(rows.items, 0), stage(rows, epochs=epochs), Effort())
-        own = trained.rows or represent(self.model, trained.shared, stage(rows, epochs=passes), Effort())
-        return Parameters(trained.shared, own)
 
 
 class _Rows(Suite):
@@ -294,7 +274,7 @@ class _Rows(Suite):
     def test_newcomers_have_rows_like_those_that_are_solved_and_can_be_scored(self) -> None:
         """Their scores are finite."""
         shared = self._shared()
-        found = self.model.newcomers(prepared_by(self.model, shared), _ROWS.users, 3)
+        found = self.model.newcomers(prepared_by(self.model, shared), _ROWS.users, _ROWS.items, 3)
         like = represent(self.model, shared, stage(_ROWS, scale=_SCALE), Effort())
         assert {name: (array.shape, array.dtype) for name, array in found.items()} == {
             name: (array.shape, array.dtype) for name, array in like.items()
@@ -310,7 +290,7 @@ class _Rows(Suite):
         return bytes_by_user(represent(self.model, self._shared(), at, Effort(threads)), rows.users)
 
     def _newcomers(self, shared: Arrays, users: Ids) -> dict[str, dict[str, bytes]]:
-        return bytes_by_user(self.model.newcomers(prepared_by(self.model, shared), users, 3), users)
+        return bytes_by_user(self.model.newcomers(prepared_by(self.model, shared), users, _ROWS.items, 3), users)
 
 
 class _Changes(Suite):
@@ -320,7 +300,7 @@ class _Changes(Suite):
         """What is known of items stays where it was, unless it is among `rounded_anew`."""
         trained, start = train(self.model, _ROWS, epochs=2).shared, self.model.start(_FURTHER, 3)
         before = contents(trained)
-        extended = self.model.extended(trained, _FURTHER, 3)
+        extended = calls.extended(self.model, trained, _FURTHER, 3)
         assert contents(trained) == before
         assert extended.keys() == trained.keys()
         for name, array in extended.items():
@@ -336,30 +316,6 @@ class _Changes(Suite):
         """A later stage brings items."""
         extended = self.model.extended(train(self.model, _ROWS).shared, _FURTHER, 0)
         assert train(self.model, _OTHERS.with_items(_FURTHER), start=extended, position=1).all_finite()
-
-    @pytest.mark.parametrize("after", _AFTER.values(), ids=_AFTER)
-    def test_to_amend_is_to_train_on_the_changed_data(self, after: Interactions) -> None:
-        """A short way leads to the same bytes, there and back, with items that go and come (`Amends`)."""
-        if isinstance(self.model, Amends):
-            (one,), (other,) = over_own_items([_ROWS]), over_own_items([after])
-            for before, then in ((_ROWS, after), (after, _ROWS), (one, other), (other, one)):
-                change, trained = Change(*differing_rows(before, then)), self._trained(before)
-                known = contents(trained)
-                assert contents(self.model.amended(trained, change, Effort(2))) == contents(self._trained(then))
-                assert contents(trained) == known
-                assert self.model.samples_amended(then, change) >= 0
-
-    @pytest.mark.parametrize("after", _AFTER.values(), ids=_AFTER)
-    def test_what_is_served_in_between_is_finite_and_changes_nothing(self, after: Interactions) -> None:
-        """Until a change is trained (`Subtracts`)."""
-        if isinstance(self.model, Subtracts):
-            trained = self._trained(_ROWS)
-            before = contents(trained)
-            provisional = self.model.provisional(trained, Change(*differing_rows(_ROWS, after)))
-            newcomer = row_at(self.model.newcomers(prepared_by(self.model, provisional), Ids.of(["new"]), 0), 0)
-            score = scorer(self.model, provisional)
-            assert all(np.isfinite(score(newcomer, after.items_at(user))).all() for user in range(len(after.users)))
-            assert contents(trained) == before
 
     def test_work_is_counted_in_whole_numbers_and_more_is_never_less(self) -> None:
         """Nobody is no work."""
@@ -377,11 +333,8 @@ class _Changes(Suite):
         at = stage(some, scale=_SCALE, epochs=3)
         assert _told(lambda effort: self.model.train(start, at, effort)) == self.model.samples(some, 3)
 
-    def _trained(self, rows: Interactions) -> Arrays:
-        return self.model.train(self.model.start(rows.items, 0), stage(rows, scale=_SCALE), Effort()).shared
 
-
-class Behaviour(_Training, _Rows, _Changes):
+class Behaviour(_Training, _Rows, _Changes, Abilities):
     """What every model does: pure functions of seed, ids and the data that they are given."""
 
 

@@ -136,8 +136,9 @@ def ways_of(model: Model) -> list[str]:
 
 def config_of(model: Model, way: str, **settings: object) -> Config:
     """Return the configuration of a way to learn a model; two epochs are enough to compare bytes."""
+    given = model.settings.model_dump(exclude_unset=True)
     few = {"epochs": 2} if "epochs" in type(model.settings).model_fields else {}
-    return Config(model=model, seed=1, **{**few, **_WAYS[way], **settings})
+    return Config(model=type(model), seed=1, **{**given, **few, **_WAYS[way], **settings})
 
 
 def _bears(model: Model, way: Mapping[str, object]) -> bool:

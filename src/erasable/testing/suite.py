@@ -1,6 +1,6 @@
 """What the suites share: a model in small settings, and how it is trained, represents people and scores."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,10 +20,21 @@ class Suite:
     """The model, in small settings."""
     rounded_anew: ClassVar[frozenset[str]] = frozenset()
     """Shared arrays of which further items may change the last bits of what is known."""
+    left_in_between: ClassVar[float] = 0.1
+    """The share of what someone taught that `provisional` may leave in the scores of others (`Subtracts`)."""
+    other_values: ClassVar[Mapping[str, Any]] = {}
+    """Another value for a setting, where the suite finds none by itself."""
 
     def made_anew(self) -> Model:
         """Return the same model, made anew from its settings."""
         return type(self.model)(**self.model.settings.model_dump())
+
+    def learned(self, rows: Interactions) -> Parameters:
+        """Train as the model's own settings say."""
+        epochs, passes = (getattr(self.model.settings, name, 1) for name in ("epochs", "row_epochs"))
+        trained = self.model.train(self.model.start(rows.items, 0), stage(rows, epochs=epochs), Effort())
+        own = trained.rows or represent(self.model, trained.shared, stage(rows, epochs=passes), Effort())
+        return Parameters(trained.shared, own)
 
 
 def train(model: Model, rows: Interactions, threads: int = 1, start: Arrays | None = None, **facts: Any) -> Parameters:  # noqa: ANN401 - those of a stage

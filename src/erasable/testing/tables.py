@@ -34,6 +34,15 @@ def made_up(seed: int, users: int = 12, items: int = 9) -> Interactions:
     return table({user: {item: rating_of(seed, user, item) for item in own} for user, own in has.items()})
 
 
+def checkerboard() -> tuple[Interactions, list[list[int]]]:
+    """Return a table in which users have the items of their own colour, and two items of each that it leaves out."""
+    users, items = 200, 40
+    liked = [[item for item in range(items) if item % 2 == user % 2] for user in range(users)]
+    left_out = [[liked[user][(user // 2 + shift) % 20] for shift in (0, 3)] for user in range(users)]
+    kept = [[item for item in liked[user] if item not in left_out[user]] for user in range(users)]
+    return table({f"u{user:03d}": [f"i{item:02d}" for item in kept[user]] for user in range(users)}), left_out
+
+
 def rating_of(seed: int, user: str, item: str) -> float:
     """Make up a rating from 1 to 5."""
     return float(1 + child_key(seed, "rating", user, item) % 5)

@@ -1,6 +1,7 @@
 """From interactions to knowledge: what is held out, and who is trained together; at learning and at regrouping."""
 
 from collections.abc import Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,8 @@ import numpy as np
 from erasable.data import Interactions, k_core, split_holdout
 from erasable.errors import DataRefused
 from erasable.grouping import Grouping, GroupingEffort, assign_groups
+from erasable.grouping.registry import BUILT_IN
+from erasable.models import one_blas_thread
 from erasable.training.state import Knowledge
 
 Positions = Mapping[str, int]
@@ -32,7 +35,7 @@ def arrange(
     elif any(user in training.users for user in risky):
         grouping = _grouped_apart(training, risky, frame, effort)
     else:
-        grouping = assign_groups(training, frame.scale, config.dividing, config.seed, effort)
+        grouping = _grouped(training, frame, effort)
     of_row = grouping.positions[training.user_index]
     groups = tuple(training.select(of_row == position) for position in range(len(grouping.cohesion)))
     return replace(frame, groups=groups, held_out=held_out, cohesion=grouping.cohesion).tidied()
@@ -43,10 +46,17 @@ def _grouped_apart(
 ) -> Grouping:
     """Group the others as if the risky were not there, and put the risky into one more group behind them."""
     config, others = frame.config, training.without(users=risky)
-    grouping = assign_groups(others, frame.scale, config.dividing, config.seed, effort)
+    grouping = _grouped(others, frame, effort)
     positions = np.full(len(training.users), config.groups, dtype=np.int64)
     positions[training.users.positions_of(others.users.array)] = grouping.positions
     return Grouping(positions, (*grouping.cohesion, None))
+
+
+def _grouped(training: Interactions, frame: Knowledge, effort: GroupingEffort) -> Grouping:
+    """Decide groups; a grouping of another package need not think of BLAS threads, ours give the same on any number."""
+    config = frame.config
+    with nullcontext() if config.grouping in BUILT_IN else one_blas_thread():
+        return assign_groups(training, frame.scale, config.dividing, config.seed, effort)
 
 
 def regrouped(knowledge: Knowledge, effort: GroupingEffort) -> Knowledge:

@@ -7,16 +7,17 @@ another.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 
 from erasable.data import Interactions, differing_rows
 from erasable.errors import Refused
-from erasable.models import Amends, Change, Effort, Model, make_model
+from erasable.models import Amends, Change, Effort, Model, calls, make_model
 from erasable.training.checkpoint import Checkpoint, CheckpointStore
 from erasable.training.environment import used_beside
 from erasable.training.executors import LOCAL, Executor, in_turns
 from erasable.training.state import Knowledge, Link, RowsName, State
-from erasable.training.tasks import ORIGIN, Inputs, Shortcut, Task
+from erasable.training.tasks import ORIGIN, Shortcut, Task
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,70 @@ class InMemory:
         """Return the model that is known, whose settings are the task's."""
         return self.learner
 
+    def needed_by(self, task: Task) -> "Parcel":
+        """Return the inputs of one task, and of no other."""
+        rows = [task.rows, *([task.shortcut.rows] if task.shortcut else [])]
+        start = task.begins_from
+        checkpoints = {} if start == ORIGIN else {start: self.checkpoint(start)}
+        return Parcel({name: self.rows(name) for name in rows}, checkpoints, self.learner)
+
+
+@dataclass(frozen=True, eq=False)
+class Parcel:
+    """The inputs of one task, which go along to where it is carried out."""
+
+    held: Mapping[RowsName, Interactions] = field(repr=False)
+    checkpoints: Mapping[str, Checkpoint] = field(repr=False)
+    learner: Model
+
+    def rows(self, name: RowsName) -> Interactions:
+        """Return the rows of a name."""
+        return self.held[name]
+
+    def checkpoint(self, name: str) -> Checkpoint:
+        """Return the checkpoint of a name."""
+        return self.checkpoints[name]
+
+    def model(self, task: Task) -> Model:
+        """Return the model that came along."""
+        return self.learner
+
+    def needed_by(self, task: Task) -> "Parcel":
+        """Return itself."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """A task with where its inputs are found; sent to another process, it takes its own inputs along and no others."""
+
+    task: Task
+    inputs: InMemory | Parcel = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of what it makes."""
+        return self.task.name
+
+    @property
+    def parent(self) -> str:
+        """The name of what it follows from."""
+        return self.task.parent
+
+    def __str__(self) -> str:
+        return self.task.label
+
+    def __reduce__(self) -> tuple[type["Order"], tuple[Task, Parcel]]:
+        return Order, (self.task, self.inputs.needed_by(self.task))
+
 
 def stages_of(knowledge: Knowledge) -> tuple[Task, ...]:
     """Return the stages of a chain in their order; each stage's rows are hashed once."""
     found: list[Task] = []
+    beside = used_beside(knowledge.config)
     for position in range(knowledge.stages):
         parent = ORIGIN if not found or knowledge.config.strategy == "sisa" else found[-1].name
-        found.append(_stage(knowledge, position, parent))
+        found.append(_stage(knowledge, position, parent, beside))
     return tuple(found)
 
 
@@ -128,8 +186,13 @@ def carry_out(
     executor: Executor = LOCAL,
 ) -> State:
     """Make the stages that a schedule for this knowledge says, and return the state with the new chain."""
-    make = _Making(InMemory.of(schedule, knowledge, earlier, store), store)
-    new = {task.position: link for task, link in in_turns(executor, make, schedule.tasks, effort)}
+    inputs = InMemory.of(schedule, knowledge, earlier, store)
+    new: dict[int, Link] = {}
+    orders = [Order(task, inputs) for task in schedule.tasks]
+    with closing(in_turns(executor, _made, orders, effort)) as made:
+        for order, (checkpoint, link) in made:
+            store.put(checkpoint)  # before anything that follows from it is begun
+            new[order.task.position] = link
     return State(knowledge, tuple(new.get(place) or earlier.chain[place] for place in range(len(schedule.stages))))
 
 
@@ -144,22 +207,14 @@ def train_chain(
     return carry_out(scheduled(knowledge, earlier), knowledge, store, effort, earlier, executor)
 
 
-@dataclass(frozen=True)
-class _Making:
-    """Makes the stage of a task and keeps its checkpoint."""
-
-    inputs: Inputs
-    store: CheckpointStore
-
-    def __call__(self, task: Task, effort: Effort) -> Link:
-        checkpoint, link = task.run(self.inputs, effort)
-        self.store.put(checkpoint)
-        return link
+def _made(order: Order, effort: Effort) -> tuple[Checkpoint, Link]:
+    """Make the stage of a task."""
+    return order.task.run(order.inputs, effort)
 
 
-def _stage(knowledge: Knowledge, position: int, parent: str) -> Task:
+def _stage(knowledge: Knowledge, position: int, parent: str, beside: Mapping[str, str]) -> Task:
     config, learners = knowledge.config, knowledge.learners(position)
-    samples = make_model(config).samples(learners, config.stage_epochs)
+    samples = calls.counted(make_model(config), learners, config.stage_epochs)
     return Task(
         parent=parent,
         position=position,
@@ -171,7 +226,7 @@ def _stage(knowledge: Knowledge, position: int, parent: str) -> Task:
         brings_items=parent != ORIGIN and len(knowledge.known(position - 1)) != len(learners.items),
         samples=samples,
         visits=samples,
-        beside=used_beside(config),
+        beside=beside,
     )
 
 

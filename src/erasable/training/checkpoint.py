@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from erasable.models import Parameters
 
 _SHARED, _ROWS = "shared.", "rows."
+ARRAY_NAMES = _SHARED, _ROWS
+"""How the names of all arrays of a checkpoint begin."""
 _UNKNOWN: Mapping[str, str] = {}
 
 

@@ -1,12 +1,11 @@
 """Executors: where tasks are carried out; which one it is, and how many tasks run at once, changes no byte."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock
 from typing import Protocol, TypeVar
 
 from erasable.models import Effort
-from erasable.training.tasks import Task
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -18,7 +17,8 @@ class Executor(Protocol):
     def map(self, function: Callable[[T, Effort], R], tasks: Sequence[T], effort: Effort) -> Iterator[tuple[T, R]]:
         """Yield each task with what a pure function makes of it.
 
-        A function that leaves this process goes there pickled, and so do tasks and outcomes: small objects of names.
+        A function that leaves this process goes there pickled, and so do tasks and outcomes: a task takes its own
+        inputs along, or only their names.
         """
 
 
@@ -46,9 +46,24 @@ class Local:
 LOCAL = Local()
 
 
+class Following(Protocol):
+    """Something to be carried out that has a name, and may follow from something else."""
+
+    @property
+    def name(self) -> str:
+        """The name of what it makes."""
+
+    @property
+    def parent(self) -> str:
+        """The name of what it follows from."""
+
+
+F = TypeVar("F", bound=Following)
+
+
 def in_turns(
-    executor: Executor, function: Callable[[Task, Effort], R], tasks: Sequence[Task], effort: Effort
-) -> Iterator[tuple[Task, R]]:
+    executor: Executor, function: Callable[[F, Effort], R], tasks: Sequence[F], effort: Effort
+) -> Generator[tuple[F, R], None, None]:
     """Carry out stages, each after the one that it follows from; those that follow from none of the others at once."""
     waiting = list(tasks)
     while waiting:

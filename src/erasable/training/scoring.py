@@ -16,9 +16,9 @@ from erasable.models import (
     Stage,
     Subtracts,
     TellsSimilarItems,
+    calls,
     make_model,
     models_with,
-    prepared_by,
     probability_by,
 )
 from erasable.models.blas import one_blas_thread
@@ -90,7 +90,7 @@ class Scoring:
         (own,) = known.numbers_of(np.array([number], np.int32)) if number in known.places else (-1,)
         if own >= 0:
             with one_blas_thread():
-                found[known.places] = self._model.similar(self._shared_at(last), int(own))
+                found[known.places] = calls.similar(self._model, self._shared_at(last), int(own), len(known))
         return found
 
     def owned(self, position: int, row: int) -> NDArray[np.int32]:
@@ -117,18 +117,16 @@ class Scoring:
     def represent(self, people: Interactions, judge: int) -> Arrays:
         """Return a row for each of these people under the shared parameters of a stage, from their own histories."""
         knowledge, prepared = self._state.knowledge, self._prepared_at(judge)
-        config, known = knowledge.config, knowledge.known(judge).over(people)
+        config, known = knowledge.config, knowledge.known(judge).over(people.timeless)
         stage = Stage(known, knowledge.scale, config.row_epochs, config.seed, position=0)
         with one_blas_thread():
             if len(known.users) == len(people.users):
-                return self._model.represent(prepared, stage, Effort())
-            strangers = self._model.newcomers(prepared, people.users, config.seed)
-            rows = {name: array.copy() for name, array in strangers.items()}
-            if len(known):
-                places = people.users.positions_of(known.users.array)
-                for name, solved in self._model.represent(prepared, stage, Effort()).items():
-                    rows[name][places] = solved
-        return rows
+                return calls.represented(self._model, prepared, stage, Effort())
+            strangers = calls.newcomers(self._model, prepared, people.users, known.items, config.seed)
+            if not len(known):
+                return strangers
+            solved = calls.represented(self._model, prepared, stage, Effort())
+        return calls.joined(self._model, strangers, people.users.positions_of(known.users.array), solved)
 
     def bar(self, users: Collection[str]) -> None:
         """Drop the rows of these users, who are not served, and keep none of theirs."""
@@ -141,7 +139,7 @@ class Scoring:
         last = len(self._state.chain) - 1
         shared = self._shared_at(last)
         with one_blas_thread():
-            provisional = self._model.provisional(shared, change)
+            provisional = calls.provisional(self._model, shared, change)
         if provisional is shared:
             return self
         other = copy(self)
@@ -152,7 +150,8 @@ class Scoring:
     def _score(self, judge: int, personal: Arrays, owned: NDArray[np.int32]) -> NDArray[np.float32]:
         prepared, known = self._prepared_at(judge), self._state.knowledge.known(judge)
         with one_blas_thread():
-            return known.among_all(self._model.score(prepared, personal, known.numbers_of(owned)))
+            found = calls.scored(self._model, prepared, personal, known.numbers_of(owned), len(known))
+        return known.among_all(found)
 
     def _judges(self, position: int) -> Sequence[int]:
         """Return the positions of the stages whose shared parameters score the users of a group."""
@@ -170,7 +169,7 @@ class Scoring:
     def _prepared_at(self, judge: int) -> Any:  # noqa: ANN401 - the model's own
         if judge not in self._prepared:
             with one_blas_thread():
-                self._prepared[judge] = prepared_by(self._model, self._shared_at(judge))
+                self._prepared[judge] = calls.prepared(self._model, self._shared_at(judge))
         return self._prepared[judge]
 
     def _shared_at(self, position: int) -> Arrays:

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from erasable.data.settings import DataSettings
 from erasable.errors import WrongSetting, WrongUse
-from erasable.grouping import GroupingSettings
-from erasable.grouping.settings import GroupingName, OrderName
-from erasable.models import Model, Settings, find_model, models
-from erasable.models.registry import checked_model
-from erasable.models.settings import checked, in_our_words, no_such_setting
+from erasable.grouping import GroupingSettings, check_grouping
+from erasable.grouping.settings import OrderName
+from erasable.models import BUILT_IN, Model, Settings, find_model
+from erasable.models.registry import checked_model, made_with
+from erasable.models.settings import checked, given_twice, in_our_words, no_such_setting
 from erasable.training.strategies import STRATEGIES, Aggregate, Policy, Strategy
 
 PresetName = Literal["paper"]
@@ -80,8 +80,10 @@ class Config:
         for name in given:
             if not any(name in part for part in fields):
                 raise _foreign_setting(name, kind, strategy.name, {one: None for part in fields for one in part})
+        for name in sorted(given.keys() & {**in_model, **in_strategy}.keys()):
+            raise given_twice(name, f"in {settings['model' if name in in_model else 'strategy']!r} and beside it")
         of_model, of_strategy, own = ({name: given[name] for name in given if name in part} for part in fields)
-        self._set(kind(**{**in_model, **of_model}), strategy(**{**in_strategy, **of_strategy}), _own(own))
+        self._set(made_with(kind, {**in_model, **of_model}), strategy(**{**in_strategy, **of_strategy}), _own(own))
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], preset: str | None = None) -> Self:
@@ -89,7 +91,10 @@ class Config:
         if preset is not None and preset not in PRESETS:
             raise WrongUse(f"there is no preset {preset!r}: choose one of {', '.join(PRESETS)}")
         below: Mapping[str, Any] = next((values for name, values in PRESETS.items() if name == preset), {})
-        return cls(**{**below, **settings})
+        over = {name for part in ("model", "strategy") for name in _set_in(settings.get(part))}
+        config = cls(**{name: value for name, value in below.items() if name not in over} | in_our_words(settings))
+        check_grouping(config.grouping)  # what a workspace names may be missing as long as nobody has to compute it
+        return config
 
     @classmethod
     def joined(cls, learner: Model, learning: Strategy, own: OwnSettings, written: Written) -> Self:
@@ -100,7 +105,10 @@ class Config:
 
     def changed(self, **settings: Any) -> "Config":  # noqa: ANN401 - settings of many types
         """Return the configuration with some settings changed, by their flat names."""
-        other = Config(**{"model": self.learner, "strategy": self.learning, **self.own.model_dump(), **settings})
+        own = {"model": type(self.learner), "strategy": type(self.learning), **self.own.model_dump()}
+        own |= {} if "model" in settings else _set_in(self.learner)
+        own |= {} if "strategy" in settings else _set_in(self.learning)
+        other = Config(**{**own, **in_our_words(settings)})
         written = replace(self.written, unnamed=self.written.unnamed - settings.keys())
         return Config.joined(other.learner, other.learning, other.own, written)
 
@@ -192,7 +200,7 @@ class Config:
         return self.dividing.groups
 
     @property
-    def grouping(self) -> GroupingName:
+    def grouping(self) -> str:
         """How users are grouped."""
         return self.dividing.grouping
 
@@ -259,15 +267,15 @@ class Config:
         return self.own.rating_scale
 
 
-def settings_classes() -> dict[str, type[Settings]]:
-    """Return the settings of every model that is there, of every strategy, and of the recommender itself (under "")."""
-    of_models = {name: kind.settings_class for name, kind in models().items()}
+def settings_classes(models: Mapping[str, type[Model]] = BUILT_IN) -> dict[str, type[Settings]]:
+    """Return the settings of models, of every strategy, and of the recommender itself (under "")."""
+    of_models = {name: kind.settings_class for name, kind in models.items()}
     return {**of_models, **{name: kind.settings_class for name, kind in STRATEGIES.items()}, "": OwnSettings}
 
 
 def _model_class(given: object) -> type[Model]:
     kind = find_model(given) if isinstance(given, str) else checked_model(given)
-    taken = {*OwnSettings.model_fields, "model", "strategy"}
+    taken = {*OwnSettings.model_fields, "model", "strategy", "threads", "n_jobs", "preset", "progress"}
     taken |= {name for strategy in STRATEGIES.values() for name in strategy.settings_class.model_fields}
     for name in kind.settings_class.model_fields:
         if name in taken:
@@ -275,7 +283,21 @@ def _model_class(given: object) -> type[Model]:
                 f"the model {kind.name!r} has a setting `{name}`, which recommenders or strategies have: give the "
                 "model's another name"
             )
+    _check_strategies(kind)
     return kind
+
+
+def _check_strategies(kind: type[Model]) -> None:
+    """Refuse a model that names a strategy that is none, or one that it can't be learned with."""
+    for name in kind.strategies:
+        if name not in STRATEGIES:
+            there = ", ".join(STRATEGIES)
+            raise WrongSetting(f"the model {kind.name!r} names the strategy {name!r}, which is none: choose of {there}")
+    if "sisa" in kind.strategies and not kind.trains_rows:
+        raise WrongSetting(
+            f"the model {kind.name!r} names the strategy 'sisa', which needs rows that are trained: leave it out of "
+            "strategies, or return rows from train and set trains_rows"
+        )
 
 
 def _strategy_class(given: object) -> type[Any]:
@@ -290,7 +312,15 @@ def _with_own(given: Any, class_of: Any) -> tuple[Any, dict[str, Any]]:  # noqa:
     if isinstance(given, str | type):
         return class_of(given), {}
     kind = class_of(type(given))
-    return kind, given.settings.model_dump(exclude_unset=True)
+    if not hasattr(given, "settings"):
+        raise WrongSetting(f"{kind.name} was made without its settings: hand them to super().__init__ in its __init__")
+    return kind, _set_in(given)
+
+
+def _set_in(given: Any) -> dict[str, Any]:  # noqa: ANN401 - a model, a strategy or anything else
+    """Return the settings that an object was given."""
+    found = getattr(given, "settings", None)
+    return found.model_dump(exclude_unset=True) if isinstance(found, Settings) else {}
 
 
 def _own(given: Mapping[str, Any]) -> OwnSettings:
@@ -318,7 +348,7 @@ def _rows(own: OwnSettings, learner: Model, learning: Strategy) -> RowsFrom:
 
 
 def _no_such_strategy(name: str, kind: type[Model]) -> WrongSetting:
-    others = [other for other, model in models().items() if name in model.strategies]
+    others = [other for other, model in BUILT_IN.items() if name in model.strategies]
     return WrongSetting(
         f'{kind.name} can be learned with {listed(kind.strategies)} only: leave out `strategy="{name}"`'
         + (f', or choose `model="{others[0]}"`' if others else "")
@@ -328,12 +358,12 @@ def _no_such_strategy(name: str, kind: type[Model]) -> WrongSetting:
 def _foreign_setting(name: str, kind: type[Model], strategy: str, there: Mapping[str, Any]) -> WrongSetting:
     """Refuse a setting that neither model nor strategy have: say whose it is, or what is nearest."""
     owners = [one for one in STRATEGIES if name in STRATEGIES[one].settings_class.model_fields]
-    having = [one for one, model in models().items() if name in model.settings_class.model_fields]
+    having = [one for one, model in BUILT_IN.items() if name in model.settings_class.model_fields]
     near = [one for one in owners if one in kind.strategies]
     if near:
         return _belonging(name, strategy, f"the {_strategies(owners)}", f'`strategy="{near[0]}"`')
     if owners:
-        having = [one for one, model in models().items() if set(owners) & set(model.strategies)]
+        having = [one for one, model in BUILT_IN.items() if set(owners) & set(model.strategies)]
         return _belonging(name, kind.name, f"the {_strategies(owners)} of {listed(having)}", f'`model="{having[0]}"`')
     if having:
         return _belonging(name, kind.name, listed(having), f'`model="{having[0]}"`')

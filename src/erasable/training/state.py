@@ -30,10 +30,13 @@ class Link:
 
 @dataclass(frozen=True)
 class RowsName:
-    """What names rows: their digest, and that of the items that they are numbered by."""
+    """What names rows: their digest, and that of the items that they are numbered by.
 
-    rows: str
-    items: str
+    The digests have no salt, so that a guess could be tested against them: they stay in memory, and nothing shows them.
+    """
+
+    rows: str = field(repr=False)
+    items: str = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +102,7 @@ class Knowledge:
 
     def learners_over_all(self, position: int) -> Interactions:
         """Return the same interactions, numbered by all items."""
-        return self._of_anchors(self.groups[position])
+        return self._of_anchors(self.groups[position].timeless)
 
     def lessons_of(self, users: Collection[str]) -> Interactions:
         """Return the interactions of some users that shaped shared parameters."""

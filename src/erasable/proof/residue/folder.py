@@ -48,7 +48,7 @@ def scan_folder(
 
 
 def _scanned(root: Path, targets: Sequence[Target], skip: Collection[str], held: Held, sealed: Collection[str]) -> Scan:
-    evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES))
+    evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES, held.settings))
     evidence.note_held(held)
     kinds: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
     size = raw_only = 0
@@ -70,10 +70,13 @@ def _scanned(root: Path, targets: Sequence[Target], skip: Collection[str], held:
 
 
 def scan_contents(
-    contents: Mapping[str, bytes], targets: Sequence[Target], ours: Collection[str], declared: tuple[str, ...] = ()
+    contents: Mapping[str, bytes], targets: Sequence[Target], ours: Collection[str], held: Held = NOTHING_HELD
 ) -> tuple[Residue, ...]:
-    """Search files that are about to be written, by relative name, for some people; some words and names are ours."""
-    evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES), declared=declared)
+    """Search files that are about to be written, by relative name, for some people; some words and names are ours.
+
+    Of what is held only the names of issuers and of settings count.
+    """
+    evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES, held.settings), declared=held.declared)
     evidence.note_ambiguous(ours)
     for name, content in contents.items():
         search_file(File(name, evidence), content, name, lambda: b"")

@@ -35,6 +35,8 @@ class Held:
     items: tuple[Ids, ...] = ()
     declared: tuple[str, ...] = ()
     """Names of issuers, which stand in the manifest and on certificates and are nobody's there."""
+    settings: tuple[str, ...] = ()
+    """The names of the settings of the model, which stand in files of ours and are nobody's there."""
 
 
 NOTHING_HELD = Held()

@@ -13,6 +13,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from erasable.evaluation import PROTOCOLS
+from erasable.grouping import grouping_names
+from erasable.models import model_names
 from erasable.store import Manifest
 from erasable.store.layout import (
     AUDIT,
@@ -99,14 +101,15 @@ class Vocabulary:
     """What stands in our own files beside sentences, one text a line."""
 
     @staticmethod
-    def of(sentences: Iterable[str]) -> "Vocabulary":
-        """Return the vocabulary, with sentences that certificates hold besides."""
+    def of(sentences: Iterable[str], of_model: Iterable[str] = ()) -> "Vocabulary":
+        """Return the vocabulary, with sentences that certificates hold besides, and the names of a model's settings."""
         settings = settings_classes()
         of_settings = {name for kind in settings.values() for name in kind.model_fields}
-        fields = frozenset({*_fields(Manifest), *of_settings, *_OF_SETTINGS, *CERTIFICATE_FIELDS})
+        fields = frozenset({*_fields(Manifest), *of_settings, *of_model, *_OF_SETTINGS, *CERTIFICATE_FIELDS})
         words = [
             *sorted(fields),
             *sorted({word for kind in settings.values() for word in _option_words(kind)} | {*settings}),
+            *sorted({*model_names(), *grouping_names()}),
             *PROTOCOLS,
             *sorted(_OWN_NAMES),
             CONFIG,

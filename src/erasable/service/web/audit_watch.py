@@ -39,5 +39,5 @@ class AuditWatch:
                 papers, issued = session.papers(), session.issued()
                 fault = papers_fault(papers, issued)
         except WorkspaceDamaged as error:
-            return AuditState((), str(error))
+            return AuditState((), error.of_command)
         return AuditState(() if fault else tuple(records_of(papers.records())), fault)

@@ -1,0 +1,42 @@
+"""What other packages register as entry points: found by name, and imported only when somebody names it."""
+
+from collections.abc import Collection
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+
+from erasable.errors import WrongSetting
+
+
+def registered(group: str) -> dict[str, EntryPoint]:
+    """Return what packages register in a group, by name; none of them is imported."""
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def loaded(point: EntryPoint, what: str) -> object:
+    """Import what a package registers; whatever that ends with is said in one line, with the name of the package.
+
+    A name that several packages register is refused: which one is meant must not depend on what lies where.
+    """
+    others = [other for other in entry_points(group=point.group) if other.name == point.name]
+    if len({other.value for other in others}) > 1:
+        packages = " and ".join(sorted(other.dist.name if other.dist else other.value for other in others))
+        raise WrongSetting(f"the {what} {point.name!r} is registered by {packages}: remove all but one of them")
+    try:
+        return point.load()
+    except (Exception, SystemExit) as error:  # whatever another package does when it is imported
+        package = f"{point.dist.name}, which" if point.dist else "the package that"
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        raise WrongSetting(
+            f"the {what} {point.name!r} can't be loaded ({said}): mend or remove {package} registers it as "
+            f"{point.value}"
+        ) from error
+
+
+def no_such_name(what: str, name: str, names: Collection[str], group: str) -> str:
+    """Say that nothing has a name, which name is near, and what brings others."""
+    near = get_close_matches(name, names, n=1)
+    meant = f"did you mean {near[0]!r}? Else " if near else ""
+    return (
+        f"there is no {what} {name!r}: {meant}choose one of {', '.join(names)}, or install the package that registers "
+        f"it (entry points {group!r})"
+    )

@@ -1,0 +1,206 @@
+"""Calls of a model's methods, as everything outside of models makes them: what comes back is checked where it enters.
+
+Shapes and types are looked at, and no array is copied or read through. What a model must do beyond that, such as to
+change nothing in place, is found by the suites in `erasable.testing`.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erasable.data import Ids, Interactions
+from erasable.errors import WrongModel
+from erasable.models.model import (
+    Amends,
+    Change,
+    Effort,
+    Model,
+    Scores,
+    Stage,
+    Subtracts,
+    TellsSimilarItems,
+    prepared_by,
+)
+from erasable.models.parameters import Arrays, Parameters
+from erasable.models.registry import is_ours
+
+_OF_A_MODEL = (ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
+_NUMBERS = "biuf"
+
+
+def started(model: Model, catalogue: Ids, seed: int) -> Arrays:
+    """Return a model's shared parameters before any stage, read-only like those of later stages."""
+    with _calling(model, "start"):
+        found = model.start(catalogue, seed)
+    for array in _arrays(model, "start", found).values():
+        array.setflags(write=False)
+    return found
+
+
+def extended(model: Model, shared: Arrays, catalogue: Ids, seed: int) -> Arrays:
+    """Return shared parameters with the further items of a catalogue, read-only."""
+    with _calling(model, "extended", remedy=_EXTENDED):
+        found = model.extended(shared, catalogue, seed)
+    for array in _like(model, "extended", found, shared).values():
+        array.setflags(write=False)
+    return found
+
+
+def trained(model: Model, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
+    """Train a stage from shared parameters."""
+    with _calling(model, "train"):
+        found = model.train(shared, stage, effort)
+    if not isinstance(found, Parameters):
+        raise _wrong(model, "train", _described(found), "Parameters(shared, rows)")
+    _like(model, "train", found.shared, shared)
+    _rows(model, "train", found.rows, len(stage.interactions.users))
+    return found
+
+
+def amended(model: Amends, made: Arrays, change: Change, effort: Effort) -> Arrays:
+    """Take a model's short way from what was made of other data."""
+    with _calling(model, "amended"):
+        found = model.amended(made, change, effort)
+    return _like(model, "amended", found, made)
+
+
+def prepared(model: Model, shared: Arrays) -> Any:  # noqa: ANN401 - the model's own
+    """Return what a model is given in place of shared parameters."""
+    with _calling(model, "prepare"):
+        return prepared_by(model, shared)
+
+
+def represented(model: Model, prepared: Any, people: Stage, effort: Effort) -> Arrays:  # noqa: ANN401 - the model's own
+    """Return a row for each of these people."""
+    with _calling(model, "represent"):
+        found = model.represent(prepared, people, effort)
+    return _rows(model, "represent", found, len(people.interactions.users))
+
+
+def newcomers(model: Model, prepared: Any, users: Ids, catalogue: Ids, seed: int) -> Arrays:  # noqa: ANN401 - the model's own
+    """Return the rows of users of whom nothing is known."""
+    with _calling(model, "newcomers"):
+        found = model.newcomers(prepared, users, catalogue, seed)
+    return _rows(model, "newcomers", found, len(users))
+
+
+def joined(model: Model, strangers: Arrays, places: NDArray[np.int64], solved: Arrays) -> Arrays:
+    """Return the rows of strangers with those that were solved at their places."""
+    rows = {name: array.copy() for name, array in strangers.items()}
+    wanted, given = _shapes(strangers), _shapes(solved)
+    if wanted != given:
+        raise _wrong(model, "represent", f"rows of {given}", f"rows like those of newcomers, {wanted}")
+    for name, array in solved.items():
+        rows[name][places] = array
+    return rows
+
+
+def scored(model: Model, prepared: Any, row: Arrays, owned: NDArray[np.int32], items: int) -> Scores:  # noqa: ANN401 - the model's own
+    """Return a score for each of so many items."""
+    with _calling(model, "score", row):
+        found = model.score(prepared, row, owned)
+    return _scores(model, "score", found, items)
+
+
+def similar(model: TellsSimilarItems, shared: Arrays, number: int, items: int) -> Scores:
+    """Return how much each of so many items is like one."""
+    with _calling(model, "similar"):
+        found = model.similar(shared, number)
+    return _scores(model, "similar", found, items)
+
+
+def provisional(model: Subtracts, shared: Arrays, change: Change) -> Arrays:
+    """Return what to serve with until a change is trained."""
+    with _calling(model, "provisional"):
+        found = model.provisional(shared, change)
+    return _arrays(model, "provisional", found)
+
+
+def counted(model: Model, interactions: Interactions, epochs: int) -> int:
+    """Return how many samples training visits."""
+    with _calling(model, "samples"):
+        found = model.samples(interactions, epochs)
+    if not isinstance(found, Integral) or found < 0:
+        raise _wrong(model, "samples", repr(found), "a whole number that is not negative")
+    return int(found)
+
+
+@contextmanager
+def _calling(model: object, method: str, row: Arrays | None = None, remedy: str = "") -> Iterator[None]:
+    """Say which method of which model failed; an error of a model of ours is a fault of ours, and stays as it is."""
+    try:
+        yield
+    except _OF_A_MODEL as error:
+        if is_ours(model):  # type: ignore[arg-type]
+            raise
+        shapes = {name: np.asarray(part)[None] for name, part in (row or {}).items()}
+        given = "" if row is None else f" with a row of {_shapes(shapes)}"
+        remedy = _COPY if "read-only" in str(error) else remedy or _REMEDY
+        what = f"{type(error).__name__}: {error}"
+        raise WrongModel(f"{method} of the model {_name(model)!r} failed{given} ({what}): {remedy}") from error
+
+
+_REMEDY = "mend the model; the suites of erasable.testing show what is wrong"
+_EXTENDED = "a model with an item × item array writes its own extended, or leaves laser out of its strategies"
+_COPY = "it must not change in place what it is given: let it work on a copy"
+
+
+def _wrong(model: object, method: str, found: str, expected: str) -> WrongModel:
+    return WrongModel(f"{method} of the model {_name(model)!r} returned {found}, expected {expected}: {_REMEDY}")
+
+
+def _name(model: object) -> str:
+    return str(getattr(model, "name", type(model).__name__))
+
+
+def _arrays(model: object, method: str, found: object) -> Arrays:
+    """Return named arrays of numbers, or say what is none."""
+    if not isinstance(found, Mapping):
+        raise _wrong(model, method, _described(found), "a dictionary of named arrays")
+    for name, array in found.items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in _NUMBERS:
+            raise _wrong(model, method, f"{name!r} as {_described(array)}", "an array of numbers")
+    return found
+
+
+def _like(model: object, method: str, found: object, given: Arrays) -> Arrays:
+    """Return named arrays with the names and types of those given."""
+    arrays = _arrays(model, method, found)
+    if arrays.keys() != given.keys():
+        raise _wrong(model, method, f"arrays named {sorted(arrays)}", f"{sorted(given)}, as they were given")
+    for name, array in arrays.items():
+        if (array.dtype, array.ndim) != (given[name].dtype, given[name].ndim):
+            expected = f"{_described(given[name])} or as many dimensions, as it was given"
+            raise _wrong(model, method, f"{name!r} as {_described(array)}", expected)
+    return arrays
+
+
+def _rows(model: object, method: str, found: object, users: int) -> Arrays:
+    """Return named arrays with a row for each user."""
+    arrays = _arrays(model, method, found)
+    for name, array in arrays.items():
+        if array.shape[:1] != (users,):
+            raise _wrong(model, method, f"{name!r} as {_described(array)}", f"one row for each of {users} users")
+    return arrays
+
+
+def _scores(model: object, method: str, found: object, items: int) -> Scores:
+    if not isinstance(found, np.ndarray) or found.shape != (items,) or found.dtype != np.float32:
+        raise _wrong(model, method, _described(found), f"float32 of shape ({items},), a score for each item")
+    if not is_ours(model) and not np.isfinite(found).all():  # type: ignore[arg-type]
+        raise _wrong(model, method, "scores that are not finite", "a number for each item")
+    return found
+
+
+def _shapes(rows: Arrays) -> dict[str, str]:
+    return {name: f"{array.dtype} × {array.shape[1:]}" for name, array in sorted(rows.items())}
+
+
+def _described(found: object) -> str:
+    if isinstance(found, np.ndarray):
+        return f"{found.dtype} of shape {found.shape}"
+    return "nothing (None)" if found is None else f"a {type(found).__name__}"
