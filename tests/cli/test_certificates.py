@@ -327,15 +327,15 @@ class TestIssuerAndReference:
 
     def test_a_reference_stands_in_the_receipt_and_nowhere_in_the_workspace(self, run, shop, tmp_path):
         receipts = tmp_path / "receipts"
-        words = ("forget", shop, "--user", "ann", "--reference", "case-4711-of-ours", "--receipts", receipts)
+        words = ("forget", shop, "--user", "ann", "--reference", "case-kxqz-of-ours", "--receipts", receipts)
         assert run(*words).code == 0
         (receipt,) = receipts.iterdir()
-        assert json.loads(receipt.read_bytes())["reference"] == "case-4711-of-ours"
+        assert json.loads(receipt.read_bytes())["reference"] == "case-kxqz-of-ours"
         files = [path for path in shop.rglob("*") if path.is_file()]
-        assert not [path for path in files if b"case-4711" in path.read_bytes()]
+        assert not [path for path in files if b"kxqz" in path.read_bytes()]
         certificate = shop / "certificates" / receipt.name
         assert run("verify", shop, "--certificate", certificate, "--receipt", receipt).code == 0
-        receipt.write_text(receipt.read_text().replace("4711", "4712"))
+        receipt.write_text(receipt.read_text().replace("kxqz", "kxqy"))
         assert run("verify", shop, "--certificate", certificate, "--receipt", receipt).code == 1
 
     def test_a_reference_is_that_of_one_person(self, run, shop):
