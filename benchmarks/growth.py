@@ -26,10 +26,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the kit that 
 
 from erasable.operations import DiskHome, status
 from erasable.operations.do_not_learn import default_places
+from erasable.requests import Request
 from erasable.service.settings import ServiceSettings
 from erasable.service.shop import Shop
 from erasable.service.worker import Post, Worker
-from erasable.unlearning import Request
 from kit import erasure_service
 from reporting import documented_parser, print_table, save, warn_if_busy
 
@@ -121,14 +121,14 @@ def _by_service(shop: Path, people: Sequence[str]) -> float:
     actor = secrets.token_hex(8)  # another each time: nobody may ask for so many in a day
     opened = Shop.open(shop, _SETTINGS)
     worker = Worker(Post(shop, _SETTINGS, default_places(shop), threads=1, pause=0))
-    with closing(opened.ledger), closing(worker.ledger):
+    with closing(opened.database), closing(worker.database):
         _work_off(worker)
         before = time.process_time()
-        asked = [opened.reception.file(Request(person), actor).request_id for person in people]
+        asked = [opened.reception.submit(Request(person), actor).request_id for person in people]
         _work_off(worker)
         seconds = time.process_time() - before
         opened.reception.follow()
-        states = {one.state for one in opened.requests.some(asked)}
+        states = {one.state for one in opened.history.some(asked)}
         worker.lease.release()
     if states != {"erased"}:
         sys.exit(f"broken: requests ended as {sorted(states)}")

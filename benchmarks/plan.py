@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from erasable.operations import DiskHome, Work, forget, learn, plan
+from erasable.requests import Request
 from erasable.seeding import id_keys
 from erasable.store import Workspace
 from erasable.training import Config
-from erasable.unlearning import Request
 from reporting import documented_parser, print_table, save, warn_if_busy
 
 BAR = 0.30

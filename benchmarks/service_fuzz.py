@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from erasable.requests import Request
 from erasable.service.settings import DEFAULT_SETTINGS
-from erasable.unlearning import Request
 from kit import erasure_service, service_process
 from reporting import print_table, save
 
@@ -59,7 +59,7 @@ def _fuzzed(folder: Path, program: str, options: argparse.Namespace) -> dict[str
 def _requests_in_several_states(shop: Path) -> list[str]:
     """File requests, so that there are ids to find: two are carried out, three wait."""
     erased = erasure_service.file_requests(shop, Request("u0001"), Request("u0002"))
-    erasure_service.work_off(shop)
+    erasure_service.work_off(shop, clock=erasure_service.later)
     waiting = erasure_service.file_requests(shop, Request("u0003"), Request("u0004"), Request("u0005"))
     return [*erased, *waiting]
 

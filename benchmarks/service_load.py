@@ -6,7 +6,6 @@ the median of several runs. The machine may be shared, so the processor time of 
 
 import argparse
 import json
-import os
 import random
 import shutil
 import statistics
@@ -87,11 +86,11 @@ def _script(shop: Path, users: Sequence[str], seed: int) -> Path:
 
 def _loaded(service: ServiceProcess, script: Path, seconds: int) -> dict[str, float]:
     """Put the load on for some seconds, and return what came of it."""
-    before = _processor_seconds(service.pid)
+    before = service.processor_seconds
     command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", str(script), service.url]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found: dict[str, float] = json.loads(said.strip().splitlines()[-1])
-    spent = _processor_seconds(service.pid) - before
+    spent = service.processor_seconds - before
     return {
         "per_second": found["answers"] / found["seconds"],
         "p50": found["p50"],
@@ -122,11 +121,6 @@ def _erasing(service: ServiceProcess, people: Iterator[str]) -> Iterator[list[st
     finally:
         stop.set()
         thread.join()
-
-
-def _processor_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _median(runs: Sequence[dict[str, float]]) -> dict[str, Any]:

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import httpx2
 
-from erasable.service.lease import Process, holder_of
-from erasable.service.requests import Requests
+from erasable.requests import Request
+from erasable.requests.lease import Process, holder_of
+from erasable.requests.queue import Queue
+from erasable.requests.sqlite import SqliteDatabase
 from erasable.service.worker import Post, run_worker
-from erasable.store.ledger import Ledger
-from erasable.unlearning import Request
 from kit import erasure_service, service_process, small_shop
 from kit.copies import copy_of
 from reporting import print_table, save
@@ -75,8 +75,8 @@ def _many_at_once(shop: Path) -> int:
             taken = {answer["id"] for answer in answers if answer["state"] != "rejected"}
             assert len(taken) == 1, f"{len(taken)} requests for one person"
             late += sum(answer["state"] == "rejected" for answer in answers)
-        with erasure_service.ledger_of(shop) as ledger:
-            _wait_until(lambda: not Requests(ledger).open_requests())
+        with erasure_service.database_of(shop) as database:
+            _wait_until(lambda: not Queue(database).history.open_requests())
     assert len(list(shop.glob("certificates/*.json"))) == ROUNDS
     return late
 
@@ -88,7 +88,7 @@ class Pair:
         self._shop = shop
         self._moments = moments
         self._everyone = iter(erasure_service.people_in(shop))
-        self._ledger = Ledger.open(shop)
+        self._database = SqliteDatabase.open(shop)
         self._workers = [self._started(), self._started()]
         self.people: list[str] = []
         self.request_ids: list[str] = []
@@ -107,7 +107,7 @@ class Pair:
             time.sleep(self._moments.uniform(_LEASE, 2 * _LEASE))
             with suppress(ProcessLookupError):
                 os.kill(holder.number, signal.SIGCONT)
-        _wait_until(lambda: not Requests(self._ledger).open_requests())
+        _wait_until(lambda: not Queue(self._database).history.open_requests())
         return self._outcome(holder, wake)
 
     def end(self) -> None:
@@ -115,7 +115,7 @@ class Pair:
         for worker in self._workers:
             worker.kill()
             worker.join()
-        self._ledger.close()
+        self._database.close()
 
     def _outcome(self, holder: Process, wake: bool) -> str:
         if not wake:
@@ -128,8 +128,8 @@ class Pair:
         self._workers = [one if one.is_alive() else self._started() for one in self._workers]
 
     def _holder(self) -> Process:
-        _wait_until(lambda: holder_of(self._ledger) is not None)
-        return holder_of(self._ledger) or self._holder()
+        _wait_until(lambda: holder_of(self._database) is not None)
+        return holder_of(self._database) or self._holder()
 
     def _started(self) -> BaseProcess:
         post = Post(self._shop, _SETTINGS, threads=1)

@@ -21,10 +21,10 @@ import numpy as np
 from scipy.stats import rankdata
 
 from erasable.operations import DiskHome, forget, learn
+from erasable.requests import Request
 from erasable.service.settings import ServiceSettings
 from erasable.service.shop import Shop
 from erasable.training import Config
-from erasable.unlearning import Request
 from kit import erasure_service, service_process, small_shop
 from reporting import print_table, save, warn_if_busy
 
@@ -69,9 +69,9 @@ def _people(shop: Path, options: argparse.Namespace) -> dict[str, list[str]]:
     erased, suppressed = everyone[: options.people], everyone[options.people : 2 * options.people]
     forget(DiskHome(shop), [Request(user) for user in erased])
     served = Shop.open(shop, _SETTINGS)
-    with closing(served.ledger):
+    with closing(served.database):
         for user in suppressed:
-            served.reception.file(Request(user), "application 1")
+            served.reception.submit(Request(user), "application 1")
     width = len(everyone[0]) - 1
     unknown = [f"u{number:0{width}d}" for number in range(10**width - options.people, 10**width)]
     return dict(zip(_KINDS, (unknown, suppressed, erased), strict=True))

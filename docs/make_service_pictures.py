@@ -17,14 +17,14 @@ from playwright.sync_api import Page, sync_playwright
 
 from erasable.data import SyntheticSettings, synthesise
 from erasable.operations import Work, learn
+from erasable.requests import Request
+from erasable.requests.lease import Lease
+from erasable.requests.progress import QueueReporter
 from erasable.service.application import make_application
-from erasable.service.lease import Lease
-from erasable.service.progress import LedgerReporter
 from erasable.service.settings import ServiceSettings
 from erasable.service.shop import Shop
 from erasable.service.worker import Post, Worker
 from erasable.training import Config
-from erasable.unlearning import Request
 
 PICTURES = Path(__file__).parent / "pictures"
 START = datetime(2026, 10, 12, 8, 40, tzinfo=UTC)
@@ -64,16 +64,16 @@ def filled_shop(folder: Path) -> tuple[Shop, dict[str, str]]:
     worker = Worker(Post(folder, settings, threads=1, clock=clock))
     groups = shop.live.knowledge.groups
     ids = {"held": file(shop, groups[2].users[0])}
-    shop.requests.change(ids["held"], "on hold", OFFICER, clock(), {"reason": "identity is being checked"})
+    shop.queue.advance(ids["held"], "on hold", OFFICER, clock(), {"reason": "identity is being checked"})
     for place, user in enumerate((groups[7].users[1], groups[4].users[3], groups[8].users[0])):
         clock.advance(days=2, hours=3)
         ids[f"erased {place}"] = file(shop, user)
         clock.advance(days=6, hours=1)
-        shop.requests.reveal(ids[f"erased {place}"], OFFICER, clock())
+        shop.decisions.reveal(ids[f"erased {place}"], OFFICER, clock())
         while worker.step():
             shop.reception.follow()
     worker.lease.release()
-    worker.ledger.close()
+    worker.database.close()
     file_the_rest(shop, clock, ids)
     return shop, ids
 
@@ -90,20 +90,20 @@ def file_the_rest(shop: Shop, clock: Clock, ids: dict[str, str]) -> None:
     clock.advance(days=1, hours=2, minutes=13)
     begin(shop, clock, ids["failed"], 5)
     reason = "the disk is full: free some space"
-    shop.requests.change(ids["failed"], "failed", "worker", clock(), {"reason": reason, "retry_at": None})
+    shop.queue.advance(ids["failed"], "failed", "worker", clock(), {"reason": reason, "retry_at": None})
     clock.advance(minutes=40)
     begin(shop, clock, ids["under way"], 3)
 
 
 def file(shop: Shop, user: str) -> str:
-    return shop.reception.file(Request(user), "application 81be44d0").request_id
+    return shop.reception.submit(Request(user), "application 81be44d0").request_id
 
 
 def begin(shop: Shop, clock: Clock, request_id: str, first: int) -> None:
     stages = len(shop.live.knowledge.groups)
     rerun = list(range(first, stages))
     facts = {"batch": request_id, "requests": 1, "stages_rerun": len(rerun), "stages_total": stages, "rerun": rerun}
-    shop.requests.change(request_id, "erasing", "worker", clock(), facts)
+    shop.queue.advance(request_id, "erasing", "worker", clock(), facts)
 
 
 @contextmanager
@@ -140,9 +140,9 @@ def take(page: Page, address: str, name: str, size: dict[str, int]) -> None:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         shop, ids = filled_shop(Path(folder) / "shop")
-        lease = Lease(shop.ledger, 3600)
+        lease = Lease(shop.database, 3600)
         lease.take()
-        with served(shop) as address, LedgerReporter(lease, ids["under way"]).track("forgetting", 100) as advance:
+        with served(shop) as address, QueueReporter(lease, ids["under way"]).track("forgetting", 100) as advance:
             advance(58)
             advance.write()
             browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
@@ -152,7 +152,7 @@ def main() -> None:
             take(page, f"{address}/requests/{ids['erased 1']}", "request", WIDE)
             take(page, f"{address}/requests/{ids['under way']}", "phone", PHONE)
             browser.close()
-        shop.ledger.close()
+        shop.database.close()
 
 
 if __name__ == "__main__":

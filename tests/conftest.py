@@ -14,6 +14,7 @@ from kit import kernel_slopes as _kernel_slopes
 from kit import reference as _reference
 from kit import tables as _tables
 from kit.copies import copy_of
+from kit.postgres_server import NoPostgres, PostgresServer
 
 
 @pytest.fixture(scope="session")
@@ -73,3 +74,18 @@ def copied():
         return copy_of(source, target)
 
     return copy
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A private Postgres, made once; who stops or kills it starts it again."""
+    pytest.importorskip("psycopg", reason="the extra postgres is not installed")
+    try:
+        server = PostgresServer()
+    except NoPostgres as reason:
+        pytest.skip(str(reason))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from erasable.unlearning import Request
+from erasable.requests import Request
 from kit import case_runs
 from kit.case_runs import AGREEMENT, CaseFailed, run_case, words_of
 from kit.random_cases import (

@@ -13,7 +13,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
@@ -23,9 +23,9 @@ import typer
 import erasable
 from erasable.cli.main import app, main
 from erasable.operations import DiskHome
-from erasable.proof import Accepted, Pending
-from erasable.unlearning import Request
+from erasable.requests import Request
 from kit import elsewhere
+from kit.asking import submit
 from kit.copies import copy_of
 
 SMALL = "user_id,item_id,rating\nann,a,1\nann,b,2\nbob,a,5\ncat,c,3\ndan,c,4\n"
@@ -49,9 +49,7 @@ class Case:
 
 def stop_before_the_certificate() -> None:
     """Leave an erasure that is accepted and not carried out."""
-    with DiskHome(Path("shop")).writing() as session:
-        pending = Pending(accepted=(Accepted.of(Request("ann")),))
-        session.amend(replace(session.papers(), pending=pending.encoded()))
+    submit(DiskHome(Path("shop")), Request("ann"))
 
 
 def learn_a_twin() -> None:

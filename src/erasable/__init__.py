@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from erasable.models import ALS, DMF, EASE, NMF
     from erasable.operations import Claim, Inputs, Outside, Recommender
     from erasable.proof.suppression import Suppression
+    from erasable.requests import Request
     from erasable.training import Laser, Retrain, Sisa
-    from erasable.unlearning import Request
 
 __version__ = "0.1.0"
 
@@ -40,7 +40,7 @@ _HOMES = {
     "erasable.operations": ("Claim", "Inputs", "Outside", "Recommender"),
     "erasable.models": ("ALS", "DMF", "EASE", "NMF"),
     "erasable.training": ("Laser", "Retrain", "Sisa"),
-    "erasable.unlearning": ("Request",),
+    "erasable.requests": ("Request",),
     "erasable.proof.suppression": ("Suppression",),
     "erasable.evaluation": ("hit_rate", "ndcg", "recall"),
     "erasable.errors": (

@@ -21,6 +21,8 @@ ErasableError
 │   ├── WorkspaceBusy        another command is writing
 │   │   └── LeaseLost        another worker has taken over: what this one does must not count any more
 │   ├── SuppressionUnknown   who has asked to be erased can't be read: nobody is served
+│   │   ├── QueueUnreachable the queue that the workspace names can't be reached: there is no other
+│   │   └── QueueLost        the queue that the workspace has used is gone, empty, or another one
 │   └── DiskFull             there is no room for what would be written; what was there stays
 ├── NotAllowed               whoever asks may not do that
 │   └── NoToken              nobody knows who asks
@@ -196,6 +198,14 @@ class LeaseLost(WorkspaceBusy):
 
 class SuppressionUnknown(WorkspaceError):
     """Who has asked to be erased can't be read: nobody is served."""
+
+
+class QueueUnreachable(SuppressionUnknown):
+    """The queue that the workspace names can't be reached: there is no other."""
+
+
+class QueueLost(SuppressionUnknown):
+    """The queue that the workspace has used is gone, empty, or another one."""
 
 
 class DiskFull(WorkspaceError):

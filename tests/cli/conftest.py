@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from erasable.cli.main import main
+from erasable.store.layout import LEDGER_FILES
 from kit.copies import copy_of
 
 COMMAND = Path(sys.executable).parent / "erasable"
@@ -154,10 +155,11 @@ def shop(learned, tmp_path) -> Path:
 
 @pytest.fixture(scope="session")
 def content_of():
-    """All files below a folder with their bytes, the locks apart."""
+    """All files below a folder with their bytes, the locks apart, and the queue, where what was taken back is told."""
 
     def read(root: Path) -> dict[str, bytes]:
         paths = (path for path in root.rglob("*") if path.is_file() and path.suffix != ".lock")
+        paths = (path for path in paths if path.name not in LEDGER_FILES)
         return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
     return read

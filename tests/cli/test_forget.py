@@ -3,19 +3,28 @@
 import errno
 import io
 import json
+import os
 import re
 import shutil
 import signal
 import sys
+import threading
 import time
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from erasable.operations import DiskHome
 from erasable.proof import records_of
+from erasable.requests import Request
+from erasable.requests.lease import holder_of
+from erasable.service.settings import ServiceSettings
+from erasable.service.worker import Post, run_worker
 from erasable.store import Workspace, files
-from erasable.store.ledger import Ledger
+from kit.killing import ended, forked
 
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
 
@@ -191,6 +200,12 @@ class TestRefused:
 
 
 class TestNoRoom:
+    @pytest.fixture(autouse=True)
+    def queue(self, shop):
+        """Let the workspace have a queue, and name it."""
+        with DiskHome(shop).queue():
+            pass
+
     def test_it_is_refused_before_anything_is_trained(self, run, shop, content_of, monkeypatch):
         before = content_of(shop)
         monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9 - 20_000, 20_000))
@@ -295,14 +310,84 @@ class TestTwoCommandsAtOnce:
         assert (found["users"], found["version"], found["erasures"]) == (2999, 2, 1)
 
 
-def test_who_has_an_open_request_with_the_service_is_left_to_it(run, shop):
-    ledger = Ledger.open(shop)
-    with ledger.writing() as connection:
-        connection.execute("INSERT INTO open_requests VALUES ('1', 'ann', NULL, 'code')")
-    ledger.close()
-    result = run("forget", shop, "--user", "ann")
-    assert (result.code, "open request with the service" in result.err) == (1, True)
-    assert run("show", shop, "--user", "ann").code == 0
+class TestTheQueue:
+    """Whoever submits, there is one queue; a command carries out what it can, or waits for who does."""
+
+    @pytest.fixture
+    def asked(self, shop) -> str:
+        """A request that waits in the service."""
+        with DiskHome(shop).queue() as queue:
+            return queue.submit(Request("ann"), held=True, actor="officer 1", now=datetime.now(UTC)).request_id
+
+    @pytest.fixture
+    def working(self, shop):
+        """Run a worker in a process of its own, until it has erased someone."""
+        settings = ServiceSettings(lease_seconds=5)
+        child = forked(lambda: run_worker(Post(shop, settings, threads=1)))
+        with DiskHome(shop).queue() as queue:
+            while holder_of(queue.database) is None:
+                time.sleep(0.05)
+        yield child
+        with suppress(ProcessLookupError, ChildProcessError):
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+    def events_of(self, shop, request_id) -> list[tuple[str, str]]:
+        with DiskHome(shop).queue() as queue:
+            return [(event.name, event.actor) for event in queue.history.get(request_id).events]
+
+    def test_an_open_request_with_the_service_is_joined_and_carried_out(self, run, shop, asked):
+        found = run("forget", shop, "--user", "ann", "--json").json
+        assert ([Path(one).stem for one in found["certificates"]], found["receipts"]) == ([asked], [])
+        names = ["received", "suppressed", "joined", "erasing", "certifying", "erased"]
+        assert [name for name, _ in self.events_of(shop, asked)] == names
+
+    def test_what_is_refused_makes_no_queue(self, run, shop):
+        assert run("forget", shop, "--user", "nobody").code == 1
+        assert run("forget", shop, "--resume").code == 0
+        assert not list(shop.glob("ledger*"))
+
+    def test_one_on_hold_is_refused(self, run, shop, asked):
+        with DiskHome(shop).queue() as queue:
+            queue.advance(asked, "on hold", "officer 1", datetime.now(UTC))
+        result = run("forget", shop, "--user", "ann")
+        assert (result.code, "put on hold" in result.err) == (1, True)
+        assert run("show", shop, "--user", "ann").code == 0
+
+    def test_without_waiting_the_number_is_printed_and_the_person_is_not_served(self, run, shop):
+        result = run("forget", shop, "--user", "ann", "--no-wait")
+        (number,) = re.findall("submitted: ([0-9a-f]{32})", result.out)
+        assert run("recommend", shop, "--user", "ann").code == 1
+        assert run("status", shop, "--json").json["pending"] == 1
+        (certificate,) = run("forget", shop, "--resume", "--json").json["certificates"]
+        assert Path(certificate).stem == number
+
+    def test_a_worker_at_work_carries_it_out_and_is_waited_for(self, run, shop, working):
+        found = run("forget", shop, "--user", "ann", "--json").json
+        (certificate,), (receipt,) = found["certificates"], found["receipts"]
+        assert (found["stages_rerun"], found["stages_total"], receipt["user_id"]) == (2, 3, "ann")
+        assert 0 < found["chain_ratio"] <= 1
+        assert ("erased", "worker") in self.events_of(shop, Path(certificate).stem)
+        place = shop.parent / "receipt.json"
+        place.write_text(json.dumps(receipt))
+        assert run("verify", shop, "--certificate", certificate, "--receipt", place).code == 0
+
+    def test_a_worker_ends_after_an_erasure_so_that_no_id_stays_in_its_memory(self, run, shop, working):
+        run("forget", shop, "--user", "ann")
+        assert ended(working) == 0
+
+    def test_what_a_worker_leaves_undone_is_carried_out_here(self, run, shop, working):
+        os.kill(working, signal.SIGSTOP)
+        threading.Timer(1, lambda: (os.kill(working, signal.SIGKILL), os.waitpid(working, 0))).start()
+        found = run("forget", shop, "--user", "ann", "--json").json
+        assert ("erased", "command") in self.events_of(shop, Path(found["certificates"][0]).stem)
+
+    def test_one_of_two_that_can_not_be_certified_is_told_after_the_other(self, run, shop):
+        (shop / "notes.csv").write_text("user_id,remark\nann,call back\n")
+        result = run("forget", shop, "--user", "ann", "--user", "bob", "--json")
+        assert (result.code, len(result.json["receipts"]), "notes.csv" in result.err) == (1, 1, True)
+        (shop / "notes.csv").unlink()
+        assert len(run("forget", shop, "--resume", "--json").json["certificates"]) == 1
 
 
 class TestManyPeople:
@@ -344,7 +429,7 @@ class TestManyPeople:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(sys.modules["erasable.operations.forget"], "certify", killed)
+            patch.setattr(sys.modules["erasable.operations.erase"], "search_for", killed)
             assert run("forget", shop, *who, "--yes").code == 130
         assert run("forget", shop, "--resume").code == 0
         assert run("status", shop, "--json").json["users"] == 1

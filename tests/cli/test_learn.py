@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from erasable.proof.suppression import Suppression, add_requests
+from erasable.requests import Request
 from erasable.store import Workspace
-from erasable.unlearning import Request
 
 HEADER = "user_id,item_id,rating\n"
 FINE = HEADER + "ann,a,1\nann,b,2\nbob,a,5\ncat,c,3\n"

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from erasable import __version__
+from erasable.operations import DiskHome
 
 COMMANDS = [
     *("demo", "learn", "recommend", "show", "plan", "forget", "verify", "scan", "audit", "evaluate", "groups"),
@@ -198,7 +199,8 @@ def test_ctrl_c_while_learning_leaves_nothing_behind_and_says_one_line(start_apa
 
 
 def test_ctrl_c_while_forgetting_leaves_the_workspace_as_it_was(start_apart, big_shop, content_of):
-    before = content_of(big_shop)
+    with DiskHome(big_shop).queue():  # it is named from its first use on
+        before = content_of(big_shop)
     process = start_apart("forget", big_shop, "--user", "first")
     wait_for(lambda: len(list(big_shop.glob("checkpoints/*.safetensors"))) > 10, process)
     process.send_signal(signal.SIGINT)

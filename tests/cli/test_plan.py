@@ -65,8 +65,9 @@ def test_users_may_be_chosen_at_random_and_the_choice_repeats(run, learned):
 
 def test_words_say_the_same(run, learned):
     user = users_at(learned, 1)[0]
-    people, first, second = run("plan", learned, "--user", user).out.splitlines()
+    people, until_then, first, second = run("plan", learned, "--user", user).out.splitlines()
     assert people == "would erase data of 1 of 8 people"
+    assert until_then == "until that is done: not served"
     assert first == "would train 2 of 3 stages again"
     assert "% of the work of the whole chain, " in second
 

@@ -4,7 +4,7 @@ import pytest
 
 from erasable.cli.requests import read_requests, requests_from
 from erasable.errors import DataRefused, WrongUse
-from erasable.unlearning import Request
+from erasable.requests import Request
 
 
 @pytest.fixture

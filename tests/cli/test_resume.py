@@ -8,39 +8,35 @@ from pathlib import Path
 
 import pytest
 
-from erasable.proof import NOTHING_PENDING
+from erasable.operations import DiskHome
+from erasable.requests import Request
 from erasable.store import Workspace, files
-from erasable.unlearning import Request
+from kit.asking import accepted_before, erase_only, submit
 
 
-class Killed(BaseException):
-    """Stands for the end of a process."""
+@pytest.fixture
+def submitted(shop) -> Path:
+    """A workspace in which a command was killed once it had submitted a request."""
+    submit(DiskHome(shop), Request("ann"))
+    return shop
 
 
 @pytest.fixture
 def accepted(shop) -> Path:
-    """A workspace in which a command was killed once it had accepted a request."""
+    """A workspace in which a command of an earlier release was killed once it had accepted a request."""
     with Workspace.writing(shop) as workspace:
-        pending = NOTHING_PENDING.joined_with([Request("ann")])
-        workspace.amend(replace(workspace.papers(), pending=pending.encoded()))
+        workspace.amend(replace(workspace.papers(), pending=accepted_before(Request("ann"))))
     return shop
 
 
 @pytest.fixture
-def erased(run, shop, monkeypatch) -> Path:
+def erased(shop) -> Path:
     """A workspace in which a command was killed once the person was gone, before the certificate was written."""
-
-    def die(*arguments):
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["erasable.operations.forget"], "certify", die)
-        with pytest.raises(Killed):
-            run("forget", shop, "--user", "ann")
+    erase_only(DiskHome(shop), Request("ann"))
     return shop
 
 
-@pytest.fixture(params=["accepted", "erased"])
+@pytest.fixture(params=["submitted", "accepted", "erased"])
 def interrupted(request) -> Path:
     return request.getfixturevalue(request.param)
 
@@ -98,17 +94,17 @@ def test_a_request_that_is_refused_leaves_it_waiting(run, interrupted, content_o
     assert content_of(interrupted) == before
 
 
-def test_a_command_that_fails_takes_back_its_own_requests_alone(run, accepted, content_of, monkeypatch):
+def test_a_command_that_fails_takes_back_its_own_requests_alone(run, submitted, content_of, monkeypatch):
     def full(kind, path):
         if kind == "write" and path.suffix == ".safetensors":
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    before = content_of(accepted)
+    before = content_of(submitted)
     with monkeypatch.context() as patch:
         patch.setattr(files, "before_change", full)
-        assert run("forget", accepted, "--user", "bob").code == 1
-    assert content_of(accepted) == before
-    (receipt,) = run("forget", accepted, "--resume", "--json").json["receipts"]
+        assert run("forget", submitted, "--user", "bob").code == 1
+    assert content_of(submitted) == before
+    (receipt,) = run("forget", submitted, "--resume", "--json").json["receipts"]
     assert receipt["user_id"] == "ann"
 
 
@@ -176,7 +172,7 @@ def test_ctrl_c_after_the_erasure_says_how_to_finish_it(run, shop, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["erasable.operations.forget"], "certify", stop)
+        patch.setattr(sys.modules["erasable.operations.erase"], "search_for", stop)
         result = run("forget", shop, "--user", "ann")
     assert (result.code, result.out) == (130, "")
     assert "nothing is left half done" not in result.err
@@ -185,8 +181,9 @@ def test_ctrl_c_after_the_erasure_says_how_to_finish_it(run, shop, monkeypatch):
     assert facts_of(run, shop) == (7, 2, 0, 1, 2)
 
 
-def test_what_was_accepted_can_be_taken_back(run, accepted):
-    result = run("forget", accepted, "--withdraw")
+@pytest.mark.parametrize("interrupted", ["submitted", "accepted"], indirect=True)
+def test_what_was_submitted_can_be_taken_back(run, interrupted):
+    result = run("forget", interrupted, "--withdraw")
     assert (result.code, result.out) == (0, "took back what 1 person asked for; nothing was erased\n")
-    assert run("forget", accepted, "--withdraw", "--json").json == {"withdrawn": 0}
-    assert facts_of(run, accepted) == (8, 1, 0, 0, 1)
+    assert run("forget", interrupted, "--withdraw", "--json").json == {"withdrawn": 0}
+    assert facts_of(run, interrupted) == (8, 1, 0, 0, 1)

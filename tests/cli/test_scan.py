@@ -38,7 +38,7 @@ def test_json_says_the_same(run_scan, shop, facts):
     code, said = run_scan(shop, "--user", facts.long, "--json")
     found = json.loads(said)
     assert code == 1
-    assert list(found) == ["clean", "files", "bytes", "kinds", "searched", "residues", "near"]
+    assert list(found) == ["clean", "files", "bytes", "kinds", "searched", "residues", "near", "queue_fault"]
     assert found["clean"] is False
     assert {"file", "place", "what"} == set(found["residues"][0])
     assert {one["what"] for one in found["residues"]} == {"id", "personal row"}

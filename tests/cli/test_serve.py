@@ -52,7 +52,14 @@ def test_from_a_request_to_its_certificate_and_a_clean_end(run, start_apart, sho
     assert service.returncode == 0
     assert f"http://127.0.0.1:{free_port}" in out
     events = [json.loads(line)["event"] for line in err.splitlines()]
-    assert {"service started", "worker started", "request received", "worker stopped", "service stopped"} <= set(events)
+    wanted = {
+        "service started",
+        "worker started",
+        "request received",
+        "worker ends after an erasure",
+        "service stopped",
+    }
+    assert wanted <= set(events)
     assert facts.long not in out + err
     assert run("verify", shop).code == 0
 
@@ -106,6 +113,49 @@ def test_neither_service_nor_worker_imports_from_where_they_stand(start_apart, s
     for name in ("enum", "signal", "uvicorn", "erasable"):
         (tmp_path / f"{name}.py").write_text(f"open({str(marker)!r}, 'w').close()\nraise ImportError('a trap')\n")
     monkeypatch.chdir(tmp_path)
-    start_apart("serve", shop, "--port", free_port)
+    service = start_apart("serve", shop, "--port", free_port)
     wait_for(lambda: ask(free_port, "/readyz")["status"] == "ready")
+    service.send_signal(signal.SIGTERM)
+    _, err = service.communicate(timeout=30)
+    assert {"worker stopped", "service stopped"} <= {json.loads(line)["event"] for line in err.splitlines()}
     assert not marker.exists()
+
+
+class TestQueueElsewhere:
+    @pytest.fixture
+    def moved(self, run, shop, postgres, monkeypatch):
+        """The shop, whose queue is in Postgres."""
+        pytest.importorskip("psycopg")
+        monkeypatch.setattr(serve_module.os, "execv", lambda *arguments: None)
+        assert run("serve", shop, "--queue", postgres.address).code == 0
+        return shop
+
+    def test_it_is_named_once_and_used_by_every_command(self, run, moved, postgres):
+        token = run("token", "create", moved, "--role", "operator", "--label", "the office").out.strip()
+        assert token
+        assert not (moved / "ledger.sqlite").exists()
+        assert run("serve", moved).code == 0
+        assert "the office" in run("token", "list", moved).out
+        assert run("recommend", moved, "--user", "ann").code == 0
+        assert run("forget", moved, "--user", "ann", "--yes").code == 0
+        assert run("verify", moved).code == 0
+
+    def test_where_it_can_t_be_reached_nobody_is_served_or_forgotten(self, run, moved, postgres):
+        postgres.stop()
+        try:
+            for command in (
+                ("recommend", moved, "--user", "bob"),
+                ("forget", moved, "--user", "bob", "--yes"),
+                ("serve", moved),
+            ):
+                refused = run(*command)
+                assert refused.code == 1
+                assert "start the database" in refused.err
+        finally:
+            postgres.start()
+        assert run("recommend", moved, "--user", "bob").code == 0
+
+    def test_a_password_is_refused_and_not_repeated(self, run, shop):
+        pytest.importorskip("psycopg")
+        refused = run("serve", shop, "--queue", "postgresql://u:geheim@db/d")
+        assert (refused.code, "PGPASSWORD" in refused.err, "geheim" in refused.err) == (2, True, False)

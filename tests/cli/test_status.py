@@ -21,6 +21,7 @@ def test_json_after_learning(run, shop):
         "version": 1,
         "pending": 0,
         "suppressed": 0,
+        "queue_fault": None,
         "records": 1,
         "public_key": public_key_of((shop / "signing-key.txt").read_bytes()),
         "do_not_learn": {

@@ -12,11 +12,11 @@ import pytest
 from erasable import fingerprint
 from erasable.operations import DiskHome, forget
 from erasable.proof import records_of
+from erasable.requests import Request
 from erasable.store import Workspace, files
 from erasable.store.checkpoints import encode_checkpoint
 from erasable.store.manifest import decode_manifest, encode_manifest
 from erasable.training import Checkpoint, numeric_environment
-from erasable.unlearning import Request
 from kit import elsewhere
 from kit.copies import copy_of
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from erasable.operations import DiskHome, Inputs, forget, learn
-from erasable.proof import NOTHING_PENDING
+from erasable.requests import Request
 from erasable.store import Workspace
 from erasable.training import Config
-from erasable.unlearning import Request
+from kit.asking import accepted_before
 from kit.copies import copy_of
 
 KINDS = (
@@ -28,8 +28,7 @@ def every_kind(ratings_file, tmp_path_factory) -> Path:
     learn(ratings_file, path, config, Inputs(catalogue=path.parent / "items"))
     forget(DiskHome(path), [Request("ann")])
     with Workspace.writing(path) as workspace:
-        pending = NOTHING_PENDING.joined_with([Request("bob")])
-        workspace.amend(replace(workspace.papers(), pending=pending.encoded()))
+        workspace.amend(replace(workspace.papers(), pending=accepted_before(Request("bob"))))
     return path
 
 

@@ -23,8 +23,8 @@ import numpy as np
 from erasable.cli.main import main
 from erasable.data import Ids, Interactions
 from erasable.models import Stage, find_model
+from erasable.requests import Request
 from erasable.store import Workspace
-from erasable.unlearning import Request
 from kit.random_cases import CHAINS, Asked, Case, Moment, requests_of, without
 from kit.random_tables import Pair, Row, write_lines, write_rows
 from kit.reference import REFERENCES, Arrays, ReferenceDmf, ReferenceNmf, Samples, train_reference

@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from erasable.grouping import anchors_among
 from erasable.operations import DiskHome, Work, forget, learn
+from erasable.requests import Request
 from erasable.training import Config, Knowledge
-from erasable.unlearning import Request
 
 Leaves = dict[str, str]
 SHUFFLES = 500

@@ -2,20 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from erasable.operations import DiskHome, status
 from erasable.proof.residue import Target, scan_folder
-from erasable.service.clock import universal_time
-from erasable.service.requests import Requests
+from erasable.requests import Request
+from erasable.requests.database import Database
+from erasable.requests.opening import open_database
+from erasable.requests.queue import Queue
+from erasable.requests.tokens import Role, Tokens
+from erasable.service.clock import Clock, universal_time
 from erasable.service.settings import ServiceSettings
 from erasable.service.shop import Shop
-from erasable.service.tokens import Role, Tokens
 from erasable.service.worker import Post, Worker
 from erasable.store import Workspace
 from erasable.store.layout import LEDGER_FILES
-from erasable.store.ledger import Ledger
-from erasable.unlearning import Request
 from kit import small_shop
 
 AT_ONCE = ServiceSettings(batch_window=0, attempts=1000, lease_seconds=2, retry_seconds=0, daily_share=1)
@@ -39,29 +41,34 @@ def last_person_in(path: Path) -> str:
 
 
 @contextmanager
-def ledger_of(path: Path) -> Iterator[Ledger]:
-    """Open the ledger of a workspace."""
-    with closing(Ledger.open(path)) as ledger:
-        yield ledger
+def database_of(path: Path) -> Iterator[Database]:
+    """Open the queue of a workspace."""
+    with closing(open_database(path)) as database:
+        yield database
 
 
 def new_token(path: Path, role: Role) -> str:
     """Make a token, and return its secret."""
-    with ledger_of(path) as ledger:
-        return Tokens(ledger).create(role, "", universal_time())[1]
+    with database_of(path) as database:
+        return Tokens(database).create(role, "", universal_time())[1]
 
 
 def file_requests(path: Path, *requests: Request) -> list[str]:
     """Take requests in, and return their ids."""
     shop = Shop.open(path, AT_ONCE)
-    with closing(shop.ledger):
-        return [shop.reception.file(request, "someone").request_id for request in requests]
+    with closing(shop.database):
+        return [shop.reception.submit(request, "someone").request_id for request in requests]
 
 
-def work_off(path: Path, settings: ServiceSettings = AT_ONCE) -> None:
+def later() -> datetime:
+    """Return the time once every batch window is over."""
+    return universal_time() + timedelta(days=8)
+
+
+def work_off(path: Path, settings: ServiceSettings = AT_ONCE, clock: Clock = universal_time) -> None:
     """Do all that there is to do, as a worker in this process."""
-    worker = Worker(Post(path, settings, threads=1))
-    with closing(worker.ledger):
+    worker = Worker(Post(path, settings, threads=1, clock=clock))
+    with closing(worker.database):
         while worker.step():
             pass
         worker.lease.release()
@@ -69,8 +76,8 @@ def work_off(path: Path, settings: ServiceSettings = AT_ONCE) -> None:
 
 def states(path: Path) -> dict[str, list[str]]:
     """Return the states that each request went through."""
-    with ledger_of(path) as ledger:
-        events = reversed(Requests(ledger).journal(limit=1_000_000))
+    with database_of(path) as database:
+        events = reversed(Queue(database).history.events(limit=1_000_000))
     found: dict[str, list[str]] = {}
     for event in events:
         if event.request_id is not None and event.state is not None:
@@ -87,5 +94,6 @@ def require_erased_once(path: Path, request_ids: Sequence[str], people: Sequence
     assert sorted(file.stem for file in path.glob("certificates/*.json")) == sorted(request_ids)
     found = status(DiskHome(path))
     assert (found["pending"], found["erasures"]) == (0, len(request_ids))
-    assert [name for name in small_shop.unnamed_files(path) if name not in LEDGER_FILES] == []
+    unnamed = [name for name in small_shop.unnamed_files(path) if name not in LEDGER_FILES]
+    assert unnamed == [], f"left behind: {unnamed}"
     assert scan_folder(path, [Target(person) for person in people]).clean

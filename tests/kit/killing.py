@@ -1,25 +1,31 @@
 """Child processes that are killed, or frozen: just before a change becomes durable, or at any moment."""
 
+import faulthandler
 import os
 import signal
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from erasable.store import files, ledger
+from erasable.requests import database
+from erasable.store import files
 
 _DIED, _FAILED = -signal.SIGKILL, 99
+_LONGEST = 120.0
+_beside: dict[int, list[str]] = {}
+"""Which threads there were beside the one that forked each child."""
 
 
 def killed_at(change: int, action: Callable[[], object]) -> bool:
-    """Run something in a child that is killed just before its n-th change of a file or ledger; say whether it was."""
+    """Run something in a child that is killed just before its n-th change of a file or queue; say whether it was."""
 
     def dying() -> None:
-        files.before_change = ledger.before_commit = _sent_at(change, signal.SIGKILL)
+        files.before_change = database.before_commit = _sent_at(change, signal.SIGKILL)
         action()
 
-    code = os.waitstatus_to_exitcode(os.waitpid(forked(dying), 0)[1])
+    code = ended(forked(dying))
     assert code in (0, _DIED), f"the child failed at change {change}"
     return code == _DIED
 
@@ -29,7 +35,7 @@ def killed_after(seconds: float, action: Callable[[], object]) -> bool:
     child = forked(action)
     time.sleep(seconds)
     os.kill(child, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    code = ended(child)
     assert code in (0, _DIED), f"the child failed by itself ({code})"
     return code == _DIED
 
@@ -39,7 +45,7 @@ def frozen_at(change: int, action: Callable[[], object]) -> Iterator[int]:
     """Run something in a child that is frozen just before its n-th change, and give its number once it is."""
 
     def freezing() -> None:
-        files.before_change = ledger.before_commit = _sent_at(change, signal.SIGSTOP)
+        files.before_change = database.before_commit = _sent_at(change, signal.SIGSTOP)
         action()
 
     with frozen(freezing) as child:
@@ -60,18 +66,38 @@ def frozen(action: Callable[[], object]) -> Iterator[int]:
 
 
 def forked(action: Callable[[], object]) -> int:
-    """Run something in a child process, and return its number."""
+    """Run something in a child process, and return its number.
+
+    A lock that another thread holds meanwhile stays held in the child for ever: so who forks has no threads of its own.
+    Libraries have some (OpenBLAS, Arrow, the allocators), and see to that themselves.
+    """
+    others = [thread.name for thread in threading.enumerate() if thread is not threading.current_thread()]
     with warnings.catch_warnings():
-        # From 3.12 on Python warns of threads; none of them holds a lock that the child needs.
-        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)  # from 3.12 on Python warns of all threads
         child = os.fork()
     if child:
+        _beside[child] = others
         return child
     try:
+        faulthandler.enable(2)
         action()
         os._exit(0)
     except BaseException:
         os._exit(_FAILED)
+
+
+def ended(child: int, seconds: float = _LONGEST) -> int:
+    """Wait until a child process has ended, and return its exit code; one that hangs says where, and is killed."""
+    end = time.monotonic() + seconds
+    while not (found := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() > end:
+            os.kill(child, signal.SIGABRT)  # Python writes down where each thread is
+            os.waitpid(child, 0)
+            raise AssertionError(
+                f"the child hangs, standard error says where; threads beside the one that forked: {_beside.get(child)}"
+            )
+        time.sleep(0.002)
+    return os.waitstatus_to_exitcode(found[1])
 
 
 def _sent_at(change: int, number: signal.Signals) -> Callable[..., None]:

@@ -27,13 +27,12 @@ import safetensors.numpy
 
 from erasable.data import Ids
 from erasable.operations import DiskHome
-from erasable.operations.erasure import accept
 from erasable.operations.traces import held_ids
-from erasable.proof import NOTHING_PENDING, read_pending
 from erasable.proof.residue import Held, Target, scan_folder
-from erasable.store.ledger import Ledger
-from erasable.unlearning import Request
+from erasable.requests import Request
+from erasable.requests.sqlite import SqliteDatabase
 from kit import small_shop
+from kit.asking import accepted_before
 
 KINDS = {
     "e-mail address": "newcomer.4711@mail.example.org",
@@ -586,7 +585,7 @@ def _with_row(content: bytes, statement: str, value: str, then: str = "", log: b
         if content:
             path.write_bytes(content)
         else:
-            Ledger.open(Path(folder)).close()
+            SqliteDatabase.open(Path(folder)).close()
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("PRAGMA secure_delete = off")
             connection.execute("PRAGMA journal_mode = wal")
@@ -624,11 +623,11 @@ def workspace_with_ledger(path: Path) -> Held:
     """Learn a small shop that has forgotten someone and has a ledger, and return the ids that it holds."""
     small_shop.learn_shop(path, small_shop.table())
     small_shop.forget_in(path, small_shop.member_of(path, 1))
-    with closing(Ledger.open(path)) as ledger:
-        ledger.cut_log()
+    with closing(SqliteDatabase.open(path)) as database:
+        database.cut_log()
     for log in path.glob("ledger.sqlite-*"):
         log.unlink()
     someone = small_shop.member_of(path, 2)
     with DiskHome(path).writing() as session:
-        accept(session, NOTHING_PENDING.joined_with([Request(someone)]))
-        return held_ids(session.state().knowledge, read_pending(session.papers().pending))
+        session.amend(replace(session.papers(), pending=accepted_before(Request(someone))))
+        return held_ids(session.state().knowledge, [someone])

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from erasable.unlearning import Request
+from erasable.requests import Request
 from kit.fitting import fitting
 from kit.random_tables import Generator, Pair, Table, by_user, core, draw_table
 

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -20,16 +20,18 @@ _START_SECONDS = 60
 class ServiceProcess:
     """A server and its worker, in a group of processes of their own."""
 
-    def __init__(self, folder: Path, settings: ServiceSettings, port: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, settings: ServiceSettings, port: int | None = None, log: Path | None = None
+    ) -> None:
         self.folder = folder
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         place = Place(folder=folder, settings=settings, port=self.port, threads=1)
-        self._log = (folder.parent / f"{folder.name}.log").open("ab")
+        self._log = (log or folder.parent / f"{folder.name}.log").open("ab")
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "erasable.service", place.model_dump_json()],
             stderr=self._log,
-            env={**os.environ, "PYTHONPATH": str(Path(erasable.__file__).parents[1])},
+            env={**os.environ, "PYTHONFAULTHANDLER": "1", "PYTHONPATH": str(Path(erasable.__file__).parents[1])},
             start_new_session=True,
         )
 
@@ -49,6 +51,11 @@ class ServiceProcess:
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
+    @property
+    def processor_seconds(self) -> float:
+        """How many seconds of the processor the server has taken so far, its worker apart."""
+        return processor_seconds(self.pid)
+
     def workers(self) -> list[int]:
         """Return the numbers of the processes that work for this server."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children")
@@ -64,7 +71,22 @@ class ServiceProcess:
             with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
                 return
             time.sleep(0.02)
-        raise AssertionError("the server does not answer")
+        os.kill(self.pid, signal.SIGABRT)  # Python writes down where each thread is
+        self._process.wait()
+        raise AssertionError(f"the server does not answer: {self.log[-6000:]}")
+
+    def wait_until(self, condition: Callable[[], object]) -> None:
+        """Wait until something is so."""
+        end = time.monotonic() + _START_SECONDS
+        while not condition():
+            self.require_alive()
+            assert time.monotonic() < end, f"waited in vain: {self.log[-2000:]}"
+            time.sleep(0.02)
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the server has ended."""
+        return self._process.poll() is not None
 
     def require_alive(self) -> None:
         """Require that the server has not ended by itself."""
@@ -91,14 +113,20 @@ class ServiceProcess:
 
 
 @contextmanager
-def running(folder: Path, settings: ServiceSettings) -> Iterator[ServiceProcess]:
+def running(folder: Path, settings: ServiceSettings, log: Path | None = None) -> Iterator[ServiceProcess]:
     """Run the service for a block."""
-    service = ServiceProcess(folder, settings)
+    service = ServiceProcess(folder, settings, log=log)
     try:
         service.wait_until_it_answers()
         yield service
     finally:
         service.kill_both()
+
+
+def processor_seconds(pid: int) -> float:
+    """Return how many seconds of the processor a process has taken so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def free_port() -> int:

@@ -6,9 +6,10 @@ import pyarrow as pa
 
 from erasable.data import SyntheticSettings, synthesise
 from erasable.operations import DiskHome, Forgotten, Work, forget, learn
+from erasable.requests import Request
 from erasable.store import Workspace
+from erasable.store.layout import LEDGER, LEDGER_FILES
 from erasable.training import Config
-from erasable.unlearning import Request
 
 CONFIG = Config(model="nmf", groups=3, grouping="random", order="number", epochs=3, holdout=0.2)
 
@@ -50,9 +51,12 @@ def lasting_files(path: Path) -> dict[str, bytes]:
 
 
 def unnamed_files(path: Path) -> list[str]:
-    """Return the files that lie in a workspace and that its manifest does not name, the locks apart."""
+    """Return the files that lie in a workspace and that its version does not name, the locks and the queue apart."""
     found = (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
-    return sorted({name for name in found if not name.endswith(".lock")} - {*_named(path), "manifest.json"})
+    with Workspace.reading(path) as workspace:
+        ours = {*workspace.manifest.files, *workspace.sealed_files, "manifest.json", *LEDGER_FILES}
+    others = {name for name in found if not name.endswith(".lock")} - ours
+    return sorted(name for name in others if not name.startswith(f"{LEDGER}.new-"))
 
 
 def _named(path: Path) -> list[str]:

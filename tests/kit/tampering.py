@@ -13,6 +13,7 @@ from erasable.operations import DiskHome
 from erasable.operations.verify import integrity_fault
 from erasable.proof import read_certificate, read_receipt
 from erasable.proof.suppression import Suppression, SuppressionList
+from erasable.store.layout import LEDGER_FILES
 
 
 class Watched(NamedTuple):
@@ -26,8 +27,9 @@ class Watched(NamedTuple):
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the files of a workspace that hold something; its locks are empty."""
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+    """Return the files of a workspace that hold something: not its locks, nor its queue, which nothing seals."""
+    queue = {folder / name for name in LEDGER_FILES}
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size and path not in queue)
 
 
 def watched_workspace(folder: Path, certificate: Path | None = None, release: str = "") -> list[Watched]:

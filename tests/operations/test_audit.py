@@ -15,8 +15,8 @@ from erasable.operations import DiskHome, MemoryHome, Work, forget, learn
 from erasable.operations.audit import audit, audit_erased
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
+from erasable.requests import Request
 from erasable.training import Checkpoint, Config, State
-from erasable.unlearning import Request
 from kit.fitting import fitting
 
 SETTINGS = {"groups": 2, "epochs": 20, "batch": 64, "learning_rate": 0.005}

@@ -4,7 +4,7 @@ import pytest
 
 from erasable.errors import UnknownRequest
 from erasable.operations import certificate_file, certificates_of, erasure_records, forget
-from erasable.unlearning import Request
+from erasable.requests import Request
 
 
 def test_a_certificate_is_found_by_its_request(home):

@@ -7,6 +7,7 @@ import pytest
 
 from erasable.errors import DiskFull
 from erasable.operations import DiskHome, Work, status, upgrade, verify
+from erasable.requests.lifecycle import STATES
 from erasable.store import files
 from kit import elsewhere, small_shop
 from kit.killing import killed_at
@@ -37,6 +38,12 @@ def whole(path: Path) -> dict:
         assert session.damaged() == []
     assert small_shop.unnamed_files(path) == []
     return status(DiskHome(path))
+
+
+def states_in(path: Path) -> list[str]:
+    """Return the states of all requests in the queue."""
+    with DiskHome(path).queue() as queue:
+        return [one.state for one in queue.history.in_states(STATES)]
 
 
 def lasting_contents(path: Path) -> list[bytes]:
@@ -70,11 +77,13 @@ def test_a_forget_killed_at_any_change_is_finished_by_the_next_one(shop, forgott
         again = () if found["pending"] or found["erasures"] else (user,)
         done = small_shop.forget_in(path, *again)
         assert len(done.certificates) == (not found["erasures"])
+        assert states_in(path) == ["erased"]
+        assert list(path.glob("*.new*")) == []
         after = whole(path)
         assert (after["version"], after["pending"], after["erasures"], after["records"]) == (2, 0, 1, 2)
         assert small_shop.lasting_files(path) == small_shop.lasting_files(forgotten)
-    before, accepted, erased, certified = (1, 0, 0), (1, 1, 0), (2, 1, 0), (2, 0, 1)
-    assert list(dict.fromkeys(met)) == [before, accepted, erased, certified]
+    before, submitted, erased, certified = (1, 0, 0), (1, 1, 0), (2, 1, 0), (2, 0, 1)
+    assert list(dict.fromkeys(met)) == [before, submitted, erased, certified]
 
 
 def test_an_upgrade_killed_at_any_change_leaves_the_state_before_or_after(shop, copied, swift_path):

@@ -8,8 +8,8 @@ import pytest
 
 from erasable.operations import DiskHome, Work, forget, learn, plan, verify
 from erasable.operations.reporting import LibraryReporter
+from erasable.requests import Request
 from erasable.training import Config, Earlier, scheduled
-from erasable.unlearning import Request
 
 WAYS = {"ease": {"model": "ease"}, "nmf": {"model": "nmf", "groups": 2, "epochs": 2}}
 

@@ -6,20 +6,21 @@ import shutil
 import stat
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 
 from erasable import Recommender
 from erasable.errors import DataRefused, ListUnusable, Refused, WorkspaceError, WrongUse
-from erasable.operations import DiskHome, Inputs, MemoryHome, Outside, Work, forget, learn, learn_more, status, verify
+from erasable.operations import DiskHome, Inputs, Outside, Work, forget, learn, learn_more, status, verify
 from erasable.operations.do_not_learn import default_places, prepare_list
-from erasable.operations.learn import learn_into
-from erasable.proof import read_pending
+from erasable.proof import read_search
 from erasable.proof.suppression import SuppressedCount, Suppression, SuppressionList
+from erasable.requests import Request
 from erasable.store import NO_PREFERENCES, Workspace, files
 from erasable.training import Config
-from erasable.unlearning import Request
+from kit.asking import Killed, submit
 from kit.listed import is_listed
 
 ANN = [Request("ann")]
@@ -348,11 +349,10 @@ class TestWhatFails:
             learn(table, shop.path, config)
         assert not shop.path.exists()
 
-    def test_what_a_killed_process_had_accepted_goes_where_is_said_if_its_list_is_lost(self, shop, named):
-        with shop.writing() as session:
-            pending = read_pending(b"").joined_with(ANN).put_on("/nowhere/list", "/not/here/key")
-            session.amend(replace(session.papers(), pending=pending.encoded()))
-        with pytest.raises(ListUnusable, match="/nowhere/list: there is no do-not-learn list"):
+    def test_what_a_killed_process_had_submitted_goes_where_is_said_if_the_list_is_lost(self, shop, named):
+        submit(shop, *ANN)
+        default_places(shop.path).list.unlink()
+        with pytest.raises(ListUnusable, match="there is no do-not-learn list"):
             forget(shop, [])
         assert "ann" in users(shop)
         forget(shop, [], outside=Outside(suppression=named))
@@ -394,11 +394,11 @@ class TestAWorkspaceThatHasNone:
         assert lists_of(shop.path) == []
 
 
-class TestThePendingRequest:
+class TestTheSearchFile:
     @pytest.mark.parametrize("without", [False, True])
-    def test_says_whether_there_is_a_list(self, table, config, without):
-        seen, home = [], MemoryHome()
-        with home.writing() as session:
-            learn_into(session, table, config, Inputs(without_do_not_learn=without), Work(1))
-        forget(home, ANN, outside=Outside(erased=lambda pending: seen.append(bool(pending.suppression))))
-        assert seen == [not without]
+    def test_says_whether_there_is_a_list(self, shop, without):
+        with patch("erasable.operations.erase.search_for", side_effect=Killed), pytest.raises(Killed):
+            forget(shop, ANN, outside=Outside(without_do_not_learn=without))
+        with shop.reading() as session:
+            (erased,) = read_search(session.papers().pending).erasures
+        assert bool(erased.suppression) is not without

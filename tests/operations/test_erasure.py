@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -20,19 +21,37 @@ from erasable.errors import (
     WrongUse,
 )
 from erasable.evaluation import measure
-from erasable.operations import Claim, DiskHome, Outside, Work, erasure, forget, learn, status, verify, withdraw_pending
+from erasable.operations import (
+    Claim,
+    DiskHome,
+    Outside,
+    Work,
+    forget,
+    learn,
+    learn_more,
+    searching,
+    status,
+    verify,
+    withdraw_submitted,
+)
 from erasable.operations.inspect import evaluate
-from erasable.proof import NOTHING_PENDING, coarse, read_certificate, read_pending, records_of
+from erasable.operations.suppressed import suppressed_people
+from erasable.proof import coarse, read_certificate, read_search, records_of
+from erasable.proof.residue import Residue
 from erasable.proof.residue.wording import SEALED
 from erasable.proof.suppression import Suppression, SuppressionList
+from erasable.requests import Request
+from erasable.requests.codes import salt_of_code
 from erasable.store import saving
+from erasable.store.layout import LEDGER_FILES
 from erasable.training import Config, MemoryStore
-from erasable.unlearning import Request
 from kit import elsewhere
+from kit.asking import submit
 from kit.copies import copy_of
 from kit.listed import is_listed
 from kit.small_shop import lasting_files
 
+erase = sys.modules["erasable.operations.erase"]
 BEFORE_TRAINING, AFTER_TRAINING, BEFORE_SCAN = ("forgetting", "begins"), ("forgetting", "ends"), ("scanning", "begins")
 Moment = tuple[str, str]
 
@@ -80,9 +99,14 @@ def killed(home: DiskHome, moment: Moment, *requests: Request) -> DiskHome:
     return DiskHome(copy)
 
 
-def pending_of(home):
+def search_of(home):
     with home.reading() as session:
-        return read_pending(session.papers().pending)
+        return read_search(session.papers().pending)
+
+
+def asked_of(home) -> list[tuple[str, tuple[str, ...] | None]]:
+    """Return who waits in the queue, and for what."""
+    return [(one.user, one.items) for one in home.asked()]
 
 
 def certificates_of(home) -> list[dict]:
@@ -94,6 +118,7 @@ def everything_in(home) -> object:
     """Return all bytes of a home: those of its files, or what is in memory."""
     if isinstance(home, DiskHome):
         files = (path for path in home.path.rglob("*") if path.is_file() and path.suffix != ".lock")
+        files = (path for path in files if path.name not in LEDGER_FILES)
         return {path.relative_to(home.path).as_posix(): path.read_bytes() for path in files}
     with home.reading() as session:
         names = [link.fingerprint for link in session.state().chain]
@@ -150,40 +175,57 @@ class TestTheOrderOfTheSteps:
             def _at(self, moment):
                 if moment[1] == "begins":
                     with DiskHome(disk.path).reading() as reader:
-                        pending = read_pending(reader.papers().pending)
+                        sought = len([*read_search(reader.papers().pending).people])
                         records = [record["what"] for record in records_of(reader.papers().audit)]
-                        facts = (reader.stamp.version, len(pending.accepted), bool(pending.erased))
+                        facts = (reader.stamp.version, len(disk.asked()), sought)
                         seen.append((moment[0], (*facts, records, reader.erasures)))
 
         forget(disk, [Request("ann"), Request("bob")], work=Work(1, Watching(("", ""), print)))
-        accepted, erased = (1, 2, False, ["learn"], 0), (2, 2, True, ["learn"], 0)
+        accepted, erased = (1, 2, 0, ["learn"], 0), (2, 0, 2, ["learn"], 0)
         assert seen == [
             ("evaluating", accepted),
             ("forgetting", accepted),
             ("scanning", erased),
             ("evaluating", erased),
+            ("certifying", erased),
         ]
         found = status(disk)
         assert [found[name] for name in ("version", "pending", "records", "erasures")] == [2, 0, 2, 2]
 
     def test_requests_lie_on_disk_for_the_owner_alone_before_training_begins(self, disk):
         def look() -> None:
-            manifest = json.loads((disk.path / "manifest.json").read_bytes())
-            path = disk.path / manifest["pending"]
-            (accepted,) = json.loads(path.read_bytes())["accepted"]
-            assert (accepted["user"], accepted["items"]) == ("ann", ["a"])
-            assert path.stat().st_mode & 0o777 == 0o600
+            assert asked_of(disk) == [("ann", ("a",))]
+            assert {path.stat().st_mode & 0o777 for path in disk.path.glob("ledger*")} == {0o600}
             assert len(list((disk.path / "checkpoints").iterdir())) == 3
 
         forget_acting(disk, [Request("ann", ("a",))], BEFORE_TRAINING, look)
+        assert asked_of(disk) == []
+
+    def test_what_is_sought_lies_on_disk_for_the_owner_alone_until_it_is_certified(self, disk):
+        def look() -> None:
+            manifest = json.loads((disk.path / "manifest.json").read_bytes())
+            path = disk.path / manifest["pending"]
+            (erased,) = json.loads(path.read_bytes())["erasures"]
+            assert [(one["user"], one["items"]) for one in erased["people"]] == [("ann", ["a"])]
+            assert path.stat().st_mode & 0o777 == 0o600
+
+        forget_acting(disk, [Request("ann", ("a",))], BEFORE_SCAN, look)
         assert not list(disk.path.glob("pending*"))
 
-    def test_the_request_that_was_accepted_is_the_one_that_is_certified(self, disk):
+    def test_the_request_that_was_submitted_is_the_one_that_is_certified(self, disk):
         seen = []
-        done = forget_acting(disk, [Request("ann")], BEFORE_TRAINING, lambda: seen.extend(pending_of(disk).accepted))
-        (facts,), (accepted,) = certificates_of(disk), seen
-        assert (accepted.request_id, accepted.received[:10]) == (facts["request_id"], facts["days"]["asked"])
-        assert accepted.salt == done.receipts[0].salt
+        done = forget_acting(disk, [Request("ann")], BEFORE_TRAINING, lambda: seen.extend(disk.asked()))
+        (facts,), (asked,) = certificates_of(disk), seen
+        assert (asked.request_id, f"{asked.received:%Y-%m-%d}") == (facts["request_id"], facts["days"]["asked"])
+        assert salt_of_code(asked.receipt_code) == done.receipts[0].salt
+
+    def test_each_change_of_a_request_is_an_event(self, home):
+        forget(home, [Request("ann")])
+        with home.queue() as queue:
+            (done,) = queue.history.in_states(["erased"])
+        states = ["received", "suppressed", "erasing", *(["certifying"] if home.path else []), "erased"]
+        assert [event.state for event in done.events] == states
+        assert (done.user, done.outcome["stages_total"]) == ("", 3)
 
     @pytest.mark.parametrize("home", ["memory"], indirect=True)
     def test_nobody_sees_an_erasure_in_memory_before_it_is_certified(self, home):
@@ -201,7 +243,8 @@ class TestWhatGoesWrongBeforeTheErasureIsCurrent:
     @pytest.mark.parametrize("moment", [BEFORE_TRAINING, ("forgetting", "goes on"), AFTER_TRAINING])
     @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("wrong"), Refused("training diverged")])
     def test_takes_the_requests_back_and_leaves_everything_as_before(self, home, moment, error):
-        before = everything_in(home)
+        with home.queue():  # it is named from its first use on
+            before = everything_in(home)
         with pytest.raises(type(error)):
             forget_acting(home, [Request("ann"), Request("bob", ("a",))], moment, stop(error))
         assert everything_in(home) == before
@@ -224,10 +267,9 @@ class TestWhatGoesWrongBeforeTheErasureIsCurrent:
 
     def test_does_not_take_back_what_an_earlier_process_had_accepted(self, disk):
         home = killed(disk, BEFORE_TRAINING, Request("ann"))
-        accepted = pending_of(home)
         with pytest.raises(KeyboardInterrupt):
             forget_acting(home, [Request("bob")], BEFORE_TRAINING, stop(KeyboardInterrupt()))
-        assert pending_of(home) == accepted
+        assert asked_of(home) == [("ann", None)]
         assert forget(home, []).finished == 1
         assert not holds(home, "ann")
         assert holds(home, "bob")
@@ -239,20 +281,20 @@ class TestKilledAfterAcceptance:
         return killed(disk, request.param, Request("ann"), Request("bob", ("a",)))
 
     def test_the_requests_are_still_there(self, home):
-        assert pending_of(home).requests == [Request("ann"), Request("bob", ("a",))]
-        assert pending_of(home).erased is None
+        assert asked_of(home) == [("ann", None), ("bob", ("a",))]
+        assert search_of(home).erasures == ()
         assert status(home)["pending"] == 2
         assert holds(home, "ann")
 
     def test_the_next_call_finishes_them_exactly(self, home, undisturbed):
-        accepted = pending_of(home).accepted
+        asked = home.asked()
         done = forget(home, [])
         assert (len(done.certificates), done.finished, done.stages_total) == (2, 2, 3)
         assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob", ("a",)))
-        assert [one["request_id"] for one in certificates_of(home)] == [one.request_id for one in accepted]
-        assert [one.salt for one in done.receipts] == [one.salt for one in accepted]
+        assert [one["request_id"] for one in certificates_of(home)] == [one.request_id for one in asked]
+        assert [one.salt for one in done.receipts] == [salt_of_code(one.receipt_code) for one in asked]
         assert verify(home, Claim(Path(done.certificates[0]))).identical is True
-        assert pending_of(home).accepted == ()
+        assert asked_of(home) == []
 
     def test_the_next_forget_of_someone_else_finishes_them_too(self, home, undisturbed):
         done = forget(home, [Request("cat")])
@@ -271,26 +313,26 @@ class TestKilledAfterAcceptance:
         assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob"))
         assert done.receipts[1].items is None
 
-    def test_a_refused_request_leaves_them_pending(self, home):
-        before = pending_of(home)
+    def test_a_refused_request_leaves_them_waiting(self, home):
+        before = asked_of(home)
         for request in (Request("zoe"), Request("cat", ("a",))):
             with pytest.raises((UnknownUser, UnknownInteraction)):
                 forget(home, [request])
-        assert pending_of(home) == before
+        assert asked_of(home) == before
 
-    def test_another_numeric_environment_leaves_them_pending(self, home):
-        before = pending_of(home)
+    def test_another_numeric_environment_leaves_them_waiting(self, home):
+        before = asked_of(home)
         elsewhere.moved(home.path, machine="abacus")
         with pytest.raises(NotReproducible):
             forget(home, [])
-        assert pending_of(home) == before
+        assert asked_of(home) == before
         assert forget(home, [], rerun=True).finished == 2
 
     def test_verify_says_that_something_is_unfinished(self, home):
         found = verify(home)
         assert found.identical is True
         assert "an erasure was interrupted: finish it with forget([])" in found.reason
-        assert pending_of(home).requests == [Request("ann"), Request("bob", ("a",))]
+        assert asked_of(home) == [("ann", None), ("bob", ("a",))]
 
 
 class TestKilledBeforeTheCertificates:
@@ -299,13 +341,14 @@ class TestKilledBeforeTheCertificates:
         return killed(disk, request.param, Request("ann"), Request("bob", ("a",)))
 
     def test_the_erasure_itself_is_current(self, home, undisturbed):
-        assert pending_of(home).erased is not None
+        assert search_of(home).users == {"ann", "bob"}
         assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob", ("a",)))
         assert certificates_of(home) == []
         assert "an erasure was interrupted" in verify(home).reason
 
     def test_the_certificate_names_the_list_that_they_are_on_even_if_none_is_kept_from_now_on(self, home):
-        kept = pending_of(home).suppression
+        (erased,) = search_of(home).erasures
+        kept = erased.suppression
         listed = SuppressionList.open(Suppression(*map(Path, kept[0])))
         assert is_listed("ann", listed)
         forget(home, [], outside=Outside(without_do_not_learn=True))
@@ -314,19 +357,19 @@ class TestKilledBeforeTheCertificates:
         assert certificates_of(home)[-1]["do_not_learn"] is None
 
     def test_a_list_that_is_lost_meanwhile_is_done_without_where_that_is_said(self, home):
-        Path(pending_of(home).suppression[0][0]).write_text("damaged")
+        Path(search_of(home).erasures[0].suppression[0][0]).write_text("damaged")
         forget(home, [], outside=Outside(without_do_not_learn=True))
         assert [facts["do_not_learn"] for facts in certificates_of(home)] == [None, None]
 
     def test_the_next_call_certifies_without_training_again(self, home, monkeypatch):
-        accepted, erased = pending_of(home).accepted, pending_of(home).erased
+        (erased,) = search_of(home).erasures
         files = lasting_files(home.path)
         refuse_to_train(monkeypatch)
         done = forget(home, [])
         monkeypatch.undo()
         assert (len(done.certificates), done.finished, done.stages_rerun) == (2, 2, 0)
         assert lasting_files(home.path) == files
-        for facts, one in zip(certificates_of(home), accepted, strict=True):
+        for facts, one in zip(certificates_of(home), erased.people, strict=True):
             assert (facts["request_id"], facts["days"]["asked"]) == (one.request_id, one.received[:10])
             assert facts["days"]["erased"] == erased.at[:10]
             assert facts["data"]["before"] == erased.data_before
@@ -382,9 +425,9 @@ class TestResidues:
     @pytest.fixture
     def found(self, monkeypatch):
         """Let the scan find something."""
-        residues = tuple(SimpleNamespace(file=f"note-{number}.txt", place="line 1") for number in range(7))
+        residues = tuple(Residue(f"note-{number}.txt", "line 1", "id") for number in range(7))
         dirty = SimpleNamespace(files=1, bytes=1, kinds={}, searched=(), residues=residues, clean=False)
-        monkeypatch.setattr(erasure, "scan_folder", lambda *_, **__: dirty)
+        monkeypatch.setattr(searching, "scan_folder", lambda *_, **__: dirty)
 
     def test_nothing_is_certified_and_the_places_and_the_remedy_are_said(self, disk, found):
         with pytest.raises(ResidueFound) as caught:
@@ -399,7 +442,7 @@ class TestResidues:
         with suppress(ResidueFound):
             forget(disk, [Request("ann")])
         assert not holds(disk, "ann")
-        assert pending_of(disk).erased is not None
+        assert search_of(disk).users == {"ann"}
         assert [status(disk)[name] for name in ("version", "records", "erasures", "pending")] == [2, 1, 0, 1]
         monkeypatch.undo()
         assert lasting_files(disk.path) == undisturbed(Request("ann"))
@@ -409,8 +452,8 @@ class TestResidues:
             with pytest.raises(ResidueFound):
                 forget(disk, requests)
         assert certificates_of(disk) == []
-        assert pending_of(disk).users == {"ann"}
-        assert holds(disk, "bob")
+        assert search_of(disk).users == {"ann", "bob"}
+        assert not holds(disk, "bob")
 
     def test_once_it_is_removed_the_next_call_certifies_without_training(self, disk, found, monkeypatch):
         with suppress(ResidueFound):
@@ -419,7 +462,7 @@ class TestResidues:
         refuse_to_train(monkeypatch)
         done = forget(disk, [])
         assert (len(done.certificates), done.finished) == (1, 1)
-        assert pending_of(disk).accepted == ()
+        assert search_of(disk).erasures == ()
 
     def test_no_receipt_is_written_before(self, disk, found, swift_path):
         with suppress(ResidueFound):
@@ -441,6 +484,126 @@ class TestResidues:
         (facts,) = certificates_of(home)
         assert facts["scan"]["residues"] == 0
         assert facts["scan"]["files"] == "< 100"
+
+
+class TestOneWhoCanNotBeCertified:
+    """Somebody's file in the workspace names one person of two."""
+
+    ANN, BOB = "ann-the-unmistakable", "bob"
+
+    @pytest.fixture
+    def home(self, as_table, ratings, config, swift_path) -> DiskHome:
+        named = {self.ANN if user == "ann" else user: has for user, has in ratings.items()}
+        learn(as_table(named), swift_path / "shop", config)
+        return DiskHome(swift_path / "shop")
+
+    @pytest.fixture
+    def note(self, home) -> Path:
+        path = home.path / "notes.txt"
+        path.write_text(f"call {self.ANN} back\n")
+        return path
+
+    def states(self, home) -> dict[str, str]:
+        with home.queue() as queue:
+            return {one.request_id: one.state for one in queue.history.in_states(["erased", "failed"])}
+
+    def test_is_set_aside_with_the_place_and_the_other_is_certified(self, home, note):
+        done = forget(home, [Request(self.ANN), Request(self.BOB)])
+        assert [receipt.user_id for receipt in done.receipts] == [self.BOB]
+        (facts,) = certificates_of(home)
+        assert facts["scan"]["residues"] == 0
+        assert "notes.txt" in done.set_aside[0]
+        assert done.set_aside[0].endswith("then run: forget([])")
+        (ann,) = search_of(home).people
+        assert (ann.user, "notes.txt" in ann.found) == (self.ANN, True)
+        assert self.states(home) == {facts["request_id"]: "erased", ann.request_id: "failed"}
+        assert not holds(home, self.ANN)
+        assert verify(home).identical is True
+
+    def test_stays_suppressed(self, home, note):
+        forget(home, [Request(self.ANN), Request(self.BOB)])
+        with home.reading() as session:
+            assert suppressed_people(home, session) == {self.ANN}
+
+    def test_is_certified_once_the_file_is_removed_without_training_anything(self, home, note, monkeypatch):
+        forget(home, [Request(self.ANN), Request(self.BOB)])
+        note.unlink()
+        monkeypatch.setattr(erase, "carry_out", lambda *_: pytest.fail("it was trained again"))
+        done = forget(home, [])
+        assert (done.stages_rerun, done.finished) == (0, 1)
+        assert [receipt.user_id for receipt in done.receipts] == [self.ANN]
+        assert [facts["version"] for facts in certificates_of(home)] == [2, 2]
+        assert {*self.states(home).values()} == {"erased"}
+        assert search_of(home).erasures == ()
+
+    @pytest.fixture
+    def again(self, home, note, as_table) -> DiskHome:
+        """She is erased and not certified, on no list, and learned again meanwhile."""
+        with pytest.raises(ResidueFound):
+            forget(home, [Request(self.ANN)], outside=Outside(without_do_not_learn=True))
+        note.unlink()
+        learn_more(home, as_table({self.ANN: {"a": 3, "d": 2}}), work=Work(1))
+        return home
+
+    def test_who_is_learned_again_can_be_erased_again_and_both_erasures_are_certified(self, again):
+        done = forget(again, [Request(self.ANN)], work=Work(1))
+        assert [receipt.user_id for receipt in done.receipts] == [self.ANN, self.ANN]
+        assert (holds(again, self.ANN), search_of(again).erasures) == (False, ())
+
+    def test_so_can_single_interactions_that_were_learned_again(self, again):
+        with pytest.raises(ResidueFound):  # she was to be erased whole, and is held
+            forget(again, [Request(self.ANN, ("a",))], work=Work(1))
+        with again.reading() as session:
+            assert [*session.state().knowledge.items_of(self.ANN)] == ["d"]
+
+    def test_keeps_nobody_else_from_being_erased_and_is_certified_with_them(self, home, note):
+        with pytest.raises(ResidueFound, match=r"notes\.txt"):
+            forget(home, [Request(self.ANN)])
+        done = forget(home, [Request(self.BOB)])
+        assert ([one.user_id for one in done.receipts], done.set_aside) == ([self.BOB], ())
+        assert "notes.txt" in done.notes[0]
+        note.unlink()
+        done = forget(home, [Request("cat")])
+        assert [receipt.user_id for receipt in done.receipts] == [self.ANN, "cat"]
+        for path, receipt in zip(done.certificates, done.receipts, strict=True):
+            assert receipt.opens(read_certificate(Path(path).read_bytes()))
+            assert verify(home, Claim(Path(path))).identical is True
+
+    def test_what_names_nobody_is_told_apart_too(self, home):
+        """Values say no id: people are searched for apart."""
+        with home.reading() as session:
+            held = session.state().knowledge.data_of([self.ANN])
+        rows = [f"{held.items[item]},{rating:g}" for item, rating in zip(held.item_index, held.rating, strict=True)]
+        note = home.path / "values.csv"
+        note.write_text("item_id,rating\n" + "\n".join(rows) + "\n")
+        assert len(rows) >= 3  # fewer can't be told from others
+        done = forget(home, [Request(user) for user in (self.ANN, "cat", "dan")])
+        assert [receipt.user_id for receipt in done.receipts] == ["cat", "dan"]
+        assert "values.csv" in done.set_aside[0]
+
+    def test_a_checkpoint_of_before_keeps_all_of_its_erasure_waiting(self, home):
+        old = home.path / "backup"
+        shutil.copytree(home.path / "checkpoints", old)
+        with pytest.raises(ResidueFound, match="backup/"):
+            forget(home, [Request(self.ANN), Request(self.BOB)])
+        assert search_of(home).users == {self.ANN, self.BOB}
+        shutil.rmtree(old)
+        assert len(forget(home, []).certificates) == 2
+
+    def test_the_place_stands_in_the_search_file_alone(self, home, note):
+        forget(home, [Request(self.ANN), Request(self.BOB)])
+        with home.queue() as queue:
+            told = [event.facts for one in queue.history.in_states(["failed"]) for event in one.events]
+        assert "notes.txt" not in json.dumps(told)
+
+    def test_more_can_be_learned_meanwhile_and_the_certificate_is_of_the_version_after(self, home, note, as_table):
+        forget(home, [Request(self.ANN), Request(self.BOB)])
+        learn_more(home, as_table({"gus": {"a": 1, "b": 2}, "hal": {"b": 3, "c": 1}}))
+        note.unlink()
+        done = forget(home, [])
+        assert certificates_of(home)[-1]["version"] == 3
+        assert verify(home, Claim(Path(done.certificates[0]))).identical is True
+        assert verify(home).identical is True
 
 
 class TestPapersBeforeTheyAreWritten:
@@ -471,7 +634,7 @@ class TestPapersBeforeTheyAreWritten:
 
     def test_are_searched_themselves_and_not_only_the_folder(self, named, monkeypatch):
         clean = SimpleNamespace(files=1, bytes=1, kinds={}, searched=(), residues=(), clean=True)
-        monkeypatch.setattr(erasure, "scan_folder", lambda *_, **__: clean)
+        monkeypatch.setattr(searching, "scan_folder", lambda *_, **__: clean)
         with pytest.raises(ResidueFound, match=r"certificates/\w+\.json"):
             forget(named, [Request("someone-with-a-long-unmistakable-id")])
 
@@ -565,13 +728,13 @@ class TestOutside:
         assert self.listed(suppression) == ["ann"]
 
     def test_receipts_are_written_before_the_certificates_are_current(self, disk, swift_path, monkeypatch):
-        folder, seen, write = swift_path / "receipts", [], erasure._write_receipts
+        folder, seen, write = swift_path / "receipts", [], erase.write_receipts
 
-        def looking(pending, place):
-            write(pending, place)
+        def looking(receipts, place):
+            write(receipts, place)
             seen.append((len(list(folder.iterdir())), len(certificates_of(disk))))
 
-        monkeypatch.setattr(erasure, "_write_receipts", looking)
+        monkeypatch.setattr(erase, "write_receipts", looking)
         forget(disk, [Request("ann"), Request("bob")], outside=Outside(receipts=folder))
         assert seen == [(2, 0)]
 
@@ -614,19 +777,18 @@ class TestWhatIsSearchedAgain:
 
 
 class TestWithdrawing:
-    def test_what_was_accepted_is_taken_back(self, disk, snapshot):
+    def test_what_was_submitted_is_taken_back(self, disk, snapshot):
         before = snapshot(disk)
-        with disk.writing() as session:
-            erasure.accept(session, NOTHING_PENDING.joined_with([Request("ann"), Request("bob")]))
+        submit(disk, Request("ann"), Request("bob"))
         assert status(disk)["pending"] == 2
-        assert withdraw_pending(disk) == 2
+        assert withdraw_submitted(disk) == 2
         assert snapshot(disk) == before
-        assert withdraw_pending(disk) == 0
+        assert withdraw_submitted(disk) == 0
 
     def test_what_is_erased_stays_erased(self, disk):
         (disk.path / "broken").write_bytes(b"PAR1 and nothing else")
         with pytest.raises(ResidueFound):
             forget(disk, [Request("ann")])
         with pytest.raises(Refused, match=r"finish with forget\(\[\]\)"):
-            withdraw_pending(disk)
+            withdraw_submitted(disk)
         assert status(disk)["pending"] == 1

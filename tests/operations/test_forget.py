@@ -24,11 +24,12 @@ from erasable.operations import (
 )
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import Inputs
-from erasable.proof import Accepted, read_certificate, read_receipt, records_of
+from erasable.proof import read_certificate, read_receipt, records_of
 from erasable.proof.coarse import share
+from erasable.requests import Request
 from erasable.training import Config, environment_for
-from erasable.unlearning import Request
 from kit import elsewhere
+from kit.asking import submit
 
 
 def users_at(home, position):
@@ -153,10 +154,10 @@ def test_the_log_says_which_stages_were_kept_and_about_what_it_cost_and_the_cert
 
 
 def test_nothing_that_is_returned_shows_a_salt_or_an_id(home):
-    done = forget(home, [Accepted.of(Request("ann"), "case kxqz")])
+    done = forget(home, [Request("ann")], outside=Outside(reference="case kxqz"))
     receipt = done.receipts[0]
     assert (receipt.user_id, receipt.reference) == ("ann", "case kxqz")
-    for shown in (repr(done), repr(receipt), str(receipt), repr(Accepted.of(Request("ann"), "case kxqz"))):
+    for shown in (repr(done), repr(receipt), str(receipt)):
         assert "ann" not in shown
         assert "kxqz" not in shown
         assert receipt.salt not in shown
@@ -279,10 +280,10 @@ class TestManyPeople:
         requests = [Request(name) for name in (*names[:10], "nobody", "noone")]
         assert len(forget(home, requests, ignore_unknown=True, work=Work(1)).certificates) == 10
 
-    def test_what_was_filed_elsewhere_was_asked_about_there(self, crowd):
+    def test_what_was_submitted_before_was_asked_about_then(self, crowd):
         home, names = crowd
-        accepted = [Accepted.of(Request(name)) for name in names[:11]]
-        assert len(forget(home, accepted, work=Work(1)).certificates) == 11
+        submit(home, *map(Request, names[:11]))
+        assert len(forget(home, [], work=Work(1)).certificates) == 11
 
     @pytest.mark.parametrize(
         ("people", "total", "large"), [(10, 10, False), (11, 11, True), (11, 1099, True), (11, 1100, False)]

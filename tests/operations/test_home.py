@@ -9,8 +9,8 @@ from erasable.errors import WorkspaceBusy, WorkspaceError, WrongUse
 from erasable.operations import DiskHome, MemoryHome, Work, forget
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
+from erasable.requests import Request
 from erasable.training import environment_for
-from erasable.unlearning import Request
 
 
 def bytes_of(home):

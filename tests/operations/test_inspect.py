@@ -1,15 +1,14 @@
 """Looking at a recommender: show, groups, status and evaluate, in memory and on disk."""
 
-from dataclasses import replace
-
 import pytest
 
 from erasable.data import ColumnNames
 from erasable.errors import DataRefused, Refused, UnknownUser
 from erasable.evaluation import PROTOCOLS, measure
 from erasable.operations import Recommender, evaluate, forget, groups, show, status
-from erasable.proof import NOTHING_PENDING, public_key_of
-from erasable.unlearning import Request
+from erasable.proof import public_key_of
+from erasable.requests import Request
+from kit.asking import submit
 
 
 def test_everything_that_is_held_about_a_person_is_shown(home, ratings):
@@ -65,9 +64,7 @@ def test_status_counts_what_is_there(home):
 
 
 def test_status_counts_people_whose_requests_were_begun(home):
-    pending = NOTHING_PENDING.joined_with([Request("ann"), Request("bob"), Request("ann", ("a",))])
-    with home.writing() as session:
-        session.amend(replace(session.papers(), pending=pending.encoded()))
+    submit(home, Request("ann"), Request("bob"), Request("ann", ("a",)))
     assert status(home)["pending"] == 2
 
 

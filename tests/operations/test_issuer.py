@@ -8,7 +8,7 @@ import pytest
 from erasable.errors import Refused, ResidueFound, UnknownUser
 from erasable.operations import DiskHome, forget, issuing_as, learn_more, name_issuer, scan
 from erasable.proof.residue.wording import DECLARED
-from erasable.unlearning import Request
+from erasable.requests import Request
 from kit.copies import copy_of
 
 NEWCOMER = "newcomer-4711"

@@ -1,20 +1,20 @@
 """What is live: answers from memory, each wholly from one version, and none for whoever is withheld."""
 
 import threading
+import time
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 from erasable.errors import Refused, SuppressionUnknown, UnknownUser, WorkspaceError, WrongUse
-from erasable.operations import MemoryHome, Work, forget, recommend, withdraw_pending
-from erasable.operations.erasure import accept
+from erasable.operations import MemoryHome, Work, forget, recommend, withdraw_submitted
 from erasable.operations.learn import learn_into
 from erasable.operations.live import Live
 from erasable.operations.prepare import NO_INPUTS
-from erasable.proof import NOTHING_PENDING
+from erasable.requests import Request
 from erasable.training import Config
-from erasable.unlearning import Request
+from kit.asking import accept
 from kit.fitting import fitting
 
 
@@ -48,8 +48,7 @@ def served(live, user):
 
 
 def ask_to_be_erased(home, user):
-    with home.writing() as session:
-        accept(session, NOTHING_PENDING.joined_with([Request(user)]))
+    accept(home, Request(user))
 
 
 def copy_into(home, other):
@@ -207,7 +206,7 @@ class TestFollowing:
         ask_to_be_erased(home, "bob")
         assert live.follow()
         assert served(live, "bob") is None
-        withdraw_pending(home)
+        withdraw_submitted(home)
         assert live.follow()
         assert served(live, "bob") == before
 
@@ -320,7 +319,7 @@ class TestManyThreads:
                 live.withhold(["bob"])
                 withheld_in[0] = number
                 ask_to_be_erased(home, "cat")
-                withdraw_pending(home)
+                withdraw_submitted(home)
                 withheld_in[0] = 0
                 live.withhold([])
         live.follow()
@@ -402,3 +401,33 @@ class TestRowsThatAreKept:
         live.follow()
         assert self.kept(live, ratings) <= {live.knowledge.groups[0].users[0]}
         assert served(live, "ann") != before
+
+
+class TestWordFromTheQueue:
+    def test_nobody_is_served_without_word_for_too_long(self, home, monkeypatch):
+        live, clock = Live(home), [100.0]
+        monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+        live.serve_only_if_told(3)
+        clock[0] += 2.9
+        assert live.recommend("ann", 1).ranked
+        clock[0] += 0.2
+        with pytest.raises(SuppressionUnknown):
+            live.recommend("ann", 1)
+        live.withhold([])
+        assert live.recommend("ann", 1).ranked
+
+    def test_who_does_without_a_queue_that_is_watched_is_served_whenever_that_is(self, home, monkeypatch):
+        live = Live(home)
+        monkeypatch.setattr(time, "monotonic", lambda: 1e9)
+        assert live.recommend("ann", 1).ranked
+
+    def test_a_disk_that_tells_late_of_a_new_version_serves_nobody_who_was_forgotten(self, home, monkeypatch):
+        live, late = Live(home), home.mark()
+        live.withhold(["ann"])
+        live.follow()
+        forget(home, [Request("ann")])
+        monkeypatch.setattr(home, "mark", lambda: late)
+        live.withhold([])
+        live.follow()
+        assert served(live, "ann") is None
+        assert live.version == 2

@@ -10,14 +10,14 @@ from erasable.data import Catalogue, ColumnNames
 from erasable.errors import DataRefused, Refused, WrongUse
 from erasable.models import Effort
 from erasable.operations import Inputs, MemoryHome, Work, forget, learn, learn_more, recommend, upgrade, verify
-from erasable.operations.erasure import accept
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
-from erasable.proof import NOTHING_PENDING, records_of
+from erasable.proof import records_of
 from erasable.proof.suppression import Suppression, add_requests
+from erasable.requests import Request
 from erasable.store import Stamp
 from erasable.training import Config, train_chain
-from erasable.unlearning import Request
+from kit.asking import submit
 from kit.fitting import fitting
 
 MORE = {"ann": {"d": 2, "new": 5}, "zoe": {"a": 5, "new": 4}, "yan": {"b": 1, "c": 2}}
@@ -106,8 +106,7 @@ def test_a_declared_catalogue_must_be_declared_anew_for_new_items(table, more, t
 
 
 def test_an_unfinished_erasure_comes_first(home, more, snapshot):
-    with home.writing() as session:
-        accept(session, NOTHING_PENDING.joined_with([Request("bob")]))
+    submit(home, Request("bob"))
     before = snapshot(home)
     with pytest.raises(Refused, match="not finished"):
         learn_more(home, more)

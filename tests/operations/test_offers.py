@@ -13,8 +13,9 @@ from erasable.operations.learn import learn_into
 from erasable.operations.live import Live
 from erasable.operations.offers import Served, Stock
 from erasable.operations.prepare import NO_INPUTS, Inputs
+from erasable.requests import Request
+from erasable.requests.asked import NOBODY_ASKED, Asked
 from erasable.training import Config, Scoring
-from erasable.unlearning import Request
 from kit.fitting import fitting
 from kit.handmade import handmade
 
@@ -160,7 +161,7 @@ class TestWhereTheModelSaysNothing:
     def test_what_speaks_for_leads_then_what_is_popular_then_what_speaks_against(self):
         made = handmade()
         knowledge = made.state.knowledge
-        served = Served(knowledge, Scoring(made.state, made.checkpoints), frozenset(), Stock(knowledge))
+        served = Served(knowledge, Scoring(made.state, made.checkpoints), NOBODY_ASKED, Stock(knowledge))
         items = knowledge.items
         assert served.best((0, 1), 10) == [
             (items[3], 3.0, False),
@@ -201,7 +202,36 @@ class TestCounts:
 
     def test_they_are_counted_once(self, as_table, monkeypatch):
         live = Live(learned(as_table, {**shop_of(), hermit(): {"own": 1}}, WAYS["als with anchors"]))
-        monkeypatch.setattr(Stock, "counts_without", lambda *_: pytest.fail("counted again"))
+        monkeypatch.setattr(Stock, "counts_of", lambda *_: pytest.fail("counted again"))
         monkeypatch.setattr(np, "bincount", lambda *_: pytest.fail("counted again"))
         assert live.recommend(hermit(), 3).ranked
         assert replace(live.served).best(live.knowledge.find(hermit()), 3)
+
+
+def test_whoever_is_withheld_or_comes_back_is_counted_out_and_in_by_and_by(as_table):
+    home = learned(as_table, shop_of(), WAYS["als"])
+    whole = Live(home).served
+    people = [user for group in whole.knowledge.groups for user in group.users.texts()]
+    generator = np.random.default_rng(3)
+    served = replace(whole, asked=Asked(frozenset(people[:3])))
+    for _ in range(20):
+        _ = served.counts
+        chosen = frozenset([*generator.choice(people, generator.integers(0, 9), replace=False).tolist(), "nobody"])
+        served = served.withholding(Asked(chosen)).scored_by(served.scoring)
+        assert "counts" in served.__dict__  # not counted again
+        assert np.array_equal(served.counts, served.stock.counts - served.stock.counts_of(chosen))
+
+
+def test_whoever_asks_for_everything_too_is_withheld_as_if_all_had_asked_at_once(as_table):
+    home = learned(as_table, shop_of(), WAYS["als"])
+    whole = Live(home).served
+    people = [user for group in whole.knowledge.groups for user in group.users.texts()]
+    item = next(iter(shop_of()[people[0]]))
+    before = Asked(frozenset(people[1:3]), {people[0]: frozenset([item])})
+    more = frozenset([*people[3:6], "nobody"])
+    served, expected = whole.withholding(before).withholding_also(more), whole.withholding(before | Asked(more))
+    assert "counts" in served.__dict__  # not counted again
+    assert np.array_equal(served.counts, expected.counts)
+    assert (served.asked, served.withheld) == (expected.asked, expected.withheld)
+    assert served.lessened.keys() == expected.lessened.keys() == {people[0]}
+    assert [served.find(user) for user in people] == [expected.find(user) for user in people]

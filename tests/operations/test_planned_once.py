@@ -1,16 +1,22 @@
 """Each change is planned once: what is planned is what an executor carries out, and rows are hashed once for it."""
 
+import sys
 from collections import Counter
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from erasable.operations import DiskHome, Work, learn, learn_more, upgrade, verify
-from erasable.operations.erasure import erase
-from erasable.proof import NOTHING_PENDING
+from erasable.operations import DiskHome, Work, forget, learn, learn_more, upgrade, verify
+from erasable.requests import Request
+from erasable.service.settings import ServiceSettings
+from erasable.service.worker import Post, Worker
+from erasable.store import Workspace
 from erasable.training import LOCAL, Config, chain
-from erasable.unlearning import Request, plan_change
+from erasable.unlearning import plan_change
 from kit import elsewhere
 
+erase = sys.modules["erasable.operations.erase"]
 WAYS = {
     "laser": {"model": "nmf", "groups": 3, "epochs": 3, "batch": 16, "holdout": 0.3},
     "sisa": {"model": "nmf", "strategy": "sisa", "groups": 3, "epochs": 3, "holdout": 0.3},
@@ -55,19 +61,53 @@ def described(monkeypatch):
 
 
 @pytest.mark.parametrize("user", ["ann", "eve"])
-def test_an_erasure_carries_out_the_plan_that_it_tells(shop, work, executor, described, user):
-    with shop.writing() as session:
-        done = erase(session, NOTHING_PENDING.joined_with([Request(user)]), False, work)
-    assert tuple(executor.tasks) == done.plan.tasks
-    assert [task.position for task in executor.tasks] == list(done.plan.rerun)
+def test_an_erasure_carries_out_the_plan_that_it_tells(shop, work, executor, described, user, monkeypatch):
+    plans = []
+    monkeypatch.setattr(erase, "plan_change", lambda *given: plans.append(plan_change(*given)) or plans[-1])
+    done = forget(shop, [Request(user)], work=work)
+    (plan,) = plans
+    assert tuple(executor.tasks) == plan.tasks
+    assert len(executor.tasks) == done.stages_rerun
+    with shop.queue() as queue:
+        (request,) = queue.history.in_states(["erased"])
+        told = queue.history.last_event("planned").facts
+    assert [task.position for task in executor.tasks] == told["rerun"]
+    assert request.outcome["stages_rerun"] == done.stages_rerun
     assert len(described) == 1
 
 
-def test_from_plan_to_commit_rows_are_hashed_once(shop, work, hashed):
-    with shop.writing() as session:
-        erase(session, NOTHING_PENDING.joined_with([Request("eve")]), False, work)
+def test_from_request_to_certificate_rows_are_hashed_once(shop, work, hashed):
+    forget(shop, [Request("eve")], work=work)
     assert hashed
     assert set(Counter(hashed).values()) == {1}
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """How the workspace was opened, as often as it was."""
+    found = []
+    for way in ("reading", "writing"):
+        whole = getattr(Workspace, way)
+        monkeypatch.setattr(
+            Workspace, way, lambda *given, whole=whole, way=way, **more: found.append(way) or whole(*given, **more)
+        )
+    return found
+
+
+def test_from_request_to_certificate_the_workspace_is_opened_once(shop, work, opened):
+    forget(shop, [Request("eve")], work=work)
+    assert opened == ["writing"]
+
+
+def test_the_worker_opens_it_once_too(shop, opened):
+    worker = Worker(Post(shop.path, ServiceSettings(), threads=1))
+    with closing(worker.database):
+        opened.clear()  # it has named the queue, once for all
+        worker.queue.submit(Request("eve"), True, "application 1", datetime.now(UTC) - timedelta(days=7))
+        assert worker.lease.take()
+        assert worker.eraser.carry_out_due()
+        assert len(worker.queue.history.in_states(["erased"])) == 1
+    assert opened == ["writing"]
 
 
 def test_learning_more_carries_out_one_plan(shop, work, executor, described, as_table):

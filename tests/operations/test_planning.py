@@ -7,8 +7,8 @@ import pytest
 from erasable.operations import MemoryHome, Work, forget, plan
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
+from erasable.requests import Request
 from erasable.training import Config
-from erasable.unlearning import Request
 from kit.fitting import fitting
 
 

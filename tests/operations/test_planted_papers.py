@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,13 @@ from erasable import Recommender, fingerprint
 from erasable.errors import ListUnusable, NewerDocument, WorkspaceError, of_command
 from erasable.operations import Claim, DiskHome, Outside, forget, learn, learn_more, plan_upgrade, status, verify
 from erasable.operations.do_not_learn import default_places
-from erasable.proof import NOTHING_PENDING, Statement, new_key
+from erasable.proof import Statement, new_key
 from erasable.proof.canonical import canonical
 from erasable.proof.suppression import Suppression
+from erasable.requests import Request
 from erasable.store import Workspace
-from erasable.unlearning import Request
 from kit import elsewhere
+from kit.asking import submit
 from kit.tampering import seal_again
 
 BOB = [Request("bob")]
@@ -311,9 +311,7 @@ class TestACertificateThatWasHandedOut:
 class TestWordsThatAreTrue:
     def test_the_folder_is_named_where_a_command_is(self, learned, copied, tmp_path):
         home = DiskHome(copied(learned, tmp_path / "shop"))
-        with home.writing() as session:
-            pending = NOTHING_PENDING.joined_with(BOB)
-            session.amend(replace(session.papers(), pending=pending.encoded()))
+        submit(home, *BOB)
         assert f"erasable forget {home.path} --resume" in of_command(verify(home).reason)
         elsewhere.moved(home.path, numba="0.1")
         found = verify(home)

@@ -10,8 +10,8 @@ from erasable.operations import DiskHome, Inputs, Work, learn
 from erasable.operations.prepare import NO_INPUTS, prepare
 from erasable.operations.work import QUIET_WORK
 from erasable.proof.suppression import NONE_SUPPRESSED, Suppression, SuppressionList, add_requests
+from erasable.requests import Request
 from erasable.training import Config
-from erasable.unlearning import Request
 from kit.fitting import fitting
 
 

@@ -10,9 +10,8 @@ import pytest
 
 import erasable
 from erasable import ErasableError, Inputs, Outside, Recommender, Suppression
-from erasable.operations.erasure import accept
-from erasable.proof import NOTHING_PENDING
-from erasable.unlearning import Request
+from erasable.requests import Request
+from kit.asking import submit
 
 USERS, ITEMS = [1, 1, 2, 2, 3], ["a", "b", "a", "c", "b"]
 COMMAND = re.compile(r"(?<!\w)--[a-z]|\berasable (learn|forget|recommend|plan|verify|evaluate|scan)\b")
@@ -29,8 +28,7 @@ def fitted(**settings) -> Recommender:
 def unfinished() -> Recommender:
     """A recommender whose erasure was interrupted."""
     recommender = fitted()
-    with recommender._home.writing() as session:
-        accept(session, NOTHING_PENDING.joined_with([Request("1")]))
+    submit(recommender._home, Request("1"))
     return recommender
 
 

@@ -6,8 +6,8 @@ import pytest
 from erasable.errors import DataRefused, UnknownUser, WrongUse
 from erasable.operations import DiskHome, Work, forget, learn, recommend, recommend_for_history
 from erasable.operations.serving import Serving
+from erasable.requests import Request
 from erasable.training import Config, Scoring
-from erasable.unlearning import Request
 
 
 def test_the_list_is_the_models_scores_in_order_less_what_the_user_has(home):

@@ -30,8 +30,8 @@ from erasable.errors import (
 )
 from erasable.operations import Inputs
 from erasable.operations.work import available_cores
+from erasable.requests import Request
 from erasable.store import Workspace
-from erasable.unlearning import Request
 from kit import elsewhere
 
 SETTINGS = {"model": "nmf", "groups": 3, "epochs": 3, "batch": 16}

@@ -14,7 +14,6 @@ from erasable.operations.inspect import evaluate, groups
 from erasable.operations.recording import first_papers, record_verification, version_facts
 from erasable.operations.work import QUIET_WORK
 from erasable.proof import (
-    NOTHING_PENDING,
     data_digest,
     first_fault,
     public_key_of,
@@ -22,9 +21,10 @@ from erasable.proof import (
     says_more_than_known,
     state_digest,
 )
+from erasable.requests import Request
 from erasable.store import files
 from erasable.training import ORIGIN, Checkpoint
-from erasable.unlearning import Request
+from kit.asking import search
 
 ALWAYS = {"format", "number", "previous", "at", "what", "hash", "version", "state", "data", "erasable"}
 
@@ -216,7 +216,7 @@ class TestWhereNothingCanBeWritten:
 
 
 def test_recording_keeps_the_other_papers(home):
-    pending = NOTHING_PENDING.joined_with([Request("ann")]).encoded()
+    pending = search(Request("ann")).encoded()
     with home.writing() as session:
         session.amend(replace(session.papers(), pending=pending))
         before = session.papers()

@@ -10,8 +10,8 @@ from erasable.data import ColumnNames
 from erasable.errors import UnknownUser, WorkspaceError
 from erasable.operations import DiskHome, Work, forget, learn
 from erasable.operations.scan import scan
+from erasable.requests import Request
 from erasable.training import Config
-from erasable.unlearning import Request
 from kit.copies import copy_of
 
 AWKWARD = [
@@ -115,7 +115,10 @@ def _is_in(found, name: str) -> bool:
 
 def test_it_is_told_what_goes_on(shop, reporter):
     scan(shop, "eve", work=Work(1, reporter))
-    assert reporter.work == [("scanning", None)]
+    files = [path for path in shop.rglob("*") if path.is_file()]
+    (step,) = reporter.work
+    assert step == ("scanning", sum(path.stat().st_size for path in files) + len(files))
+    assert reporter.done == step[1]
 
 
 def test_a_folder_that_is_no_workspace_is_refused(tmp_path):

@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from erasable.errors import Refused, UnknownUser
-from erasable.operations import MemoryHome, Recommender, Work, forget, learn_more, recommend, withdraw_pending
-from erasable.operations.erasure import accept
+from erasable.operations import MemoryHome, Recommender, Work, forget, learn_more, recommend, withdraw_submitted
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
 from erasable.operations.serving import Serving
-from erasable.proof import NOTHING_PENDING
+from erasable.requests import Request
 from erasable.training import Config, Link, State
-from erasable.unlearning import Request
+from kit.asking import submit
 
 
 @pytest.fixture
@@ -72,8 +71,7 @@ def test_what_another_has_forgotten_is_followed(home):
 
 
 def test_who_has_asked_is_withheld_from_every_reader_until_it_is_done(home):
-    with home.writing() as session:
-        accept(session, NOTHING_PENDING.joined_with([Request("bob")]))
+    submit(home, Request("bob"))
     for serve in (lambda user: recommend(home, [user]), lambda user: Serving(home).recommend([user])):
         assert serve("ann")
         with pytest.raises(UnknownUser):
@@ -135,10 +133,9 @@ class TestSeveralAtOnce:
     def test_who_takes_a_request_back_teaches_again(self, ease):
         serving = Serving(ease)
         before = serving.recommend(["ann"])
-        with ease.writing() as session:
-            accept(session, NOTHING_PENDING.joined_with([Request("eve")]))
+        submit(ease, Request("eve"))
         assert serving.recommend(["ann"]) != before
-        withdraw_pending(ease)
+        withdraw_submitted(ease)
         assert serving.recommend(["ann"]) == before
 
     def test_too_little_memory_for_a_correction_stops_neither_serving_nor_forgetting(self, ease, monkeypatch):

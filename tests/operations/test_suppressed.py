@@ -14,14 +14,14 @@ import pytest
 from erasable import Recommender
 from erasable.cli.main import main
 from erasable.errors import Refused, Suppressed, UnknownUser, WorkspaceDamaged, WorkspaceError
-from erasable.operations import DiskHome, evaluate, recommend, show, status, withdraw_pending
-from erasable.operations.erasure import accept
+from erasable.operations import DiskHome, MemoryHome, evaluate, recommend, show, status, withdraw_submitted
 from erasable.operations.suppressed import FiledPeople, suppressed_people
-from erasable.proof import NOTHING_PENDING
+from erasable.requests import Request
+from erasable.requests.asked import NOBODY_ASKED
 from erasable.service.shop import Shop
 from erasable.store.layout import LEDGER, LEDGER_FILES
-from erasable.unlearning import Request
 from kit import erasure_service
+from kit.asking import accept, submit
 from kit.copies import copy_of
 
 SUPPRESSED = "has asked to be erased and is suppressed"
@@ -62,7 +62,7 @@ def command(capsys, monkeypatch):
 
 def withdraw(folder, request_id):
     opened = Shop.open(folder, erasure_service.AT_ONCE)
-    with closing(opened.ledger):
+    with closing(opened.database):
         opened.reception.withdraw(request_id, "someone", None)
 
 
@@ -89,10 +89,10 @@ class TestAskedOfTheService:
         people = erasure_service.people_in(shop)
         library = Recommender.load(shop)
         opened = Shop.open(shop, erasure_service.AT_ONCE)
-        with closing(opened.ledger):
+        with closing(opened.database):
             for asked in people[:10]:
                 assert library.recommend([asked]).num_rows
-                opened.reception.file(Request(asked), "someone")
+                opened.reception.submit(Request(asked), "someone")
                 with pytest.raises(Suppressed):
                     library.recommend([asked])
         assert library.recommend([people[10]]).num_rows
@@ -111,9 +111,9 @@ class TestAskedOfTheService:
         for thread in threads:
             thread.start()
         opened = Shop.open(shop, erasure_service.AT_ONCE)
-        with closing(opened.ledger):
+        with closing(opened.database):
             for asked in people[:8]:
-                opened.reception.file(Request(asked), "someone")
+                opened.reception.submit(Request(asked), "someone")
                 filed.add(asked)
         stop.set()
         for thread in threads:
@@ -150,7 +150,7 @@ class TestAskedOfTheService:
         asked = erasure_service.people_in(shop)[0]
         erasure_service.file_requests(shop, Request(asked))
         opened = Shop.open(shop, erasure_service.AT_ONCE)
-        with closing(opened.ledger):
+        with closing(opened.database):
             for user in (asked, "stranger"):
                 with pytest.raises(UnknownUser, match=f"^nothing is held about the user '{user}'") as refused:
                     opened.live.recommend(user, 3)
@@ -168,14 +168,13 @@ class TestWhoMayKnow:
         assert status(DiskHome(shop))["suppressed"] == 0
         erasure_service.file_requests(shop, Request(first), Request(second))
         home = DiskHome(shop)
-        with home.writing() as session:
-            accept(session, NOTHING_PENDING.joined_with([Request(second), Request(third)]))
+        submit(home, Request(third))
         found = status(home)
-        assert (found["suppressed"], found["pending"]) == (3, 2)
+        assert (found["suppressed"], found["pending"]) == (3, 1)
         assert "suppressed    3" in command("status", shop)[1]
         with home.reading() as session:
-            assert suppressed_people(session) == {first, second, third}
-        withdraw_pending(home)
+            assert suppressed_people(home, session) == {first, second, third}
+        withdraw_submitted(home)
         assert status(home)["suppressed"] == 2
 
     def test_show_shows_everything_and_says_so(self, shop, command):
@@ -197,18 +196,30 @@ class TestWhoMayKnow:
             Recommender.load(shop, threads=1).save(tmp_path / "copy")
         assert not (tmp_path / "copy").exists()
 
-    def test_the_library_leaves_to_the_service_what_it_was_asked_for(self, shop):
+    def test_the_library_carries_out_what_the_service_was_asked_for_and_shows_nobodys_receipt(self, shop):
         asked, other, *_ = erasure_service.people_in(shop)
         erasure_service.file_requests(shop, Request(asked))
-        with pytest.raises(Refused, match="open request with the service"):
+        done = Recommender.load(shop, threads=1).forget([asked, other])
+        assert (len(done.certificates), [one.user_id for one in done.receipts]) == (2, [other])
+        with DiskHome(shop).queue() as queue:
+            assert queue.history.counts() == {"erased": 2}
+
+    def test_the_library_leaves_what_is_on_hold_to_the_service(self, shop):
+        asked, other, *_ = erasure_service.people_in(shop)
+        erasure_service.file_requests(shop, Request(asked))
+        with DiskHome(shop).queue() as queue:
+            (waiting,) = queue.history.in_states(["suppressed"])
+            queue.advance(waiting.request_id, "on hold", "officer 1", waiting.received)
+        with pytest.raises(Refused, match="put on hold"):
             Recommender.load(shop, threads=1).forget([asked])
         assert Recommender.load(shop, threads=1).forget([other]).certificates
+        with DiskHome(shop).queue() as queue:
+            assert queue.history.counts() == {"on hold": 1, "erased": 1}
 
     def test_in_memory_too(self, shop):
         home = DiskHome(shop)
         asked = erasure_service.people_in(shop)[0]
-        with home.writing() as session:
-            accept(session, NOTHING_PENDING.joined_with([Request(asked)]))
+        submit(home, Request(asked))
         with pytest.raises(Suppressed):
             recommend(home, [asked])
 
@@ -255,8 +266,7 @@ class TestWhereItCanNotBeRead:
         refused(WorkspaceError, "says who has asked to be erased")
 
     def test_pending_requests_that_may_not_be_read(self, shop, refused, monkeypatch):
-        with DiskHome(shop).writing() as session:
-            accept(session, NOTHING_PENDING.joined_with([Request(erasure_service.people_in(shop)[2])]))
+        accept(DiskHome(shop), Request(erasure_service.people_in(shop)[2]))
         real = os.access
         monkeypatch.setattr(os, "access", lambda path, mode: "/pending" not in str(path) and real(path, mode))
         refused(WorkspaceError, "says who has asked to be erased")
@@ -268,8 +278,7 @@ class TestWhereItCanNotBeRead:
         if private == "ledger":
             erasure_service.file_requests(shop, Request(asked))
         else:
-            with DiskHome(shop).writing() as session:
-                accept(session, NOTHING_PENDING.joined_with([Request(asked)]))
+            accept(DiskHome(shop), Request(asked))
         for path in (shop.parent, shop, *shop.rglob("*")):
             if not path.name.startswith(("ledger", "pending", "signing-key")):
                 path.chmod(0o755 if path.is_dir() else 0o644)
@@ -285,23 +294,23 @@ class TestWhereItCanNotBeRead:
 class TestReadingAgain:
     def test_a_ledger_that_has_not_changed_for_a_while_is_not_read_again(self, shop, monkeypatch):
         erasure_service.file_requests(shop, Request("nobody"), Request(erasure_service.people_in(shop)[0]))
-        people = FiledPeople(shop)
-        assert len(people.now()) == 1
+        people = FiledPeople(DiskHome(shop))
+        assert len(people.now().people) == 1
         for name in LEDGER_FILES:
             if (shop / name).exists():
                 os.utime(shop / name, (1, 1))
         people.now()
-        monkeypatch.setattr("erasable.operations.suppressed.people_in_ledger", lambda path: pytest.fail("read again"))
+        monkeypatch.setattr("erasable.operations.suppressed.suppressed_in", lambda path: pytest.fail("read again"))
         assert people.now() == people.last_read
 
     def test_one_that_has_just_changed_is_read_again_although_it_looks_the_same(self, shop, monkeypatch):
         asked, other, *_ = erasure_service.people_in(shop)
         erasure_service.file_requests(shop, Request(asked))
-        monkeypatch.setattr("erasable.operations.suppressed.ledger_mark", lambda path: ("same", time.time_ns()))
-        people = FiledPeople(shop)
-        assert people.now() == {asked}
+        monkeypatch.setattr("erasable.operations.suppressed.queue_mark", lambda path: ("same", time.time_ns()))
+        people = FiledPeople(DiskHome(shop))
+        assert people.now().people == {asked}
         erasure_service.file_requests(shop, Request(other))
-        assert people.now() == {asked, other}
+        assert people.now().people == {asked, other}
 
     def test_without_a_ledger_nobody_has_asked(self, shop, tmp_path):
-        assert FiledPeople(tmp_path).now() == FiledPeople(None).now() == frozenset()
+        assert FiledPeople(DiskHome(tmp_path)).now() == FiledPeople(MemoryHome()).now() == NOBODY_ASKED

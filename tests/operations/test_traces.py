@@ -8,10 +8,11 @@ from erasable.data import Ids
 from erasable.errors import ResidueFound
 from erasable.grouping import anchors_among
 from erasable.operations import DiskHome, forget, learn, verify
+from erasable.operations.traces import held_of
 from erasable.proof.residue import PERSONAL_OR_SHARED
+from erasable.requests import Request
 from erasable.store import Workspace
 from erasable.training import Config, Scoring
-from erasable.unlearning import Request
 
 SOLVED = Config(model="als", factors=6, regularisation=0.5, anchors=0.5)
 TRAINED = Config(model="nmf", groups=2, epochs=2)
@@ -112,3 +113,17 @@ def test_a_certificate_speaks_of_rows_only_where_they_are_stored(make, config, s
     shop = make(config)
     forget(DiskHome(shop), [Request("eve")])
     assert (PERSONAL_OR_SHARED in certificate_in(shop)) == said
+
+
+def test_what_is_held_of_many_is_what_is_held_of_each(make):
+    shop = make(TRAINED)
+    asked = [Request("ann"), Request("twin3", ("a",)), Request("bob"), Request("twin1")]
+    with DiskHome(shop).reading() as session:
+        state = session.state()
+        held = held_of(asked, session, state)
+        for request, target in zip(asked, held, strict=True):
+            own = state.knowledge.data_of({request.user})
+            wanted = own.without(pairs=[(request.user, "c")]) if request.items else own
+            assert (target.user, target.items) == (request.user, request.items)
+            assert target.rows.has_rows_of(wanted)
+            assert len(target.rows) > 0

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from erasable.errors import NotReproducible, Refused, Unfinished, UnknownUser, WorkspaceDamaged
+from erasable.errors import NotReproducible, Refused, UnknownUser, WorkspaceDamaged
 from erasable.models import NMF
 from erasable.operations import (
     DiskHome,
@@ -19,10 +19,11 @@ from erasable.operations import (
     verify,
 )
 from erasable.proof import records_of
+from erasable.requests import Request
 from erasable.store import Workspace
 from erasable.training import Config, environment_for
-from erasable.unlearning import Request
 from kit import elsewhere
+from kit.asking import erase_only, submit
 from kit.copies import copy_of
 from kit.small_shop import lasting_files, unnamed_files
 
@@ -37,20 +38,6 @@ def disk(learned, tmp_path) -> DiskHome:
 def records(home) -> list[dict]:
     with home.reading() as session:
         return records_of(session.papers().records())
-
-
-def pending_erasure(home, user: str, monkeypatch, stopped: str) -> None:
-    """Leave an erasure of which one step was not reached."""
-    module = sys.modules["erasable.operations.forget"]
-
-    def stop(*arguments):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(module, stopped, stop)
-        patch.setattr(module, "withdraw", lambda *arguments: None)
-        with pytest.raises((KeyboardInterrupt, Unfinished)):
-            forget(home, [Request(user)], work=WORK)
 
 
 class TestTheSameBytes:
@@ -172,8 +159,8 @@ class TestBefore:
 
 
 class TestPeopleWhoWait:
-    def test_stay_suppressed_and_are_erased_afterwards(self, disk, monkeypatch):
-        pending_erasure(disk, "ann", monkeypatch, "erase")
+    def test_stay_suppressed_and_are_erased_afterwards(self, disk):
+        submit(disk, Request("ann"))
         elsewhere.moved(disk.path, numpy="0.0")
         assert upgrade(disk, WORK).adopted == 3
         with pytest.raises(UnknownUser):
@@ -181,8 +168,8 @@ class TestPeopleWhoWait:
         assert forget(disk, [], work=WORK).finished == 1
         assert verify(disk).identical is True
 
-    def test_whose_certificates_are_missing_come_first(self, disk, monkeypatch):
-        pending_erasure(disk, "ann", monkeypatch, "certify")
+    def test_whose_certificates_are_missing_come_first(self, disk):
+        erase_only(disk, Request("ann"))
         elsewhere.moved(disk.path, numpy="0.0")
         assert "finish it with forget([])" in plan_upgrade(disk).refused
         with pytest.raises(Refused, match=r"its certificates are missing: finish it with forget\(\[\]\), then upgrade"):

@@ -18,10 +18,10 @@ from erasable.proof import add_record, records_of
 from erasable.proof.audit_chain import RECORD_FIELDS
 from erasable.proof.canonical import canonical
 from erasable.proof.signing import sign
+from erasable.requests import Request
 from erasable.store.checkpoints import encode_checkpoint
 from erasable.store.manifest import Manifest, decode_manifest, encode_manifest
 from erasable.training import Checkpoint, Config, Sisa
-from erasable.unlearning import Request
 from kit import elsewhere
 from kit.fitting import fitting
 

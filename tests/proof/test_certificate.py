@@ -24,8 +24,8 @@ from erasable.proof.checking import certificate_fault, chain_fault, held_fault, 
 from erasable.proof.receipt import Receipt
 from erasable.proof.signing import new_key, public_key_of, sign
 from erasable.proof.statement import Statement
+from erasable.requests import Request
 from erasable.training import Config, State, environment_for
-from erasable.unlearning import Request
 
 PERSON, ITEM = "someone-with-a-long-unmistakable-id", "an-unmistakable-item"
 OTHERS = ("bob-the-second-user", "cat-the-third-user", "dan-the-fourth-user")

@@ -17,26 +17,17 @@ from erasable.proof.checking import (
     version_fault,
 )
 from erasable.proof.issuing import Outcome, issue_certificates
-from erasable.proof.pending import NOTHING_PENDING, Erased
 from erasable.proof.salting import state_digest
 from erasable.proof.signing import new_key
 from erasable.proof.statement import Statement
 from erasable.proof.steps import certified_steps, recorded_steps
+from erasable.requests import Request
 from erasable.store import Papers, Stamp
 from erasable.training import Checkpoint
-from erasable.unlearning import Request
+from kit.asking import erased
 from kit.handmade import handmade
 
 STAMP = Stamp(2, "ab" * 32)
-ERASED = Erased(
-    at="2026-01-01T00:00:02+00:00",
-    seconds=1.0,
-    threads=1,
-    rerun=(1,),
-    cost_ratio=1.0,
-    data_before="",
-    utility_before=None,
-)
 
 
 @dataclass(frozen=True)
@@ -56,7 +47,7 @@ class Shop:
 
 
 def issue(audit: bytes, key: bytes, *users: str) -> list[Certificate]:
-    asked = NOTHING_PENDING.joined_with([Request(user) for user in users]).model_copy(update={"erased": ERASED})
+    asked = erased(*map(Request, users), rerun=(1,), data_before="", utility_before=None)
     held = handmade()
     outcome = Outcome(held.state, {"numpy": "1.0"}, STAMP, head_of(audit), None, "", None)
     return issue_certificates(asked, outcome, key)

@@ -18,14 +18,15 @@ from erasable.proof.audit_chain import Head
 from erasable.proof.certificate import read_certificate
 from erasable.proof.coarse import grain_for, rounded
 from erasable.proof.issuing import Outcome, issue_certificates
-from erasable.proof.pending import NOTHING_PENDING, Accepted, Erased
 from erasable.proof.salting import reference_commitment
+from erasable.proof.search_file import Erased
 from erasable.proof.signing import new_key, public_key_of
 from erasable.proof.statement import CertifiedScan
 from erasable.proof.steps import certified_steps
+from erasable.requests import Request
 from erasable.store import Stamp
 from erasable.training import ORIGIN, Checkpoint, Config
-from erasable.unlearning import Request
+from kit.asking import erased, sought
 from kit.fitting import fitting
 from kit.handmade import handmade
 from kit.rated_shop import rated_shop
@@ -33,17 +34,17 @@ from kit.rated_shop import rated_shop
 SALT, OTHER_SALT = "ab" * 32, "cd" * 32
 KEY = new_key()
 SCAN = CertifiedScan(files="< 10", size="< 100 MB", kinds=("parquet", "json"), searched=("ids", "rows"))
-ERASED = Erased(
-    at="2026-01-01T00:00:02+00:00",
-    seconds=1.23456,
-    threads=2,
-    rerun=(1,),
-    cost_ratio=0.75,
-    cost_at_most=0.75,
-    seconds_at_most=3.5,
-    data_before="0b" * 32,
-    utility_before={"hr@10": 0.125},
-)
+ERASED = {
+    "at": "2026-01-01T00:00:02+00:00",
+    "seconds": 1.23456,
+    "threads": 2,
+    "rerun": (1,),
+    "cost_ratio": 0.75,
+    "cost_at_most": 0.75,
+    "seconds_at_most": 3.5,
+    "data_before": "0b" * 32,
+    "utility_before": {"hr@10": 0.125},
+}
 RECEIVED = "2026-01-01T00:00:01+00:00"
 
 
@@ -61,14 +62,13 @@ def outcome(**changes) -> Outcome:
     return Outcome(**facts | changes)
 
 
-def pending(*requests: Request, erased: Erased | None = ERASED):
-    accepted = [one.model_copy(update={"received": RECEIVED}) for one in NOTHING_PENDING.joined_with(requests).accepted]
-    return NOTHING_PENDING.model_copy(update={"accepted": tuple(accepted), "erased": erased})
+def done(*requests: Request, **facts) -> Erased:
+    return erased(*requests, **ERASED | facts)
 
 
-def issue(*requests: Request, erased: Erased = ERASED, **changes) -> list[dict]:
+def issue(*requests: Request, told: dict | None = None, **changes) -> list[dict]:
     """Return what certificates say, as anyone reads them."""
-    issued = issue_certificates(pending(*requests, erased=erased), outcome(**changes), KEY)
+    issued = issue_certificates(done(*requests, **told or {}), outcome(**changes), KEY)
     return [json.loads(certificate.content) for certificate in issued]
 
 
@@ -80,20 +80,17 @@ def with_config(**settings) -> dict:
 
 
 class TestOneForEachPerson:
-    def test_several_requests_of_one_person_make_one_certificate(self):
-        assert len(issue(Request("ann", ("b",)), Request("ann"), Request("bob"))) == 2
-
     def test_its_name_is_random_and_long_and_that_of_the_request(self):
-        accepted = pending(Request("ann"), Request("bob"))
+        accepted = done(Request("ann"), Request("bob"))
         names = [one.request_id for one in issue_certificates(accepted, outcome(), KEY)]
-        assert names == [one.request_id for one in accepted.accepted]
+        assert names == [one.request_id for one in accepted.people]
         assert all(re.fullmatch("[0-9a-f]{32}", name) for name in names)
         assert len({*names, *(issue(Request("ann"))[0]["request_id"] for _ in range(3))}) == 5
 
     def test_it_says_whether_everything_was_asked_for(self):
-        some, everything, both = issue(Request("bob", ("a",)), Request("cat"), Request("dan", ("b",)), Request("dan"))
+        some, everything = issue(Request("bob", ("a",)), Request("cat"))
         assert some["scope"] == "some interactions of one person"
-        assert everything["scope"] == both["scope"] == "all data of one person"
+        assert everything["scope"] == "all data of one person"
 
     def test_they_differ_in_what_is_about_the_person_alone(self):
         ann, bob = issue(Request("ann"), Request("bob", ("a",)))
@@ -101,16 +98,12 @@ class TestOneForEachPerson:
         assert differing == {"request_id", "scope", "subject", "reference", "signature"}
 
     def test_each_is_signed_with_the_key_and_reads_as_whole(self):
-        for certificate in issue_certificates(pending(Request("ann"), Request("bob")), outcome(), KEY):
+        for certificate in issue_certificates(done(Request("ann"), Request("bob")), outcome(), KEY):
             assert certificate.public_key == public_key_of(KEY)
             assert read_certificate(certificate.content) == certificate
 
     def test_nobody_asked_nothing_is_issued(self):
         assert issue() == []
-
-    def test_none_is_issued_before_the_erasure(self):
-        with pytest.raises(ValueError, match="nothing was erased yet"):
-            issue_certificates(pending(Request("ann"), erased=None), outcome(), KEY)
 
 
 class TestWhatItSays:
@@ -145,9 +138,9 @@ class TestWhatItSays:
         }
 
     def test_the_day_is_that_of_universal_time_wherever_the_person_was(self):
-        (one,) = pending(Request("dan")).accepted
+        (one,) = done(Request("dan")).people
         late = one.model_copy(update={"received": "2025-12-31T22:30:00-05:00"})
-        asked = pending(Request("dan")).model_copy(update={"accepted": (late,)})
+        asked = done(Request("dan")).model_copy(update={"people": (late,)})
         (certificate,) = issue_certificates(asked, outcome(), KEY)
         assert json.loads(certificate.content)["days"]["asked"] == "2026-01-01"
 
@@ -161,16 +154,15 @@ class TestWhatItSays:
         assert issue(Request("dan"), issuer="Example Ltd")[0]["issuer"] == "Example Ltd"
 
     def test_what_was_typed_in_stands_there_as_a_commitment_only(self):
-        accepted = Accepted.of(Request("dan"), "case of the landlord")
-        asked = NOTHING_PENDING.joined_with([accepted]).model_copy(update={"erased": ERASED})
+        accepted = sought(Request("dan"), "case of the landlord")
+        asked = done().model_copy(update={"people": (accepted,)})
         (certificate,) = issue_certificates(asked, outcome(), KEY)
         assert b"landlord" not in certificate.content
         assert certificate.reference == reference_commitment(accepted.salt, "case of the landlord")
         assert len(certificate.reference) == len(issue(Request("dan"))[0]["reference"])
 
     def test_what_was_left_of_a_pending_erasure_of_0_1_is_certified_without_bounds(self):
-        unsaid = ERASED.model_copy(update={"cost_at_most": None, "seconds_at_most": None})
-        (facts,) = issue(Request("dan"), erased=unsaid)
+        (facts,) = issue(Request("dan"), told={"cost_at_most": None, "seconds_at_most": None})
         assert (facts["cost"], facts["duration"]) == ("not said", "not said")
 
     @pytest.mark.parametrize("policy", ["fixed", "regroup"])
@@ -232,15 +224,14 @@ class TestUtility:
         assert {facts["utility"]["users"] for _, (facts,) in told} == {"< 1,000"}
 
     def test_where_nothing_was_measured_before_that_is_said(self):
-        unmeasured = ERASED.model_copy(update={"utility_before": None})
-        assert issue(Request("dan"), erased=unmeasured, utility=self.AFTER)[0]["utility"]["before"] is None
+        assert issue(Request("dan"), told={"utility_before": None}, utility=self.AFTER)[0]["utility"]["before"] is None
 
 
 class TestTheChain:
     @pytest.mark.parametrize("rerun", [(), (0,), (1,), (0, 1)])
     def test_which_steps_were_kept_is_in_no_certificate(self, rerun):
-        told = ERASED.model_copy(update={"rerun": rerun, "cost_ratio": len(rerun) / 2, "seconds": 1.0 + len(rerun)})
-        facts = {**issue(Request("dan"), erased=told)[0]}
+        told = {"rerun": rerun, "cost_ratio": len(rerun) / 2, "seconds": 1.0 + len(rerun)}
+        facts = {**issue(Request("dan"), told=told)[0]}
         expected = {**issue(Request("dan"))[0]}
         for name in ("request_id", "subject", "reference", "signature"):
             facts.pop(name), expected.pop(name)
@@ -296,7 +287,7 @@ class TestNothingPersonal:
             assert word not in text
 
     def test_nothing_in_it_is_a_digest_that_a_guess_could_be_tested_against(self):
-        asked, shop = pending(Request("dan")), handmade()
+        asked, shop = done(Request("dan")), handmade()
         (certificate,) = issue_certificates(asked, outcome(), KEY)
         text, knowledge = certificate.content.decode(), shop.state.knowledge
         for link in shop.state.chain:
@@ -308,8 +299,8 @@ class TestNothingPersonal:
         assert knowledge.items.digest() not in text
 
     def test_no_salt_and_no_private_key_is_in_it(self):
-        asked = pending(Request("dan"), Request("bob"))
+        asked = done(Request("dan"), Request("bob"))
         for certificate in issue_certificates(asked, outcome(), KEY):
             text = certificate.content.decode()
-            for secret in (SALT, KEY.decode(), *(one.salt for one in asked.accepted)):
+            for secret in (SALT, KEY.decode(), *(one.salt for one in asked.people)):
                 assert secret not in text

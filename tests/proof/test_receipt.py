@@ -9,43 +9,34 @@ from hypothesis import strategies as st
 from erasable.errors import NewerDocument, Refused
 from erasable.proof.audit_chain import Head
 from erasable.proof.issuing import Outcome, issue_certificates
-from erasable.proof.pending import NOTHING_PENDING, Accepted, Erased
 from erasable.proof.receipt import Receipt, read_receipt
 from erasable.proof.signing import new_key
 from erasable.proof.statement import CertifiedScan
+from erasable.requests import Request
 from erasable.store import Stamp
-from erasable.unlearning import Request
+from kit.asking import erased, sought
 from kit.handmade import handmade
 
 OF_0_1 = {"kind", "request_id", "user_id", "items", "salt", "about"}
 ASKED = (Request("ann"), Request("bob", ("b", "a")), Request("cat", ("a",)))
-ERASED = Erased(
-    at="2026-01-01T00:00:02+00:00",
-    seconds=1.0,
-    threads=1,
-    rerun=(0,),
-    cost_ratio=1.0,
-    data_before="",
-    utility_before=None,
-)
 
 
 @pytest.fixture(scope="module")
-def pending():
-    return NOTHING_PENDING.joined_with(ASKED).model_copy(update={"erased": ERASED})
+def done():
+    return erased(*ASKED)
 
 
 @pytest.fixture(scope="module")
-def certificates(pending):
+def certificates(done):
     scan = CertifiedScan(files="< 10", size="< 1 MB", kinds=(), searched=())
     scanned = "2026-01-01T00:00:03+00:00"
     outcome = Outcome(handmade().state, {}, Stamp(2, "ab" * 32), Head(1, "cd" * 32), scan, scanned, None)
-    return issue_certificates(pending, outcome, new_key())
+    return issue_certificates(done, outcome, new_key())
 
 
 @pytest.fixture(scope="module")
-def receipts(pending):
-    return [Receipt.of(accepted) for accepted in pending.accepted]
+def receipts(done):
+    return [Receipt.of(one) for one in done.people]
 
 
 def test_a_receipt_opens_its_own_certificate_and_no_other(receipts, certificates):
@@ -54,8 +45,7 @@ def test_a_receipt_opens_its_own_certificate_and_no_other(receipts, certificates
 
 
 def test_the_same_request_made_twice_has_two_receipts(certificates):
-    (again,) = NOTHING_PENDING.joined_with([Request("ann")]).accepted
-    assert not Receipt.of(again).opens(certificates[0])
+    assert not Receipt.of(sought(Request("ann"))).opens(certificates[0])
 
 
 def test_the_order_of_the_items_does_not_matter(receipts, certificates):
@@ -96,8 +86,7 @@ def test_one_bit_of_the_salt_counts(receipts, certificates):
 
 @given(st.text(min_size=1), st.none() | st.lists(st.text(min_size=1), min_size=1, max_size=3).map(tuple))
 def test_what_is_written_in_full_or_in_short_is_read_again(user, items):
-    (accepted,) = NOTHING_PENDING.joined_with([Request(user, items)]).accepted
-    receipt = Receipt.of(accepted)
+    receipt = Receipt.of(sought(Request(user, items)))
     assert read_receipt(receipt.encoded()) == receipt
     assert read_receipt(receipt.in_short().encode()) == receipt
     assert "\n" not in receipt.in_short()
@@ -106,11 +95,11 @@ def test_what_is_written_in_full_or_in_short_is_read_again(user, items):
 class TestTheReference:
     @pytest.fixture
     def accepted(self):
-        return Accepted.of(Request("ann"), "case 4711")
+        return sought(Request("ann"), "case 4711")
 
     @pytest.fixture
     def certificate(self, accepted):
-        asked = NOTHING_PENDING.joined_with([accepted]).model_copy(update={"erased": ERASED})
+        asked = erased().model_copy(update={"people": (accepted,)})
         outcome = Outcome(handmade().state, {}, Stamp(2, "ab" * 32), Head(1, "cd" * 32), None, "", None)
         return issue_certificates(asked, outcome, new_key())[0]
 

@@ -20,9 +20,9 @@ from erasable.errors import DataRefused, Refused, WorkspaceError
 from erasable.fingerprint import canonical_json
 from erasable.operations import DiskHome, forget, learn
 from erasable.proof.suppression import SuppressedCount, Suppression, SuppressionList, add_requests, held, remove_request
+from erasable.requests import Request
 from erasable.store import files
 from erasable.training import Config
-from erasable.unlearning import Request
 from kit.copies import copy_of
 from kit.listed import is_listed
 
@@ -202,7 +202,7 @@ class TestAddingAndRemoving:
 
     def test_two_processes_that_add_at_once_lose_nobody(self, places):
         code = (
-            "import sys; from pathlib import Path; from erasable.unlearning import Request\n"
+            "import sys; from pathlib import Path; from erasable.requests import Request\n"
             "from erasable.proof.suppression import Suppression, add_requests\n"
             "places = Suppression(Path(sys.argv[1]), Path(sys.argv[2]))\n"
             "for number in range(40): add_requests(places, [Request(sys.argv[3] + str(number))])"

@@ -7,7 +7,7 @@ import pytest
 
 from erasable.errors import Refused
 from erasable.proof.suppression import Suppression, SuppressionList, add_requests
-from erasable.unlearning import Request
+from erasable.requests import Request
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from erasable.operations import DiskHome, Home, Inputs, MemoryHome, Outside, Wor
 from erasable.operations.learn import learn_into
 from erasable.proof import Certificate, certificate_page, read_certificate
 from erasable.proof.wording import catalogue_origin, does_not_prove
+from erasable.requests import Request
 from erasable.training import Config, Knowledge
-from erasable.unlearning import Request
 from kit.fitting import fitting
 from kit.handmade import handmade
 

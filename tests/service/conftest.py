@@ -10,12 +10,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from erasable.operations import learn
+from erasable.requests.lease import Process
 from erasable.service.application import make_application
-from erasable.service.lease import Process
 from erasable.service.settings import ServiceSettings
 from erasable.service.shop import Shop
 from erasable.service.worker import Post, Worker
-from erasable.store.ledger import Ledger
 from erasable.training import Config
 from kit.copies import copy_of
 
@@ -66,13 +65,6 @@ def folder(served, swift_path) -> Path:
 
 
 @pytest.fixture
-def ledger(folder) -> Ledger:
-    opened = Ledger.open(folder)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
 def settings() -> ServiceSettings:
     return ServiceSettings()
 
@@ -81,15 +73,15 @@ def settings() -> ServiceSettings:
 def shop(folder, settings, clock) -> Shop:
     opened = Shop.open(folder, settings, clock)
     yield opened
-    opened.ledger.close()
+    opened.database.close()
 
 
 @pytest.fixture
 def worker(folder, settings, clock) -> Worker:
-    """A worker on the same ledger, in this process."""
+    """A worker on the same queue, in this process."""
     made = Worker(Post(folder, settings, threads=1, clock=clock))
     yield made
-    made.ledger.close()
+    made.database.close()
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from erasable.requests.tokens import ROLES
 from erasable.service.access import VISIT_COOKIE, refuse_routes_without_rule, routes_of, rule_of
-from erasable.service.tokens import ROLES
 
 FILLED = {"request_id": "0" * 32, "user_id": "ann", "user_id:path": "ann", "name": "x"}
 

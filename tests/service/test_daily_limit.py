@@ -4,12 +4,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from erasable.errors import UnknownUser
+from erasable.requests import Request
 from erasable.service.access import VISIT_COOKIE
 from erasable.service.application import make_application
 from erasable.service.overview import overview
 from erasable.service.settings import ServiceSettings
 from erasable.service.shop import Shop
-from erasable.unlearning import Request
 from kit import small_shop
 
 
@@ -30,8 +30,8 @@ def people(shop):
 
 
 def test_the_eleventh_of_a_day_waits_for_an_officer_and_is_suppressed(shop, worker, people, clock, capfd):
-    asked = [shop.reception.file(Request(user), "application 1").request_id for user in people[:12]]
-    states = [shop.requests.get(one).state for one in asked]
+    asked = [shop.reception.submit(Request(user), "application 1").request_id for user in people[:12]]
+    states = [shop.history.get(one).state for one in asked]
     assert states == ["suppressed"] * 10 + ["on hold"] * 2
     for user in people[:12]:
         with pytest.raises(UnknownUser):
@@ -39,48 +39,48 @@ def test_the_eleventh_of_a_day_waits_for_an_officer_and_is_suppressed(shop, work
     assert capfd.readouterr().err.count('"event": "limit of a token passed"') == 2
     while worker.step():
         pass
-    assert [shop.requests.get(one).state for one in asked] == ["erased"] * 10 + ["on hold"] * 2
+    assert [shop.history.get(one).state for one in asked] == ["erased"] * 10 + ["on hold"] * 2
     for one in asked[10:]:
-        shop.requests.release(one, "officer 2", clock())
+        shop.decisions.release(one, "officer 2", clock())
     while worker.step():
         pass
-    assert {shop.requests.get(one).state for one in asked} == {"erased"}
+    assert {shop.history.get(one).state for one in asked} == {"erased"}
 
 
 def test_each_token_has_its_own_share_and_a_new_one_the_next_day(shop, people, clock):
     for user in people[:10]:
-        shop.reception.file(Request(user), "application 1")
-    assert not shop.requests.get(shop.reception.file(Request(people[10]), "application 2").request_id).over_limit
-    assert shop.requests.get(shop.reception.file(Request(people[11]), "application 1").request_id).over_limit
+        shop.reception.submit(Request(user), "application 1")
+    assert not shop.history.get(shop.reception.submit(Request(people[10]), "application 2").request_id).over_limit
+    assert shop.history.get(shop.reception.submit(Request(people[11]), "application 1").request_id).over_limit
     clock.pass_days(1.01)
-    assert not shop.requests.get(shop.reception.file(Request(people[12]), "application 1").request_id).over_limit
+    assert not shop.history.get(shop.reception.submit(Request(people[12]), "application 1").request_id).over_limit
 
 
 def test_who_asks_again_and_whom_nobody_knows_takes_nothing_of_the_share(shop, people):
     for _ in range(15):
-        shop.reception.file(Request(people[0]), "application 1")
-        shop.reception.file(Request("nobody"), "application 1")
-    assert not shop.requests.get(shop.reception.file(Request(people[1]), "application 1").request_id).over_limit
+        shop.reception.submit(Request(people[0]), "application 1")
+        shop.reception.submit(Request("nobody"), "application 1")
+    assert not shop.history.get(shop.reception.submit(Request(people[1]), "application 1").request_id).over_limit
 
 
 def test_the_share_is_a_setting(folder, people, clock):
     shop = Shop.open(folder, ServiceSettings(daily_share=0.5), clock)
-    states = [shop.requests.get(shop.reception.file(Request(user), "x 1").request_id).state for user in people[:21]]
+    states = [shop.history.get(shop.reception.submit(Request(user), "x 1").request_id).state for user in people[:21]]
     assert states == ["suppressed"] * 20 + ["on hold"]
-    shop.ledger.close()
+    shop.database.close()
 
 
 def test_it_is_counted_and_shown(shop, client, people):
     for user in people[:12]:
-        shop.reception.file(Request(user), "application 1")
-    assert len(overview(shop).over_limit) == 2
+        shop.reception.submit(Request(user), "application 1")
+    assert overview(shop).totals.urgent["over limit"] == 2
     assert client("officer").get("/v1/status").json()["over_limit"] == 2
     assert "erasable_requests_over_limit 2.0" in client("operator").get("/metrics").text
 
 
 def test_the_overview_raises_an_alarm(shop, people):
     for user in people[:12]:
-        shop.reception.file(Request(user), "application 1")
+        shop.reception.submit(Request(user), "application 1")
     _, secret = shop.tokens.create("officer", "", shop.clock())
     visit = shop.tokens.begin_visit(shop.tokens.caller(secret))
     page = TestClient(make_application(shop), cookies={VISIT_COOKIE: visit}).get("/").text

@@ -29,10 +29,10 @@ def test_a_body_that_is_no_json_has_the_shape(client):
 
 
 def test_what_nobody_thought_of_is_answered_without_details(client, shop, monkeypatch, capsys):
-    def fail():
+    def fail(now):
         raise RuntimeError("fay-the-unmistakable")
 
-    monkeypatch.setattr(shop.requests, "counts", fail)
+    monkeypatch.setattr(shop.history, "totals", fail)
     answer = client("officer").get("/v1/status")
     assert (answer.status_code, set(answer.json())) == (500, SHAPE)
     assert "fay" not in answer.text
@@ -41,10 +41,10 @@ def test_what_nobody_thought_of_is_answered_without_details(client, shop, monkey
 
 @pytest.mark.parametrize("error", [kind for kind in ErasableError.__subclasses__() if kind is not WorkspaceError])
 def test_our_errors_have_a_status_and_say_what_to_do(client, shop, monkeypatch, error):
-    def fail():
+    def fail(now):
         raise error("do this")
 
-    monkeypatch.setattr(shop.requests, "counts", fail)
+    monkeypatch.setattr(shop.history, "totals", fail)
     answer = client("officer").get("/v1/status")
     assert answer.json()["detail"] == "do this"
     assert answer.status_code >= 400
@@ -52,10 +52,10 @@ def test_our_errors_have_a_status_and_say_what_to_do(client, shop, monkeypatch, 
 
 @pytest.mark.parametrize("error", [WorkspaceError, WorkspaceDamaged, UnknownUser])
 def test_neither_people_nor_places_of_the_machine_are_named(client, shop, monkeypatch, error):
-    def fail():
+    def fail(now):
         raise error("/srv/shop/data of fay-the-unmistakable")
 
-    monkeypatch.setattr(shop.requests, "counts", fail)
+    monkeypatch.setattr(shop.history, "totals", fail)
     text = client("officer").get("/v1/status").text
     assert "fay" not in text
     assert "/srv" not in text

@@ -12,30 +12,28 @@ import httpx2
 import pytest
 
 from erasable.proof.residue import Target, scan_folder
-from erasable.service import erasing
-from erasable.service.intake import Coming
-from erasable.service.requests import Requests
+from erasable.requests import Request
+from erasable.requests.database import Database, Interaction
+from erasable.requests.queue import Queue
 from erasable.service.settings import DEFAULT_SETTINGS, ServiceSettings
 from erasable.service.shop import Shop
 from erasable.service.worker import Post, Worker, run_worker
-from erasable.store import ledger
-from erasable.unlearning import Request
 from kit import erasure_service, service_process, small_shop
-from kit.killing import forked, frozen, frozen_at
+from kit.killing import ended, forked, frozen, frozen_at
 
 LEASE_SECONDS = 0.5
 IMPATIENT = erasure_service.AT_ONCE.model_copy(update={"lease_seconds": LEASE_SECONDS})
 MOMENTS = {
-    "beginning": 2,
-    "accepting": 5,
-    "making the acceptance current": 12,
-    "training": 18,
-    "making the erasure current": 36,
-    "destroying": 40,
-    "forgetting who asked": 46,
-    "certifying": 52,
-    "making the certificate current": 67,
-    "ending": 73,
+    "taking the lease": 2,
+    "beginning": 4,
+    "planning": 5,
+    "training": 8,
+    "making the erasure current": 34,
+    "destroying": 38,
+    "forgetting who asked": 42,
+    "certifying": 48,
+    "making the certificate current": 63,
+    "ending": 69,
 }
 """At which of its changes a worker does what, with one request."""
 
@@ -86,10 +84,10 @@ def test_fifty_who_ask_for_one_person_at_once_get_one_request_and_one_certificat
     codes = {answer.json()["receipt_code"] for answer in answers}
     assert len(codes) == 50  # each as if it were the first
     (request_id,) = erasure_service.states(path)
-    erasure_service.work_off(path)
+    erasure_service.work_off(path, clock=erasure_service.later)
     erasure_service.require_erased_once(path, [request_id], [person])
-    with erasure_service.ledger_of(path) as opened:
-        assert {Requests(opened).submission(code).filed.request_id for code in codes} == {request_id}
+    with erasure_service.database_of(path) as opened:
+        assert {Queue(opened).history.submission(code).request.request_id for code in codes} == {request_id}
 
 
 @pytest.mark.parametrize("change", MOMENTS.values(), ids=MOMENTS)
@@ -98,7 +96,7 @@ def test_a_worker_that_wakes_after_its_lease_was_taken_changes_nothing_more(path
         wait_for_another_lease(path)
         os.kill(frozen_worker, signal.SIGCONT)
         wait_until_all_ended(path)
-        os.waitpid(frozen_worker, 0)
+        ended(frozen_worker)
     require_as_undisturbed(path, undisturbed, person)
 
 
@@ -106,7 +104,7 @@ def test_a_worker_that_wakes_after_its_lease_was_taken_changes_nothing_more(path
 def test_a_worker_that_never_wakes_is_ended(path, undisturbed, person, change):
     with frozen_at(change, lambda: erasure_service.work_off(path, IMPATIENT)) as frozen_worker, second_worker(path):
         wait_until_all_ended(path)
-        assert os.waitstatus_to_exitcode(os.waitpid(frozen_worker, 0)[1]) == -signal.SIGKILL
+        assert ended(frozen_worker) == -signal.SIGKILL
     require_as_undisturbed(path, undisturbed, person)
 
 
@@ -122,43 +120,45 @@ def test_waiting_for_a_frozen_worker_is_no_failure_of_the_request(path, undistur
 
 @pytest.mark.parametrize("state", ["on hold", "withdrawn"])
 def test_whoever_is_held_back_while_the_batch_is_chosen_is_not_erased(waiting, path, state, monkeypatch):
-    choose, worker = erasing.batch, Worker(Post(path, IMPATIENT, threads=1))
-    requests = Requests(worker.ledger)
+    worker = Worker(Post(path, IMPATIENT, threads=1))
+    queue = Queue(worker.database)
     (request_id,) = erasure_service.states(path)
 
-    def choose_slowly(*arguments):
-        chosen = choose(*arguments)
-        requests.change(request_id, state, "an officer", worker.post.clock(), {"reason": "a lawsuit"})
+    choose = worker.queue.due
+
+    def choose_slowly(now):
+        chosen = choose(now)
+        queue.advance(request_id, state, "an officer", worker.post.clock(), {"reason": "a lawsuit"})
         return chosen
 
-    monkeypatch.setattr(erasing, "batch", choose_slowly)
-    with closing(worker.ledger):
+    monkeypatch.setattr(worker.queue, "due", choose_slowly)
+    with closing(worker.database):
         while worker.step():
             pass
-        assert requests.get(request_id).state == state
+        assert queue.history.get(request_id).state == state
     assert small_shop.lasting_files(path) == small_shop.lasting_files(waiting)
 
 
 def test_whoever_was_learned_a_moment_ago_is_not_told_that_nothing_is_held(shop, copied, swift_path):
     path = copied(shop, swift_path / "shop")
     served = Shop.open(path, erasure_service.AT_ONCE)
-    with closing(served.ledger):
-        served.intake.add([Coming("newcomer", "i0001", 5.0, None)])
+    with closing(served.database):
+        served.intake.add([Interaction("newcomer", "i0001", 5.0, None)])
         erasure_service.work_off(path, erasure_service.AT_ONCE.model_copy(update={"learn_seconds": 0}))
         assert not served.live.knows("newcomer")
-        assert not served.reception.file(Request("newcomer"), "someone").rejected
+        assert not served.reception.submit(Request("newcomer"), "someone").rejected
 
 
-def test_a_worker_that_has_searched_its_own_ledger_still_counts_as_using_it(path, person):
+def test_a_worker_that_has_searched_its_own_queue_still_counts_as_using_it(path, person):
     """Who closes a database as the last one removes its log, and with it what others are still to write there."""
 
     def search_and_freeze() -> None:
-        with erasure_service.ledger_of(path):
+        with erasure_service.database_of(path):
             scan_folder(path, [Target(person)])
             os.kill(os.getpid(), signal.SIGSTOP)
 
     with frozen(search_and_freeze):
-        with erasure_service.ledger_of(path):
+        with erasure_service.database_of(path):
             pass
         assert (path / "ledger.sqlite-wal").exists()
 
@@ -171,26 +171,25 @@ def second_worker(path: Path, settings: ServiceSettings = IMPATIENT) -> Iterator
         yield
     finally:
         os.kill(child, signal.SIGTERM)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert ended(child) == 0
 
 
 def wait_for_another_lease(path: Path) -> None:
     """Wait until the lease is taken anew, or could have been for long: who is frozen may keep others from writing."""
-    with erasure_service.ledger_of(path) as opened:
+    with erasure_service.database_of(path) as opened:
         first, end = lease_number(opened), time.monotonic() + 1.5 * LEASE_SECONDS
         while lease_number(opened) == first and time.monotonic() < end:
             time.sleep(0.01)
 
 
-def lease_number(opened: ledger.Ledger) -> int:
-    with opened.reading() as connection:
-        return connection.execute("SELECT lease_number FROM lease").fetchone()[0]
+def lease_number(opened: Database) -> int:
+    return opened.read(lambda connection: connection.execute("SELECT lease_number FROM lease"))[0]["lease_number"]
 
 
 def wait_until_all_ended(path: Path) -> None:
-    end = time.monotonic() + 20
-    with erasure_service.ledger_of(path) as opened:
-        while Requests(opened).open_requests():
+    end = time.monotonic() + 60
+    with erasure_service.database_of(path) as opened:
+        while Queue(opened).history.open_requests():
             assert time.monotonic() < end, "stuck"
             time.sleep(0.02)
 

@@ -13,40 +13,39 @@ from erasable.errors import (
     WorkspaceError,
     WrongUse,
 )
-from erasable.operations import recommend
-from erasable.operations.erasure import accept
-from erasable.proof import NOTHING_PENDING
-from erasable.service.intake import Coming
+from erasable.operations import live, recommend
+from erasable.requests import Request
+from erasable.requests.database import Interaction
 from erasable.service.shop import Shop
-from erasable.unlearning import Request
+from kit.asking import accept
 
 
 def test_when_a_request_is_taken_in_the_person_is_not_served_any_more(shop):
     assert shop.live.recommend("ann", 3).ranked
-    filing = shop.reception.file(Request("ann"), "application 1")
-    assert shop.requests.get(filing.request_id).state == "suppressed"
+    filing = shop.reception.submit(Request("ann"), "application 1")
+    assert shop.history.get(filing.request_id).state == "suppressed"
     with pytest.raises(UnknownUser):
         shop.live.recommend("ann", 3)
     assert shop.live.recommend("bob", 3).ranked
 
 
 def test_so_it_is_after_a_restart(shop, folder, settings, clock):
-    shop.reception.file(Request("ann"), "application 1")
+    shop.reception.submit(Request("ann"), "application 1")
     with pytest.raises(UnknownUser):
         Shop.open(folder, settings, clock).live.recommend("ann", 3)
 
 
 def test_a_restart_in_between_suppresses_who_was_accepted(shop, folder, settings, clock):
-    filing = shop.requests.file(Request("ann"), held=True, actor="application 1", now=clock())
+    filing = shop.queue.submit(Request("ann"), held=True, actor="application 1", now=clock())
     again = Shop.open(folder, settings, clock)
-    assert again.requests.get(filing.request_id).state == "suppressed"
+    assert again.history.get(filing.request_id).state == "suppressed"
     with pytest.raises(UnknownUser):
         again.live.recommend("ann", 3)
 
 
 def test_who_withdraws_is_served_again(shop):
     before = shop.live.recommend("ann", 3)
-    filing = shop.reception.file(Request("ann"), "application 1")
+    filing = shop.reception.submit(Request("ann"), "application 1")
     shop.reception.withdraw(filing.request_id, "officer 1", "asked by mistake")
     shop.reception.follow()
     assert shop.live.recommend("ann", 3) == before
@@ -54,20 +53,20 @@ def test_who_withdraws_is_served_again(shop):
 
 def test_what_is_not_held_is_rejected(shop):
     for request in (Request("nobody"), Request("ann", ("f",))):
-        filing = shop.reception.file(request, "application 1")
-        assert shop.requests.get(filing.request_id).state == "rejected"
+        filing = shop.reception.submit(request, "application 1")
+        assert shop.history.get(filing.request_id).state == "rejected"
     assert shop.live.recommend("ann", 3).ranked
 
 
 def test_of_whom_something_waits_to_be_learned_something_is_held(shop):
-    shop.intake.add([Coming("zoe", "a", 5.0, None)])
-    filing = shop.reception.file(Request("zoe"), "application 1")
-    assert shop.requests.get(filing.request_id).state == "suppressed"
+    shop.intake.add([Interaction("zoe", "a", 5.0, None)])
+    filing = shop.reception.submit(Request("zoe"), "application 1")
+    assert shop.history.get(filing.request_id).state == "suppressed"
     assert not shop.intake.holds(Request("zoe"))
 
 
 def test_nobody_is_served_between_the_erasure_and_the_version_without_them(shop, worker, clock):
-    shop.reception.file(Request("ann"), "application 1")
+    shop.reception.submit(Request("ann"), "application 1")
     clock.pass_days(7)
     assert worker.step()
     with pytest.raises(UnknownUser):
@@ -79,49 +78,49 @@ def test_nobody_is_served_between_the_erasure_and_the_version_without_them(shop,
 
 
 def test_what_has_begun_can_not_be_withdrawn(shop, clock):
-    filing = shop.reception.file(Request("ann"), "application 1")
-    shop.requests.change(filing.request_id, "erasing", "worker", clock())
+    filing = shop.reception.submit(Request("ann"), "application 1")
+    shop.queue.advance(filing.request_id, "erasing", "worker", clock())
     with pytest.raises(Refused, match="until erasing begins"):
         shop.reception.withdraw(filing.request_id, "officer 1", "too late")
 
 
 def test_a_reason_that_names_anyone_who_is_known_is_refused(shop):
-    filing = shop.reception.file(Request("ann"), "application 1")
+    filing = shop.reception.submit(Request("ann"), "application 1")
     for act in (shop.reception.hold, shop.reception.extend, shop.reception.withdraw):
         with pytest.raises(WrongUse, match="names someone"):
             act(filing.request_id, "officer 1", "same household as fay-the-unmistakable")
 
 
 def test_who_is_erased_and_asks_again_at_once_is_told_that_nothing_is_held(shop, worker, clock):
-    shop.reception.file(Request("ann"), "application 1")
+    shop.reception.submit(Request("ann"), "application 1")
     clock.pass_days(7)
     worker.step()
-    again = shop.reception.file(Request("ann"), "application 1")
+    again = shop.reception.submit(Request("ann"), "application 1")
     assert again.rejected
-    assert shop.requests.suppressed_people() == frozenset()
+    assert shop.queue.suppressed() == frozenset()
 
 
 def test_the_command_does_not_serve_who_has_asked_the_service(shop):
     assert recommend(shop.home, ["bob"])
-    shop.reception.file(Request("bob"), "application 1")
+    shop.reception.submit(Request("bob"), "application 1")
     with pytest.raises(UnknownUser):
         recommend(shop.home, ["bob"])
 
 
 def test_while_it_can_not_be_read_who_asked_nobody_is_served(shop, monkeypatch):
-    shop.reception.file(Request("ann"), "application 1")
-    reading = shop.reception._requests.suppressed_people
+    shop.reception.submit(Request("ann"), "application 1")
+    reading = shop.queue.asked
 
     def unreadable():
-        raise WorkspaceDamaged("the ledger is damaged")
+        raise WorkspaceDamaged("the queue is damaged")
 
-    monkeypatch.setattr(shop.reception._requests, "suppressed_people", unreadable)
+    monkeypatch.setattr(shop.queue, "asked", unreadable)
     with pytest.raises(WorkspaceDamaged):
         shop.reception.follow()
     for user in ("ann", "bob"):
         with pytest.raises(SuppressionUnknown, match="nobody is served"):
             shop.live.recommend(user, 3)
-    monkeypatch.setattr(shop.reception._requests, "suppressed_people", reading)
+    monkeypatch.setattr(shop.queue, "asked", reading)
     shop.reception.follow()
     assert shop.live.recommend("bob", 3).ranked
     with pytest.raises(UnknownUser):
@@ -133,7 +132,7 @@ def test_while_the_workspace_can_not_be_read_nobody_is_served(shop):
     content = manifest.read_bytes()
     other = {**json.loads(content), "format": 99}
     manifest.write_text(json.dumps(other))
-    for _ in range(2):  # that the ledger is read is not enough
+    for _ in range(2):  # that the queue is read is not enough
         with pytest.raises(WorkspaceError):
             shop.reception.follow()
         with pytest.raises(SuppressionUnknown, match="nobody is served"):
@@ -169,8 +168,7 @@ def test_a_workspace_that_is_busy_is_served_as_it_was(shop, monkeypatch):
 
 
 def test_while_pending_requests_can_not_be_read_nobody_is_served(shop):
-    with shop.home.writing() as session:
-        accept(session, NOTHING_PENDING.joined_with([Request("ann")]))
+    accept(shop.home, Request("ann"))
     (pending,) = shop.folder.glob("pending-*.json")
     content = pending.read_bytes()
     pending.write_bytes(b"damaged")
@@ -183,3 +181,31 @@ def test_while_pending_requests_can_not_be_read_nobody_is_served(shop):
     assert shop.live.recommend("bob", 3).ranked
     with pytest.raises(UnknownUser):
         shop.live.recommend("ann", 3)
+
+
+def test_whoever_submits_does_not_wait_for_what_others_taught_to_be_taken_out(shop, monkeypatch):
+    taken_out = []
+    real = live._without_lessons
+    monkeypatch.setattr(live, "_without_lessons", lambda *given: taken_out.append(given[2]) or real(*given))
+    for user in ("ann", "bob", "ann"):
+        shop.reception.submit(Request(user), "application 1")
+    assert taken_out == []
+    shop.reception.follow()
+    assert taken_out == [{"ann", "bob"}]
+
+
+def test_what_is_learned_while_someone_submits_is_held(shop, worker, clock, monkeypatch):
+    shop.intake.add([Interaction("zoe", "a", 5.0, None)])
+    worker.lease.take()
+    behind = []
+
+    def late():
+        """What was looked at first is not current any more when it is the turn of the request."""
+        behind.append(worker._learn() if not behind else real())
+
+    real = shop.live.catch_up
+    monkeypatch.setattr(shop.live, "catch_up", late)
+    assert not shop.reception.submit(Request("zoe"), "application 1").rejected
+    assert behind == [True, None]
+    with pytest.raises(UnknownUser):
+        shop.live.recommend("zoe", 3)

@@ -6,12 +6,12 @@ import pytest
 
 from erasable.errors import WorkspaceDamaged
 from erasable.operations import DiskHome, scan, verify
-from erasable.service import requests
-from erasable.service.requests import Requests
+from erasable.requests import Request, queue
+from erasable.requests.queue import Queue
+from erasable.requests.sqlite import SqliteDatabase
 from erasable.service.settings import ServiceSettings
 from erasable.service.shop import Shop
 from erasable.store.layout import LEDGER, LEDGER_FILES
-from erasable.unlearning import Request
 
 PEOPLE = ("ann", "bob", "cat", "dan", "eve")
 
@@ -24,21 +24,21 @@ def settings():
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     """Seal more than three."""
-    monkeypatch.setattr(requests, "OPEN_REQUESTS", 3)
+    monkeypatch.setattr(queue, "OPEN_REQUESTS", 3)
 
 
 @pytest.fixture
 def ended(shop, worker, monkeypatch):
     """Five people who are erased, one who took it back, and many for whom nothing was held; none is sealed yet."""
-    monkeypatch.setattr(requests, "OPEN_REQUESTS", 10_000)
-    filings = [shop.reception.file(Request(user), "someone") for user in PEOPLE]
-    taken_back = shop.reception.file(Request("fay-the-unmistakable"), "someone")
+    monkeypatch.setattr(queue, "OPEN_REQUESTS", 10_000)
+    filings = [shop.reception.submit(Request(user), "someone") for user in PEOPLE]
+    taken_back = shop.reception.submit(Request("fay-the-unmistakable"), "someone")
     shop.reception.withdraw(taken_back.request_id, "someone", None)
     while worker.step():
         pass
-    filings += [shop.reception.file(Request(f"nobody-{number}"), "someone") for number in range(200)]
-    shop.requests.note(None, "learned more", "worker", shop.clock(), {"users": 1, "interactions": 1})
-    monkeypatch.setattr(requests, "OPEN_REQUESTS", 3)
+    filings += [shop.reception.submit(Request(f"nobody-{number}"), "someone") for number in range(200)]
+    shop.queue.note(None, "learned more", "worker", shop.clock(), {"users": 1, "interactions": 1})
+    monkeypatch.setattr(queue, "OPEN_REQUESTS", 3)
     return [*filings, taken_back]
 
 
@@ -67,23 +67,23 @@ def answers(client, filings):
 
 
 def kept(shop, filings):
-    """Return what the ledger adds up to."""
-    codes = [shop.requests.submission(filing.receipt_code).filed for filing in filings]
+    """Return what the queue adds up to."""
+    codes = [shop.history.submission(filing.receipt_code).request for filing in filings]
     since = shop.clock().replace(year=2000)
-    counted = shop.requests.accepted_since("someone", since)
-    return (shop.requests.counts(), shop.requests.journal(10_000), shop.requests.last_erased(), codes, counted)
+    counted = shop.history.submitted_since("someone", since)
+    return (shop.history.counts(), shop.history.events(10_000), shop.history.last_erased(), codes, counted)
 
 
-def in_ledger(shop):
-    with shop.ledger.reading() as connection:
-        return connection.execute("SELECT count(*) FROM main.current_states").fetchone()[0]
+def in_tables(shop):
+    statement = "SELECT count(*) AS total FROM current_states"
+    return shop.database.read(lambda connection: connection.execute(statement))[0]["total"]
 
 
 def test_what_is_told_of_requests_is_the_same_once_they_are_sealed(shop, worker, folder, client, ended):
     told, known = answers(client, ended), kept(shop, ended)
-    assert in_ledger(shop) == 206
+    assert in_tables(shop) == 206
     seal(worker)
-    assert in_ledger(shop) == 0
+    assert in_tables(shop) == 0
     assert len(sealed_files(folder)) == 1
     assert kept(shop, ended) == known
     assert answers(client, ended) == told
@@ -100,75 +100,75 @@ def test_one_who_has_ended_stays_ended(client, worker, ended):
 
 def test_a_person_can_ask_again_later(shop, worker, ended):
     seal(worker)
-    numbers = [event.number for event in shop.requests.journal(10_000)]
-    again = shop.reception.file(Request("fay-the-unmistakable"), "someone")
+    numbers = [event.number for event in shop.history.events(10_000)]
+    again = shop.reception.submit(Request("fay-the-unmistakable"), "someone")
     assert not again.joined
     while worker.step():
         pass
-    assert shop.requests.get(again.request_id).state == "erased"
-    later = [event.number for event in shop.requests.journal(10_000)]
+    assert shop.history.get(again.request_id).state == "erased"
+    later = [event.number for event in shop.history.events(10_000)]
     assert later[-len(numbers) :] == numbers
     assert len({*later}) == len(later)
 
 
 def test_the_newest_event_stays_so_that_no_number_comes_twice(shop, worker, ended):
-    last = shop.reception.file(Request("nobody at all"), "someone")
+    last = shop.reception.submit(Request("nobody at all"), "someone")
     seal(worker)
-    assert in_ledger(shop) == 1
-    assert shop.requests.get(last.request_id).state == "rejected"
-    newest = shop.requests.journal(1)[0].number
-    other = shop.reception.file(Request("nobody else"), "someone")
-    assert shop.requests.get(other.request_id).events[0].number == newest + 1
+    assert in_tables(shop) == 1
+    assert shop.history.get(last.request_id).state == "rejected"
+    newest = shop.history.events(1)[0].number
+    other = shop.reception.submit(Request("nobody else"), "someone")
+    assert shop.history.get(other.request_id).events[0].number == newest + 1
 
 
 def test_a_few_are_not_sealed(shop, worker, folder):
     for number in range(4):
-        shop.reception.file(Request(f"nobody-{number}"), "someone")
+        shop.reception.submit(Request(f"nobody-{number}"), "someone")
     seal(worker)
     assert sealed_files(folder) == []
 
 
 def test_those_who_were_sealed_and_not_deleted_are_deleted_by_the_next_worker(shop, worker, folder, ended, monkeypatch):
     known = kept(shop, ended)
-    monkeypatch.setattr(worker.ledger, "delete_sealed", lambda: None)
+    monkeypatch.setattr(worker.database, "delete_sealed", lambda: None)
     assert worker.step()
-    assert in_ledger(shop) == 206
+    assert in_tables(shop) == 206
     assert kept(shop, ended) == known
     monkeypatch.undo()
     seal(worker)
-    assert in_ledger(shop) == 0
+    assert in_tables(shop) == 0
     assert kept(shop, ended) == known
 
 
-def test_an_older_ledger_that_was_put_back_catches_up(shop, worker, folder, ended, swift_path, monkeypatch):
-    monkeypatch.setattr(requests, "OPEN_REQUESTS", 0)
-    waiting = shop.reception.file(Request("fay-the-unmistakable"), "someone")
-    shop.ledger.cut_log()
+def test_an_older_queue_that_was_put_back_catches_up(shop, worker, folder, ended, swift_path, monkeypatch):
+    monkeypatch.setattr(queue, "OPEN_REQUESTS", 0)
+    waiting = shop.reception.submit(Request("fay-the-unmistakable"), "someone")
+    shop.database.cut_log()
     older = shutil.copy(folder / LEDGER, swift_path / LEDGER)
     seal(worker)
-    shop.requests.note(None, "learned more", "worker", shop.clock())
+    shop.queue.note(None, "learned more", "worker", shop.clock())
     seal(worker)
-    assert in_ledger(shop) == 0
-    for ledger in (worker.ledger, shop.ledger):
-        ledger.close()
+    assert in_tables(shop) == 0
+    for database in (worker.database, shop.database):
+        database.close()
     for name in LEDGER_FILES:
         (folder / name).unlink(missing_ok=True)
     shutil.copy(older, folder / LEDGER)
     back = Shop.open(folder, shop.settings, shop.clock)
-    assert back.requests.counts()["erased"] == 6
+    assert back.history.counts()["erased"] == 6
     again = type(worker)(worker.post)
     seal(again)
-    assert back.requests.suppressed_people() == set()
-    assert back.requests.get(waiting.request_id).state == "erased"
-    filings = [back.reception.file(Request(f"nobody-{number}"), "someone") for number in range(5)]
-    back.requests.note(None, "learned more", "worker", shop.clock())
+    assert back.queue.suppressed() == set()
+    assert back.history.get(waiting.request_id).state == "erased"
+    filings = [back.reception.submit(Request(f"nobody-{number}"), "someone") for number in range(5)]
+    back.queue.note(None, "learned more", "worker", shop.clock())
     seal(again)
-    assert in_ledger(back) == 0
-    assert {back.requests.get(one.request_id).state for one in filings} == {"rejected"}
-    numbers = [event.number for event in back.requests.journal(10_000)]
+    assert in_tables(back) == 0
+    assert {back.history.get(one.request_id).state for one in filings} == {"rejected"}
+    numbers = [event.number for event in back.history.events(10_000)]
     assert len({*numbers}) == len(numbers)
-    again.ledger.close()
-    back.ledger.close()
+    again.database.close()
+    back.database.close()
 
 
 def test_a_whole_scan_searches_what_is_sealed_and_finds_nobody(worker, folder, ended):
@@ -179,8 +179,8 @@ def test_a_whole_scan_searches_what_is_sealed_and_finds_nobody(worker, folder, e
 
 def test_a_whole_scan_finds_whoever_is_named_in_what_is_sealed(shop, worker, folder, ended):
     facts = {"reason": "this is about somebody-in-particular"}
-    shop.requests.note(ended[0].request_id, "retry asked", "someone", shop.clock(), facts)
-    shop.requests.note(None, "learned more", "worker", shop.clock())
+    shop.queue.note(ended[0].request_id, "retry asked", "someone", shop.clock(), facts)
+    shop.queue.note(None, "learned more", "worker", shop.clock())
     seal(worker)
     (file,) = sealed_files(folder)
     found = scan(folder, "somebody-in-particular").residues
@@ -193,16 +193,16 @@ def test_a_changed_byte_is_noticed_and_open_requests_are_still_carried_out(shop,
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(content)
-    again = shop.reception.file(Request("fay-the-unmistakable"), "someone")
-    opened = requests.Ledger.open(folder)
-    assert [one.state for one in Requests(opened).open_requests()] == ["suppressed"]
+    again = shop.reception.submit(Request("fay-the-unmistakable"), "someone")
+    opened = SqliteDatabase.open(folder)
+    assert [one.state for one in Queue(opened).history.open_requests()] == ["suppressed"]
     with pytest.raises(WorkspaceDamaged, match=f"{file.name} is damaged"):
-        Requests(opened).counts()
+        Queue(opened).history.counts()
     opened.close()
     assert not verify(DiskHome(folder)).identical
-    worker.ledger.close()
+    worker.database.close()
     after = type(worker)(worker.post)
     while after.step():
         pass
-    assert Requests(after.ledger).some([again.request_id])[0].state == "erased"
-    after.ledger.close()
+    assert Queue(after.database).history.some([again.request_id])[0].state == "erased"
+    after.database.close()

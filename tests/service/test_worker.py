@@ -1,18 +1,21 @@
 """The worker: one at a time, learning and verifying besides."""
 
+import time
+
 import pytest
 
 from erasable.errors import LeaseLost, Refused, UnknownUser
 from erasable.operations import learned_elsewhere, verify
 from erasable.proof.suppression import Suppression, SuppressionList, add_requests
-from erasable.service import erasing
+from erasable.requests import Request
+from erasable.requests.database import Interaction
+from erasable.requests.lease import Lease
+from erasable.requests.queue import Queue
 from erasable.service import worker as worker_module
-from erasable.service.intake import Coming
-from erasable.service.lease import Lease
 from erasable.service.settings import ServiceSettings
 from erasable.service.web.events_in_words import event_in_words
 from erasable.service.worker import Post, Worker
-from erasable.unlearning import Request
+from erasable.store import Workspace
 from kit import elsewhere
 
 
@@ -23,32 +26,33 @@ def settings():
 
 def test_of_two_workers_one_works(folder, shop, worker, other_process, clock, settings):
     second = Worker(Post(folder, settings, threads=1, clock=clock), other_process)
-    filing = shop.reception.file(Request("ann"), "application 1")
+    filing = shop.reception.submit(Request("ann"), "application 1")
     second.lease.take()
     assert not worker.step()
     assert second.step()
-    assert shop.requests.get(filing.request_id).state == "erased"
+    assert shop.history.get(filing.request_id).state == "erased"
 
 
 def test_a_worker_that_was_frozen_past_its_lease_can_not_write(
     folder, shop, worker, other_process, clock, settings, monkeypatch
 ):
     """It is frozen in the middle of an erasure; when it wakes up the other one has finished."""
-    filing = shop.reception.file(Request("ann"), "application 1")
+    filing = shop.reception.submit(Request("ann"), "application 1")
     frozen = Worker(
         Post(folder, settings.model_copy(update={"lease_seconds": 0.001}), threads=1, clock=clock), other_process
     )
-    forget = erasing.forget
+    writing = frozen.home.writing
 
-    def freeze_and_wake(*arguments, **given):
-        monkeypatch.setattr(erasing, "forget", forget)
+    def freeze_and_wake():
+        monkeypatch.setattr(frozen.home, "writing", writing)
+        time.sleep(0.01)  # longer than its lease
         assert worker.step()
-        return forget(*arguments, **given)
+        return writing()
 
-    monkeypatch.setattr(erasing, "forget", freeze_and_wake)
+    monkeypatch.setattr(frozen.home, "writing", freeze_and_wake)
     assert not frozen.step()
     assert not frozen.lease.held
-    events = shop.requests.get(filing.request_id).events
+    events = shop.history.get(filing.request_id).events
     assert [event.name for event in events].count("erased") == 1
     assert sum(name.endswith(".json") for name in issued(shop)) == 1
 
@@ -72,22 +76,22 @@ def test_a_stale_worker_can_not_make_a_version_current(folder, worker, other_pro
 
 
 def test_what_came_in_is_learned(shop, worker):
-    shop.intake.add([Coming("zoe", "a", 5.0, None), Coming("zoe", "b", 1.0, None)])
+    shop.intake.add([Interaction("zoe", "a", 5.0, None), Interaction("zoe", "b", 1.0, None)])
     assert worker.step()
     shop.reception.follow()
     assert shop.live.knows("zoe")
     assert shop.intake.count() == 0
-    assert shop.requests.last_event("learned more").facts == {"users": 1, "interactions": 2}
+    assert shop.history.last_event("learned more").facts == {"users": 1, "interactions": 2}
 
 
 def test_who_came_in_while_leaving_is_erased_for_good(shop, worker, clock):
     """The rows are read for learning just before the person asks to be erased."""
-    shop.intake.add([Coming("zoe", "a", 5.0, None), Coming("zoe", "b", 1.0, None)])
+    shop.intake.add([Interaction("zoe", "a", 5.0, None), Interaction("zoe", "b", 1.0, None)])
     worker.lease.take()
     worker._learn()
-    filing = shop.reception.file(Request("zoe"), "application 1")
+    filing = shop.reception.submit(Request("zoe"), "application 1")
     shop.reception.follow()
-    assert shop.requests.get(filing.request_id).state in ("suppressed", "rejected")
+    assert shop.history.get(filing.request_id).state in ("suppressed", "rejected")
     worker.step()
     shop.reception.follow()
     with pytest.raises(UnknownUser):
@@ -96,25 +100,24 @@ def test_who_came_in_while_leaving_is_erased_for_good(shop, worker, clock):
 
 
 def test_a_verification_that_was_asked_for_is_done_once(shop, worker, clock):
-    shop.requests.note(None, "verification asked", "officer 1", clock())
+    shop.queue.note(None, "verification asked", "officer 1", clock())
     assert worker.step()
-    ended = shop.requests.last_event("verification ended")
+    ended = shop.history.last_event("verification ended")
     assert ended.facts["identical"] is True
     assert ended.facts["compared"] > 0
     assert not worker.step()
 
 
-def test_old_answers_are_dropped(shop, worker, ledger):
+def test_old_answers_are_dropped(shop, worker):
     shop.answers.keep("key", b"body", b"answer")
-    with ledger.writing() as connection:
-        connection.execute("UPDATE answers SET answer_time = 0")
+    shop.database.change(lambda connection: connection.execute("UPDATE answers SET answer_time = 0"))
     worker.step()
     assert shop.answers.earlier("key", b"body") is None
 
 
 def test_what_was_learned_elsewhere_is_trained_again_here_when_more_is_learned(shop, worker, monkeypatch):
     monkeypatch.setattr(worker_module, "learned_elsewhere", lambda home: True)
-    shop.intake.add([Coming("zoe", "a", 5.0, None)])
+    shop.intake.add([Interaction("zoe", "a", 5.0, None)])
     assert worker.step()
     shop.reception.follow()
     assert shop.live.knows("zoe")
@@ -127,7 +130,7 @@ class TestAnotherNumericEnvironment:
 
     def test_is_left_behind_when_there_is_nothing_else_to_do(self, shop, worker, moved):
         assert worker.step()
-        upgraded = shop.requests.last_event("upgraded")
+        upgraded = shop.history.last_event("upgraded")
         assert upgraded.facts == {"adopted": 3, "trained": 0}
         assert event_in_words(upgraded).startswith("Made again on the updated machine: 3 checkpoints")
         assert verify(worker.home).identical is True
@@ -136,15 +139,15 @@ class TestAnotherNumericEnvironment:
             assert session.stamp.version == 2
 
     def test_is_no_reason_to_let_people_wait_who_are_due(self, shop, worker, moved, clock):
-        filing = shop.reception.file(Request("ann"), "application 1")
+        filing = shop.reception.submit(Request("ann"), "application 1")
         assert worker.step()
-        found = shop.requests.get(filing.request_id)
+        found = shop.history.get(filing.request_id)
         assert (found.state, found.outcome["stages_rerun"]) == ("erased", 3)
         assert not worker.step()
-        assert shop.requests.last_event("upgraded") is None
+        assert shop.history.last_event("upgraded") is None
 
     def test_is_left_behind_before_more_is_learned(self, shop, worker, moved):
-        shop.intake.add([Coming("zoe", "a", 5.0, None)])
+        shop.intake.add([Interaction("zoe", "a", 5.0, None)])
         assert worker.step()
         assert shop.intake.count() == 1
         assert worker.step()
@@ -152,10 +155,11 @@ class TestAnotherNumericEnvironment:
         assert not learned_elsewhere(worker.home)
 
     def test_keeps_people_who_wait_suppressed(self, folder, shop, moved, clock):
-        shop.reception.file(Request("ann"), "application 1")
-        waiting = Worker(Post(folder, ServiceSettings(batch_window=7), threads=1, clock=clock))
+        later = ServiceSettings(batch_window=7)
+        Queue(shop.database, later).submit(Request("ann"), held=True, actor="application 1", now=clock())
+        waiting = Worker(Post(folder, later, threads=1, clock=clock))
         assert waiting.step()
-        assert shop.requests.last_event("upgraded").facts["adopted"] == 3
+        assert shop.history.last_event("upgraded").facts["adopted"] == 3
         shop.reception.follow()
         with pytest.raises(UnknownUser):
             shop.live.recommend("ann", 1)
@@ -168,9 +172,9 @@ class TestAnotherNumericEnvironment:
         monkeypatch.setattr(worker_module.time, "monotonic", iter(range(0, 10**9, 10**6)).__next__)
         assert not worker.step()
         assert not worker.step()
-        events = [event.name for event in shop.requests.journal(limit=100)]
+        events = [event.name for event in shop.history.events(limit=100)]
         assert events.count("upgrade failed") == 1
-        assert "Refused" in event_in_words(shop.requests.last_event("upgrade failed"))
+        assert "Refused" in event_in_words(shop.history.last_event("upgrade failed"))
 
     def test_is_not_left_by_a_worker_without_the_lease(self, folder, worker, moved, other_process, monkeypatch):
         assert worker.lease.take()
@@ -179,7 +183,7 @@ class TestAnotherNumericEnvironment:
         def freeze_and_wake(*arguments):
             worker.lease.seconds = 0
             worker.lease.renew()
-            assert Lease(worker.ledger, 60, other_process).take()
+            assert Lease(worker.database, 60, other_process).take()
             return do(*arguments)
 
         monkeypatch.setattr(worker_module, "upgrade", freeze_and_wake)
@@ -193,17 +197,17 @@ def test_learning_that_fails_is_written_down_once_and_keeps_what_came_in(shop, w
         raise Refused("not now, zoe")
 
     monkeypatch.setattr(worker_module, "learn_more", fail)
-    shop.intake.add([Coming("zoe", "a", 5.0, None)])
+    shop.intake.add([Interaction("zoe", "a", 5.0, None)])
     for _ in range(3):
         worker.step()
-    assert [event.facts for event in shop.requests.journal(9) if event.name == "learning failed"] == [
+    assert [event.facts for event in shop.history.events(9) if event.name == "learning failed"] == [
         {"reason": "Refused"}
     ]
     assert shop.intake.count() == 1
 
 
 def test_who_took_a_request_back_is_gone_from_the_log_soon(shop, worker, folder):
-    filing = shop.reception.file(Request("fay-the-unmistakable", ("a",)), "application 1")
+    filing = shop.reception.submit(Request("fay-the-unmistakable", ("a",)), "application 1")
     shop.reception.withdraw(filing.request_id, "officer 1", "a mistake")
     worker.step()
     assert b"fay-the-unmistakable" not in b"".join(path.read_bytes() for path in folder.glob("ledger.sqlite*"))
@@ -213,13 +217,13 @@ def test_a_verification_that_ended_its_worker_is_not_begun_again(shop, worker, c
     def end_the_worker(*arguments, **given):
         raise KeyboardInterrupt
 
-    shop.requests.note(None, "verification asked", "officer 1", clock())
+    shop.queue.note(None, "verification asked", "officer 1", clock())
     monkeypatch.setattr(worker_module, "verify", end_the_worker)
     with pytest.raises(KeyboardInterrupt):
         worker.step()
     worker.lease.release()
     assert worker.step()
-    assert shop.requests.last_event("verification ended").facts["identical"] is None
+    assert shop.history.last_event("verification ended").facts["identical"] is None
     assert not worker.step()
 
 
@@ -227,43 +231,43 @@ def test_a_verification_without_memory_ends_no_worker(shop, worker, clock, monke
     def fail(*arguments, **given):
         raise MemoryError
 
-    shop.requests.note(None, "verification asked", "officer 1", clock())
+    shop.queue.note(None, "verification asked", "officer 1", clock())
     monkeypatch.setattr(worker_module, "verify", fail)
     assert worker.step()
-    assert "MemoryError" in shop.requests.last_event("verification ended").facts["reason"]
+    assert "MemoryError" in shop.history.last_event("verification ended").facts["reason"]
 
 
 def test_whoever_was_erased_does_not_come_back_with_what_is_sent_in(shop, worker):
-    shop.reception.file(Request("ann"), "application 1")
+    shop.reception.submit(Request("ann"), "application 1")
     worker.step()
-    shop.intake.add([Coming("ann", "a", 5.0, None), Coming("zoe", "a", 5.0, None)])
+    shop.intake.add([Interaction("ann", "a", 5.0, None), Interaction("zoe", "a", 5.0, None)])
     worker.step()
     shop.reception.follow()
     assert (shop.live.knows("ann"), shop.live.knows("zoe")) == (False, True)
-    event = shop.requests.last_event("learned more")
+    event = shop.history.last_event("learned more")
     assert event.facts == {"users": 1, "interactions": 1, "left_out": 1}
     assert event_in_words(event).endswith("1 new users; left out what is on the do-not-learn list")
 
 
 def test_whoever_was_erased_and_comes_alone_is_dropped_and_counted(shop, worker):
-    shop.reception.file(Request("ann"), "application 1")
+    shop.reception.submit(Request("ann"), "application 1")
     worker.step()
-    shop.intake.add([Coming("ann", "a", 5.0, None)])
+    shop.intake.add([Interaction("ann", "a", 5.0, None)])
     worker.step()
     assert shop.intake.count() == 0
-    assert shop.requests.last_event("learned more").facts == {"users": 0, "interactions": 0, "left_out": 1}
-    assert shop.requests.last_event("learning failed") is None
+    assert shop.history.last_event("learned more").facts == {"users": 0, "interactions": 0, "left_out": 1}
+    assert shop.history.last_event("learning failed") is None
 
 
 def test_a_list_that_is_lost_stops_the_worker_until_it_is_back(shop, worker, folder):
     lists = folder.with_name("shop.do-not-learn")
     lists.rename(folder.with_name("lost"))
-    filing = shop.reception.file(Request("ann"), "application 1")
+    filing = shop.reception.submit(Request("ann"), "application 1")
     worker.step()
-    failed = shop.requests.get(filing.request_id)
+    failed = shop.history.get(filing.request_id)
     assert failed.state == "failed"
     assert failed.reason.startswith("the do-not-learn list or its key is missing or damaged: restore it from its")
-    shop.intake.add([Coming("zoe", "a", 5.0, None)])
+    shop.intake.add([Interaction("zoe", "a", 5.0, None)])
     worker.step()
     assert shop.intake.count() == 1
     folder.with_name("lost").rename(lists)
@@ -277,8 +281,27 @@ def test_rows_of_erased_people_alone_are_dropped_and_block_nothing(folder, shop,
     SuppressionList.open_or_create(suppression)
     add_requests(suppression, [Request("zoe")])
     worker = Worker(Post(folder, settings, suppression, threads=1, clock=clock))
-    shop.intake.add([Coming("zoe", "a", 5.0, None)])
+    shop.intake.add([Interaction("zoe", "a", 5.0, None)])
     worker.step()
     assert shop.intake.count() == 0
     assert not shop.live.knows("zoe")
-    worker.ledger.close()
+    worker.database.close()
+
+
+def test_an_erasure_opens_the_workspace_once(shop, worker, clock, monkeypatch):
+    shop.reception.submit(Request("ann"), "application 1")
+    clock.pass_days(7)
+    opened = []
+
+    def counted(name, real):
+        def opening(*given, **named):
+            opened.append(name)
+            return real(*given, **named)
+
+        return opening
+
+    for name in ("reading", "writing"):
+        monkeypatch.setattr(Workspace, name, counted(name, getattr(Workspace, name)))
+    assert worker.step()
+    assert worker.eraser.has_erased
+    assert opened == ["writing"]

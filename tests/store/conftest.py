@@ -10,9 +10,10 @@ import pytest
 from erasable.data import Catalogue, Interactions, RatingScale, SyntheticSettings, split_holdout, synthesise
 from erasable.grouping.groups import random_labels
 from erasable.models import Effort
+from erasable.requests import Request
 from erasable.store import Papers, Workspace
 from erasable.training import Config, Knowledge, MemoryStore, State, numeric_environment, train_chain
-from erasable.unlearning import Erasure, Request, forget
+from erasable.unlearning import Erasure, forget
 
 ERASED = "someone-with-a-long-unmistakable-id"
 AFTER_LEARNING = Papers(audit=b"learned\n", key=b"a secret key")

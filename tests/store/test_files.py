@@ -36,6 +36,31 @@ def test_every_change_is_announced(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
+@pytest.mark.parametrize("count", [3, 100])
+def test_many_files_are_durable_before_their_names_are(tmp_path, monkeypatch, count):
+    seen = []
+    monkeypatch.setattr(files, "before_change", lambda kind, path: seen.append((kind, path.name)))
+    contents = {f"{number}.json": b"%d" % number for number in range(count)}
+    files.write_files(tmp_path, contents)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == contents
+    assert sorted(name for kind, name in seen if kind == "flush") == sorted(contents)
+    assert [kind for kind, _ in seen].count("flush folder") == 1
+    assert seen[-1] == ("flush folder", tmp_path.name)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {files.OWNER_ONLY}
+
+
+def test_one_of_many_that_fails_is_told(tmp_path, monkeypatch):
+    contents = {f"{number}.json": b"" for number in range(100)}
+
+    def fail(kind, path):
+        if (kind, path.name) == ("flush", "50.json"):
+            raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(files, "before_change", fail)
+    with pytest.raises(DiskFull):
+        files.write_files(tmp_path, contents)
+
+
 def test_a_change_that_fails_says_where_and_why(tmp_path):
     with pytest.raises(WorkspaceError, match=r"missing/file can't be changed \(No such file"):
         files.write_file(tmp_path / "missing" / "file", b"")

@@ -1,4 +1,6 @@
+import errno
 import fcntl
+import os
 import threading
 import time
 
@@ -18,6 +20,23 @@ def test_there_is_one_writer_at_a_time(tmp_path):
 
 def test_readers_share(tmp_path):
     with shared_reader_lock(tmp_path), shared_reader_lock(tmp_path):
+        pass
+
+
+def test_they_hold_on_nfs(tmp_path, monkeypatch):
+    """Its flock is one of fcntl, which wants a handle that can be written to if others are to be kept out."""
+    flock = fcntl.flock
+
+    def of_nfs(handle, mode):
+        how = fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE
+        if how == (os.O_RDONLY if mode & fcntl.LOCK_EX else os.O_WRONLY):
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        flock(handle, mode)
+
+    monkeypatch.setattr(fcntl, "flock", of_nfs)
+    with writer_lock(tmp_path), exclusive_reader_lock(tmp_path):
+        pass
+    with shared_reader_lock(tmp_path):
         pass
 
 

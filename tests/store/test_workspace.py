@@ -7,9 +7,10 @@ import pytest
 
 from erasable.errors import WorkspaceBusy, WorkspaceError, WrongUse
 from erasable.models import Effort
+from erasable.requests import Request
 from erasable.store import NO_PAPERS, Stamp, Workspace, files
 from erasable.training import environment_for, link_names
-from erasable.unlearning import Erasure, Request, forget
+from erasable.unlearning import Erasure, forget
 
 
 def table(interactions):

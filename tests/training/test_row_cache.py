@@ -63,3 +63,12 @@ def test_many_threads_never_make_it_larger():
     for thread in threads:
         thread.join()
     assert len(cache) == 10
+
+
+def test_whoever_is_barred_too_is_dropped_and_others_stay_barred(cache):
+    cache.bar({"a"})
+    cache.put("b", row(2))
+    cache.bar_also({"b"})
+    for user in "abc":
+        cache.put(user, row(1))
+    assert [user in cache for user in "abc"] == [False, False, True]

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from erasable.models import make_model
+from erasable.requests import Request
 from erasable.training import Config, Scoring
-from erasable.unlearning import Request
 from kit.model_suite import scorer
 
 

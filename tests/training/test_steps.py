@@ -5,8 +5,9 @@ import pytest
 from erasable.data import RatingScale
 from erasable.grouping import ALONE, anchors_among
 from erasable.models import Effort
+from erasable.requests import Request
 from erasable.training import ORIGIN, Config, Earlier, Knowledge, arrange, link_names, stages_of, train_chain
-from erasable.unlearning import Request, plan_change
+from erasable.unlearning import plan_change
 
 SCALE = RatingScale(1, 5)
 ANCHORED = Config(model="nmf", groups=2, epochs=2, batch=32, anchors=0.5)

@@ -12,6 +12,7 @@ from erasable.data import RatingScale
 from erasable.errors import Refused
 from erasable.models import Effort, find_model
 from erasable.operations.processes import Processes
+from erasable.requests import Request
 from erasable.store import Workspace
 from erasable.store.checkpoints import encode_checkpoint
 from erasable.training import (
@@ -25,7 +26,6 @@ from erasable.training import (
     stages_of,
     train_chain,
 )
-from erasable.unlearning import Request
 from kit.other_process import MadeElsewhere
 
 SCALE = RatingScale(1, 5)

@@ -10,8 +10,9 @@ from erasable.data import Interactions, RatingScale
 from erasable.errors import Refused
 from erasable.grouping import ALONE
 from erasable.models import Effort
+from erasable.requests import Request
 from erasable.training import Earlier, Knowledge, MemoryStore, arrange, grown, train_chain
-from erasable.unlearning import Request, known_requests
+from erasable.unlearning import known_requests
 from kit.ways import WAYS, config_of
 
 as_drawn = (Phase.explicit, Phase.reuse, Phase.generate)

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from erasable.data import Interactions, RatingScale, split_holdout
 from erasable.errors import DataRefused
 from erasable.grouping.groups import independent_labels
+from erasable.requests import Request
 from erasable.seeding import id_keys, normals
 from erasable.training import Config
-from erasable.unlearning import Request, known_requests
+from erasable.unlearning import known_requests
 from kit.fitting import fitting_config
 from kit.ways import WAYS, config_of
 

@@ -1,8 +1,8 @@
 import pytest
 
 from erasable.errors import UnknownUser
+from erasable.requests import Request
 from erasable.training import Config
-from erasable.unlearning import Request
 
 ROWS = {"a": "pqr", "b": "s", "c": "pq", "d": "t", "e": "pq", "f": "rst"}
 POSITIONS = {"a": 0, "b": 0, "c": 1, "d": 1, "e": 2, "f": 2}

@@ -2,8 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from erasable.requests import Request
 from erasable.training import Config, Link
-from erasable.unlearning import Request, plan_change
+from erasable.unlearning import plan_change
 
 # Three groups with 4, 3 and 5 interactions; every user has a negative to sample.
 ROWS = {"a": "pqr", "b": "s", "c": "pq", "d": "t", "e": "pq", "f": "rst"}

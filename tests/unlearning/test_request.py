@@ -2,8 +2,9 @@ import pytest
 
 from erasable.data import RatingScale
 from erasable.errors import UnknownInteraction, UnknownUser, WrongUse
+from erasable.requests import Request
 from erasable.training import Config
-from erasable.unlearning import Erasure, Request, known_requests
+from erasable.unlearning import Erasure, known_requests
 
 POSITIONS = {"a": 0, "b": 1, "c": 1}
 

@@ -11,8 +11,9 @@ from erasable.cli.output import print_line, print_table
 from erasable.data import SyntheticData, SyntheticSettings, synthesise
 from erasable.errors import UnknownUser
 from erasable.operations import DiskHome, Work, evaluate, forget, learn, plan, recommend, show, status, verify
+from erasable.requests import Request
 from erasable.training import Config
-from erasable.unlearning import Plan, Request
+from erasable.unlearning import Plan
 
 NAME = "demo"
 _SHOP = SyntheticSettings(users=2000, items=400, groups=8, per_user=20, seed=7)

@@ -1,5 +1,6 @@
 """`erasable forget`."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,21 +9,24 @@ import typer
 
 from erasable.cli.options import Folder, Issuer, Json, OnlyTheAnswer, Threads, settings_options, work_with
 from erasable.cli.output import can_ask, counted, print_json, print_line
-from erasable.cli.requests import Items, Users, UsersFile, requests_from
+from erasable.cli.requests import Items, Users, UsersFile, requests_from, until_then
 from erasable.cli.suppression import FORGETTING, suppression_from
-from erasable.errors import Refused
+from erasable.errors import Refused, ResidueFound
 from erasable.operations import (
     DiskHome,
     Extent,
     Forgotten,
     Outside,
+    begin_new_queue,
     forget,
     issuing_as,
     large_extent,
-    withdraw_pending,
+    withdraw_submitted,
 )
+from erasable.operations.desk import COMMAND
 
 NAME = "forget"
+BEGUN = "a new queue is begun: what was asked for in the lost one is lost; ask for it again, and make new tokens"
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
 
 
@@ -45,7 +49,14 @@ def command(
         bool, typer.Option("--resume", help="Finish what a killed command has begun; needs no user.")
     ] = False,
     withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Take back what a killed command has accepted and not carried out.")
+        bool, typer.Option("--withdraw", help="Take back what a killed command has submitted and not carried out.")
+    ] = False,
+    new_queue: Annotated[
+        bool,
+        typer.Option("--new-queue", help="Begin a new queue in place of one that is lost; open requests are lost."),
+    ] = False,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="Submit the requests, print their numbers, and wait for nobody.")
     ] = False,
     receipts: Annotated[
         Path | None,
@@ -66,20 +77,33 @@ def command(
 ) -> None:
     """Forget users, or some interactions of one user, exactly."""
     if withdraw:
-        _tell_withdrawn(withdraw_pending(DiskHome(folder)), json_output)
+        _tell_withdrawn(withdraw_submitted(DiskHome(folder)), json_output)
         return
     nobody = not (users or users_file or items)
+    if new_queue:
+        begin_new_queue(DiskHome(folder))
+        if nobody and not resume:
+            _tell_begun(json_output)
+            return
     requests = [] if nobody and (resume or issuer is not None) else requests_from(users, users_file, items)
     work = work_with(threads, quiet or json_output)
     about = listed or {}
     outside = Outside(receipts, suppression_from(about), bool(about.get("no_do_not_learn")), reference=reference)
     yes = yes or _agreed(large_extent(DiskHome(folder), requests, ignore_unknown))
     with issuing_as(DiskHome(folder), issuer):
-        forgotten = forget(DiskHome(folder), requests, ignore_unknown, rerun, work, outside, yes)
+        forgotten = forget(
+            DiskHome(folder), requests, ignore_unknown, rerun, work, outside, yes, COMMAND, wait=not no_wait
+        )
     if json_output:
         print_json(_facts(forgotten, receipts))
+    elif no_wait:
+        _tell_submitted(forgotten, folder)
     else:
         _tell(forgotten, len({request.user for request in requests}), receipts)
+        if items:
+            print_line(until_then(1, forgotten.served_meanwhile, done=True))
+    if forgotten.set_aside:  # what was certified beside it is printed first: nobody else keeps the receipts
+        raise ResidueFound(forgotten.set_aside[0])
 
 
 def _agreed(extent: Extent | None) -> bool:
@@ -100,6 +124,23 @@ def _tell_withdrawn(people: int, json_output: bool) -> None:
         print_line(f"took back what {counted(people, 'person', 'people')} asked for; nothing was erased")
 
 
+def _tell_begun(json_output: bool) -> None:
+    if json_output:
+        print_json({"new_queue": True})
+    else:
+        print_line(BEGUN)
+
+
+def _tell_submitted(forgotten: Forgotten, folder: Path) -> None:
+    for number in forgotten.submitted:
+        print_line(f"submitted: {number}")
+    print_line(until_then(len(forgotten.submitted), forgotten.served_meanwhile))
+    for line in _what_else(forgotten):
+        print_line(line)
+    place = shlex.quote(str(folder))
+    print_line(f"erasable serve {place} carries it out if it runs, and erasable forget {place} --resume if not")
+
+
 def _facts(forgotten: Forgotten, receipts: Path | None) -> dict[str, Any]:
     """Return what is printed as JSON; receipts that were written into a folder are not shown."""
     shown = [receipt.model_dump(mode="json") for receipt in forgotten.receipts] if receipts is None else []
@@ -116,10 +157,12 @@ def _tell(forgotten: Forgotten, asked: int, receipts: Path | None) -> None:
         print_line("nothing was left to finish")
     for line in _what_else(forgotten):
         print_line(line)
-    for path, receipt in zip(forgotten.certificates, forgotten.receipts, strict=True):
+    shown = {one.request_id: one for one in forgotten.receipts} if receipts is None else {}
+    for path in forgotten.certificates:
         print_line(f"certificate: {path}")
-        if receipts is None:
-            print_line(f"  receipt, kept nowhere (--receipts DIR writes it to a file): {receipt.in_short()}")
+        if Path(path).stem in shown:
+            receipt = shown[Path(path).stem].in_short()
+            print_line(f"  receipt, kept nowhere (--receipts DIR writes it to a file): {receipt}")
     if forgotten.certificates:
         if receipts is not None:
             print_line(f"receipts: {receipts} (give each to its person, then delete it)")

@@ -6,7 +6,7 @@ import typer
 
 from erasable.cli.options import Folder, Json, OnlyTheAnswer, Threads, work_with
 from erasable.cli.output import counted, print_json, print_line
-from erasable.cli.requests import Items, Users, UsersFile, requests_from
+from erasable.cli.requests import Items, Users, UsersFile, requests_from, until_then
 from erasable.errors import WrongUse
 from erasable.operations import DiskHome, plan, plan_random
 from erasable.unlearning import Plan
@@ -36,6 +36,7 @@ def command(
         print_json(_as_json(found))
         return
     print_line(f"would erase data of {found.people:,} of {counted(found.people_total, 'person', 'people')}")
+    print_line(until_then(found.people, found.served_meanwhile))
     print_line(f"would train {found.stages_rerun} of {found.stages_total} stages again")
     print_line(
         f"{found.chain_ratio:.0%} of the work of the whole chain, {found.cost_ratio:.0%} of that of --strategy "
@@ -52,6 +53,7 @@ def _as_json(found: Plan) -> dict[str, Any]:
     return {
         "people": found.people,
         "people_total": found.people_total,
+        "served_meanwhile": found.served_meanwhile,
         "stages_rerun": found.stages_rerun,
         "stages_total": found.stages_total,
         "chain_ratio": found.chain_ratio,

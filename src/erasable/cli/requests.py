@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from erasable.errors import DataRefused, WrongUse
-from erasable.unlearning import Request
+from erasable.operations.meanwhile import NOT_SERVED, SERVED_WITHOUT
+from erasable.requests import Request
 
 Users = Annotated[
     list[str] | None,
@@ -31,6 +32,20 @@ def requests_from(users: list[str] | None, users_file: Path | None, items: list[
         raise WrongUse("say who: give --user U (may be repeated) or --users-file F")
     named = [Request(user, tuple(items) if items else None) for user in users or []]
     return named + (read_requests(users_file) if users_file else [])
+
+
+def until_then(people: int, served: int, done: bool = False) -> str:
+    """Return what holds for those who ask until they are erased.
+
+    >>> until_then(1, 1), until_then(3, 0, done=True)
+    ('until that is done: served without these items', 'while that was done: not served')
+    >>> until_then(3, 1)
+    'until that is done: 1 served without the items asked for, 2 not served'
+    """
+    when = "while that was done" if done else "until that is done"
+    if served and served < people:
+        return f"{when}: {served} served without the items asked for, {people - served} {NOT_SERVED}"
+    return f"{when}: {SERVED_WITHOUT if served else NOT_SERVED}"
 
 
 def read_requests(path: Path) -> list[Request]:

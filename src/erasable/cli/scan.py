@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from erasable.cli.options import COLUMN_OPTIONS, Folder, Json, Quiet, columns_from, settings_options, work_with
-from erasable.cli.output import counted, print_json, print_line, print_table
+from erasable.cli.output import counted, print_error, print_json, print_line, print_table
 from erasable.cli.verdict import with_verdict
-from erasable.operations import scan
+from erasable.errors import said
+from erasable.operations import DiskHome, scan
+from erasable.operations.suppressed import queue_fault
 from erasable.proof.residue import Scan
 from erasable.proof.residue.wording import UNKNOWN
 
@@ -34,13 +36,18 @@ def command(
     """Search every file of a workspace for what is left of a person.
 
     Ends with exit code 0 if nothing was found, 1 if something was or if ids are held that differ only a little, 2 if
-    something keeps it from a verdict.
+    something keeps it from a verdict, such as a queue that can't be read.
     """
     found = scan(folder, user, data, columns_from(columns or {}), work_with(None, quiet or json_output))
+    fault = queue_fault(DiskHome(folder))
     if json_output:
-        print_json({"clean": found.clean, **asdict(found)})
+        places = [{"file": one.file, "place": one.place, "what": one.what} for one in found.residues]
+        print_json({"clean": found.clean, **asdict(found), "residues": places, "queue_fault": fault})
     else:
         _tell(found, folder, how)
+    if found.clean and fault is not None:
+        print_error(said("the queue was not searched: ", fault).of_command)
+        raise typer.Exit(2)
     raise typer.Exit(0 if found.clean else 1)
 
 

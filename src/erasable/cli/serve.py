@@ -14,10 +14,10 @@ from erasable.cli.options import Folder, Issuer, Threads, parameters_of, setting
 from erasable.cli.output import print_line
 from erasable.cli.suppression import PLACES, suppression_from
 from erasable.errors import Refused, WrongUse
-from erasable.operations import DiskHome, name_issuer, status
+from erasable.operations import DiskHome, name_issuer, name_queue, status
+from erasable.requests.opening import open_database
+from erasable.requests.tokens import Tokens
 from erasable.service.settings import ServiceSettings, settings_from
-from erasable.service.tokens import Tokens
-from erasable.store.ledger import Ledger
 
 NAME = "serve"
 SERVICE_OPTIONS = parameters_of(ServiceSettings)
@@ -32,6 +32,10 @@ def command(
         str, typer.Option(help="The address to listen on; others than this machine's need a proxy.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8080,
+    queue: Annotated[
+        str | None,
+        typer.Option(help="A Postgres to keep requests in from now on: postgresql://user@host/database, no password."),
+    ] = None,
     issuer: Issuer = None,
     threads: Threads = None,
     settings: dict[str, Any] | None = None,
@@ -45,6 +49,8 @@ def command(
     named = suppression_from(listed or {})
     status(DiskHome(folder))  # refuses what is no workspace, before another process does
     _refuse_taken(host, port)
+    if queue is not None:
+        name_queue(DiskHome(folder), queue)
     if issuer is not None:
         name_issuer(DiskHome(folder), issuer)
     _tell(folder, host, port)
@@ -74,9 +80,9 @@ def _refuse_taken(host: str, port: int) -> None:
 
 
 def _tell(folder: Path, host: str, port: int) -> None:
-    ledger = Ledger.open(folder)
-    in_use = [token for token in Tokens(ledger).all() if token.revoked is None]
-    ledger.close()
+    database = open_database(folder)
+    in_use = [token for token in Tokens(database).all() if token.revoked is None]
+    database.close()
     shown = f"[{host}]" if ":" in host else host
     print_line(f"serving {folder} at http://{shown}:{port} (pages at /, API at /docs); Ctrl-C ends it")
     if not in_use:

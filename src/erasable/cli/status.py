@@ -1,7 +1,8 @@
 """`erasable status`."""
 
 from erasable.cli.options import Folder, Json
-from erasable.cli.output import print_facts, print_json
+from erasable.cli.output import print_facts, print_json, print_line
+from erasable.errors import of_command
 from erasable.operations import DiskHome, status
 
 NAME = "status"
@@ -13,6 +14,9 @@ def command(folder: Folder, json_output: Json = False) -> None:
     if json_output:
         print_json(found)
     else:
+        fault = found.pop("queue_fault")
         kept, list_file, key_file = found["do_not_learn"].values()
         listed = f"{list_file} (its key: {key_file})" if list_file else kept
         print_facts({name: value for name, value in found.items() if value != []} | {"do_not_learn": listed})
+        if fault is not None:
+            print_line(of_command(fault))

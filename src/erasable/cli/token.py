@@ -11,8 +11,8 @@ from erasable.cli.options import Folder, Json
 from erasable.cli.output import print_json, print_line, print_table
 from erasable.errors import WrongUse
 from erasable.operations import DiskHome, status
-from erasable.service.tokens import ROLES, Role, Tokens
-from erasable.store.ledger import Ledger
+from erasable.requests.opening import open_database
+from erasable.requests.tokens import ROLES, Role, Tokens
 
 NAME = "token"
 app = typer.Typer(help="Manage who may use the service.", no_args_is_help=True, rich_markup_mode=None)
@@ -90,5 +90,5 @@ def _refuse_long(label: str) -> None:
 
 
 def _tokens(folder: Path) -> Tokens:
-    status(DiskHome(folder))  # refuses what is no workspace, where a ledger would be out of place
-    return Tokens(Ledger.open(folder))
+    status(DiskHome(folder))  # refuses what is no workspace, where a queue would be out of place
+    return Tokens(open_database(folder))

@@ -39,7 +39,8 @@ def command(
     """Check every file, replay, and compare every byte.
 
     Ends with exit code 0 if they are identical, 1 if different, 3 if that can't be told here, because the numeric
-    environment is another one; 2 if something keeps it from a verdict, such as a do-not-learn list that can't be read.
+    environment is another one; 2 if something keeps it from a verdict, such as a do-not-learn list or a queue that
+    can't be read.
     """
     claim = Claim(certificate, receipt, from_scratch, suppression_from(listed or {}))
     verification = verify(DiskHome(folder), claim, work_with(threads, quiet or json_output))

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.grouping import anchors_among
+from erasable.requests import Request
 from erasable.seeding import child_key, id_keys, mix
 from erasable.training import Knowledge, Link, State, link_names
-from erasable.unlearning import Erasure, Plan, Request, plan_change
+from erasable.unlearning import Erasure, Plan, plan_change
 
 DRAWS = 200
 """How many times users are drawn who ask at the same time."""

@@ -21,8 +21,9 @@ from erasable.experiments.cells import about_groups, config_of
 from erasable.experiments.requests import RequestName, users_to_forget
 from erasable.grouping import GroupingEffort
 from erasable.models import Effort
+from erasable.requests import Request
 from erasable.training import Knowledge, MemoryStore, State, arrange, train_chain
-from erasable.unlearning import Erasure, Request, carry_out, plan_change
+from erasable.unlearning import Erasure, carry_out, plan_change
 
 T = TypeVar("T")
 

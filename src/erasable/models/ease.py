@@ -69,6 +69,7 @@ class EASE(Model):
     strategies: ClassVar[tuple[str, ...]] = ("retrain",)
     settings: EASESettings
     trains_rows = True  # there are none
+    has_rows = False
 
     def start(self, catalogue: Ids, seed: int) -> Arrays:
         """Return a Gram matrix of zeros, which takes no memory while it is untouched, and its inverse."""

@@ -72,6 +72,8 @@ class Model(Configured[Settings], ABC):
     """The strategies that it can be learned with; the first is the default. `sisa` needs rows that are trained."""
     trains_rows: ClassVar[bool] = False
     """Whether training gives the rows of its users; if not, they are always represented."""
+    has_rows: ClassVar[bool] = True
+    """Whether a user has a row at all; if not, scores follow from the shared parameters and the user's own items."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as the settings class says
         check_declared(type(self))

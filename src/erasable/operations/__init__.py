@@ -2,20 +2,20 @@
 
 from erasable.operations.answers import RECOMMENDATIONS
 from erasable.operations.audit import Probe, audit, audit_erased
-from erasable.operations.batching import Batch, batch
 from erasable.operations.certificates import certificate_file, certificates_of, erasure_records
-from erasable.operations.erasure import Outside
-from erasable.operations.forget import Extent, Forgotten, forget, large_extent, learned_elsewhere, withdraw_pending
+from erasable.operations.forget import Extent, Forgotten, forget, large_extent, learned_elsewhere, withdraw_submitted
 from erasable.operations.home import DiskHome, Home, MemoryHome
-from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
+from erasable.operations.inspect import GroupFacts, Holding, InMemory, evaluate, groups, show, status
 from erasable.operations.issuer import issuing_as, name_issuer
 from erasable.operations.learn import Learned, learn
 from erasable.operations.live import Live, Recommended
 from erasable.operations.more import LearnedMore, learn_more
 from erasable.operations.near import near_in
+from erasable.operations.outside import Outside
 from erasable.operations.planning import plan, plan_random
 from erasable.operations.prepare import Inputs
 from erasable.operations.public_data import Fetched, get_public_set
+from erasable.operations.queue_place import begin_new_queue, name_queue
 from erasable.operations.recommend import Recommendation, recommend, recommend_for_history
 from erasable.operations.recommender import Recommender
 from erasable.operations.reporting import Reporter, Silent
@@ -26,7 +26,6 @@ from erasable.operations.work import Work, available_cores
 
 __all__ = [
     "RECOMMENDATIONS",
-    "Batch",
     "Claim",
     "DiskHome",
     "Extent",
@@ -35,6 +34,7 @@ __all__ = [
     "GroupFacts",
     "Holding",
     "Home",
+    "InMemory",
     "Inputs",
     "Learned",
     "LearnedMore",
@@ -54,7 +54,7 @@ __all__ = [
     "audit",
     "audit_erased",
     "available_cores",
-    "batch",
+    "begin_new_queue",
     "certificate_file",
     "certificates_of",
     "erasure_records",
@@ -68,6 +68,7 @@ __all__ = [
     "learn_more",
     "learned_elsewhere",
     "name_issuer",
+    "name_queue",
     "near_in",
     "plan",
     "plan_random",
@@ -79,5 +80,5 @@ __all__ = [
     "status",
     "upgrade",
     "verify",
-    "withdraw_pending",
+    "withdraw_submitted",
 ]

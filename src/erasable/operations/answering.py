@@ -18,7 +18,8 @@ from erasable.operations.recommend import Unknown
 from erasable.operations.serving import Serving
 from erasable.operations.verify import NO_CLAIM, Claim, Verification, verify
 from erasable.operations.work import Work
-from erasable.unlearning import Plan, Request
+from erasable.requests import Request
+from erasable.unlearning import Plan
 
 
 class Answering:

@@ -1,49 +1,57 @@
 """Batching: which requests that could wait are better carried out together with those that are due."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 
-from erasable.operations.home import Home
-from erasable.operations.work import QUIET_WORK, Work
+from erasable.requests import Request
 from erasable.training import State
-from erasable.unlearning import Erasure, Plan, Request, known_requests, plan_change
+from erasable.unlearning import known_requests
 
 _HARDLY = 0.1  # of what they would cost by themselves
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Requests to carry out together, and what that touches."""
+def joined_cheaply(state: State, due: Sequence[Request], waiting: Sequence[Request]) -> list[Request]:
+    """Return those who wait and cost hardly anything beside those who are due.
 
-    users: frozenset[str]
-    plan: Plan
-
-
-def batch(home: Home, due: Sequence[Request], waiting: Sequence[Request], work: Work = QUIET_WORK) -> Batch:
-    """Return those who are due, and those who wait and cost hardly anything besides.
-
-    Who is in a group that is trained again anyway costs next to nothing now, and a training of its own later.
+    Who is in a group that is trained again anyway costs next to nothing now, and a training of its own later. What
+    requests cost together is the sum over the stages that any of them touches; nothing is planned for it. Where groups
+    are decided anew everything is trained anyway.
     """
-    with home.reading() as session:
-        loaded = session.state()
-        state = replace(loaded, knowledge=replace(loaded.knowledge, groups=tuple(loaded.knowledge.groups)))
-    chosen = known_requests(due, state.knowledge, ignore_unknown=True)
-    planned = _planned(state, chosen, work)
-    for alike in _kinds(state, known_requests(waiting, state.knowledge, ignore_unknown=True)):
-        together = _planned(state, [*chosen, *alike], work)
-        if together.samples - planned.samples <= _HARDLY * _planned(state, alike, work).samples:
-            chosen, planned = [*chosen, *alike], together
-    return Batch(frozenset(request.user for request in (*due, *chosen)), planned)
+    known = known_requests(waiting, state.knowledge, ignore_unknown=True)
+    if state.knowledge.config.policy == "regroup":
+        return known
+    touched = _touched(state, due)
+    chosen: list[Request] = []
+    for stages, alike in sorted(_by_stages(state, known).items(), key=lambda kind: sorted(kind[0]), reverse=True):
+        if _cost(state, stages - touched) <= _HARDLY * _cost(state, stages):
+            touched |= stages
+            chosen += alike
+    return chosen
 
 
-def _planned(state: State, requests: Sequence[Request], work: Work) -> Plan:
-    return plan_change(state, Erasure.of(requests).apply(state.knowledge, work.grouping))
-
-
-def _kinds(state: State, requests: Sequence[Request]) -> Iterable[list[Request]]:
-    """Return requests by group and by whether they shape what is shared: those of one kind cost about the same."""
+def _by_stages(state: State, requests: Sequence[Request]) -> dict[frozenset[int], list[Request]]:
+    """Return requests by the stages that they touch: those of one group who shape the same cost the same."""
     shaping = set(state.knowledge.lessons_of([request.user for request in requests]).users) if requests else set()
-    kinds: dict[tuple[int, bool], list[Request]] = {}
+    kinds: dict[frozenset[int], list[Request]] = {}
     for request in requests:
-        kinds.setdefault((state.knowledge.find(request.user)[0], request.user in shaping), []).append(request)
-    return [kinds[kind] for kind in sorted(kinds, reverse=True)]
+        shapes = request.user in shaping
+        stages = _from(state, state.knowledge.find(request.user)[0]) if shapes else frozenset[int]()
+        kinds.setdefault(stages, []).append(request)
+    return kinds
+
+
+def _touched(state: State, requests: Sequence[Request]) -> frozenset[int]:
+    return frozenset().union(*_by_stages(state, requests))
+
+
+def _from(state: State, position: int) -> frozenset[int]:
+    """Return the stages that are trained again where one is: itself, and whatever was begun from it."""
+    names = [link.fingerprint for link in state.chain]
+    touched = {position}
+    for place, link in enumerate(state.chain):
+        if link.parent in {names[one] for one in touched if one < len(names)}:
+            touched.add(place)
+    return frozenset(touched)
+
+
+def _cost(state: State, stages: frozenset[int]) -> int:
+    return sum(state.chain[place].samples for place in stages if place < len(state.chain))

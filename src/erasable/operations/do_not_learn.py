@@ -11,7 +11,7 @@ from pathlib import Path
 
 from erasable.errors import DiskFull, ErasableError, ListUnusable, Refused, WorkspaceError, said
 from erasable.operations.home import Home, MemorySession, Session
-from erasable.proof.pending import IN_MEMORY, Pending
+from erasable.proof.search_file import IN_MEMORY, Erased, Places
 from erasable.proof.suppression import (
     Suppression,
     SuppressionList,
@@ -22,6 +22,7 @@ from erasable.proof.suppression import (
     write_list,
 )
 from erasable.proof.suppression_files import ANOTHER_LIST, NO_LIST, refuse_unwritable
+from erasable.requests import Request
 from erasable.store import Preferences, files
 
 _OTHERWISE = said("name other places with ", ANOTHER_LIST, ", or do without with ", NO_LIST)
@@ -127,35 +128,36 @@ def remember(session: Session, roll: Roll) -> None:
         session.amend(replace(papers, preferences=preferences))
 
 
-def listed_on(pending: Pending, roll: Roll, listing: Listing) -> Pending:
-    """Return pending requests that are to be put on a list; where it was said, another replaces those not there.
+def lists_of(roll: Roll) -> Places:
+    """Return the lists that who is erased now is put on."""
+    return () if roll.entries is None else (_mark(roll),)
 
-    Whoever is erased already is on their list: it stays named even if none is kept from now on, if it can be read.
+
+def still_listed(erased: Erased, roll: Roll, listing: Listing) -> Erased:
+    """Return an erasure that is done with the lists that its people are on; where it was said, another replaces those
+    that are not there.
+
+    They stay named even if none is kept from now on, if they can be read.
     """
     if listing.without:
-        stay = filter(_is_usable, pending.suppression) if pending.erased else ()
-        return pending.model_copy(update={"suppression": tuple(stay)})
-    if listing.places is not None:
-        pending = pending.model_copy(update={"suppression": tuple(filter(_is_there, pending.suppression))})
-    if roll.entries is None:
-        return pending
-    places = roll.places
-    return pending.put_on(*(IN_MEMORY if places is None else map(os.path.abspath, (places.list, places.key))))
+        return erased.model_copy(update={"suppression": tuple(filter(_is_usable, erased.suppression))})
+    kept = filter(_is_there, erased.suppression) if listing.places is not None else erased.suppression
+    return erased.model_copy(update={"suppression": tuple(dict.fromkeys([*kept, *lists_of(roll)]))})
 
 
-def refuse_unusable(pending: Pending) -> None:
-    """Refuse, before any work, requests that could not be put on their lists afterwards."""
-    for places in _places_of(pending):
+def refuse_unusable(lists: Places) -> None:
+    """Refuse, before any work, lists that nobody could be put on afterwards."""
+    for places in _files(lists):
         SuppressionList.open(places)
         refuse_unwritable(Path(os.path.realpath(places.list)))
 
 
-def put_on_lists(session: Session, pending: Pending) -> None:
+def put_on_lists(session: Session, lists: Places, requests: Sequence[Request]) -> None:
     """Put who and what is erased on the lists, durably."""
-    for places in _places_of(pending):
-        add_requests(places, pending.requests, begin=False)
-    if IN_MEMORY in pending.suppression and isinstance(session, MemorySession):
-        session.do_not_learn = with_requests(_in_memory(session), pending.requests)
+    for places in _files(lists):
+        add_requests(places, requests, begin=False)
+    if IN_MEMORY in lists and isinstance(session, MemorySession):
+        session.do_not_learn = with_requests(_in_memory(session), requests)
 
 
 @contextmanager
@@ -314,8 +316,14 @@ def _written(places: Suppression, workspace: Path | None) -> tuple[str, str]:
     return written(places.list), written(places.key)
 
 
-def _places_of(pending: Pending) -> Sequence[Suppression]:
-    return [Suppression(Path(mark[0]), Path(mark[1])) for mark in pending.suppression if mark != IN_MEMORY]
+def _mark(roll: Roll) -> tuple[str, str]:
+    """Return a list as the search file names it."""
+    places = roll.places
+    return IN_MEMORY if places is None else (os.path.abspath(places.list), os.path.abspath(places.key))
+
+
+def _files(lists: Places) -> Sequence[Suppression]:
+    return [Suppression(Path(mark[0]), Path(mark[1])) for mark in lists if mark != IN_MEMORY]
 
 
 def _is_there(mark: tuple[str, str]) -> bool:

@@ -11,6 +11,11 @@ from typing import Protocol
 from erasable.errors import Said, WorkspaceBusy, WrongUse
 from erasable.models import Model
 from erasable.proof.suppression import SuppressionList
+from erasable.requests import Request
+from erasable.requests.lifecycle import AT_ONCE, BEGUN
+from erasable.requests.opening import adopt_queue, asked_in, is_there, open_database
+from erasable.requests.queue import Queue
+from erasable.requests.sqlite import SqliteDatabase
 from erasable.store import FORMAT, NO_PAPERS, Papers, Stamp, Workspace
 from erasable.training import CheckpointStore, MemoryStore, State
 
@@ -102,6 +107,22 @@ class Home(Protocol):
     def certificate_place(self, name: str) -> str:
         """Say where a certificate is."""
 
+    def fenced(self, fence: Callable[[], None]) -> "Home":
+        """Return the same, where a fence is asked before each change."""
+
+    def queue(self, session: Session | None = None) -> AbstractContextManager[Queue]:
+        """Open the queue of requests; it is made on first use. Whoever is writing hands over the session."""
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether there is a queue yet that another process may use."""
+
+    def has_begun(self, session: Session) -> bool:
+        """Whether the queue has requests that were begun and have not ended; to be asked by whoever is writing."""
+
+    def asked(self) -> list[Request]:
+        """Return the open requests whose data may still be there, with who asked; without a queue there are none."""
+
 
 class DiskHome:
     """A recommender in a workspace folder; a fence is asked before each change, and stops whoever may not write.
@@ -118,9 +139,41 @@ class DiskHome:
         """Open the workspace for reading."""
         return Workspace.reading(self.path, model=self._model)
 
-    def writing(self) -> AbstractContextManager[Session]:
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
         """Open the workspace for writing."""
-        return Workspace.writing(self.path, self._fence, self._model)
+        with Workspace.writing(self.path, self._fence, self._model) as workspace:
+            adopt_queue(workspace)
+            yield workspace
+
+    def fenced(self, fence: Callable[[], None]) -> "DiskHome":
+        """Return the same workspace, where a fence is asked before each change."""
+        return DiskHome(self.path, fence, self._model)
+
+    @contextmanager
+    def queue(self, session: Session | None = None) -> Iterator[Queue]:
+        """Open the queue of the workspace."""
+        database = open_database(self.path, session)
+        try:
+            yield Queue(database, AT_ONCE)
+        finally:
+            database.close()
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether there is a queue yet."""
+        return is_there(self.path)
+
+    def has_begun(self, session: Session) -> bool:
+        """Whether the queue has requests that were begun and have not ended."""
+        if not self.has_queue:
+            return False
+        with self.queue(session) as queue:
+            return bool(queue.history.in_states(BEGUN))
+
+    def asked(self) -> list[Request]:
+        """Return the open requests of the queue; nothing is changed for it."""
+        return asked_in(self.path)
 
     def mark(self) -> object:
         """Return the mark of the manifest."""
@@ -203,6 +256,7 @@ class MemoryHome:
         self._current = MemorySession()
         self._outcomes = 0
         self._writer = threading.Lock()
+        self._queue: Queue | None = None
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -222,6 +276,30 @@ class MemoryHome:
         finally:
             self._writer.release()
 
+    def fenced(self, fence: Callable[[], None]) -> "MemoryHome":
+        """Return itself: nobody else writes here."""
+        return self
+
+    @contextmanager
+    def queue(self, session: Session | None = None) -> Iterator[Queue]:
+        """Give the queue, which is gone with this process."""
+        if self._queue is None:
+            self._queue = Queue(SqliteDatabase.in_memory(), AT_ONCE)
+        yield self._queue
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether another process may use its queue: none can."""
+        return False
+
+    def has_begun(self, session: Session) -> bool:
+        """Whether something was begun and has not ended: in memory nothing is left half done."""
+        return False
+
+    def asked(self) -> list[Request]:
+        """Return the open requests of the queue."""
+        return [] if self._queue is None else self._queue.open_subjects()
+
     def mark(self) -> object:
         """Return how many writers have replaced what was here."""
         return self._outcomes
@@ -239,3 +317,8 @@ def upgrading(session: Session) -> Said:
 def resuming(path: Path | None) -> Said:
     """Return what finishes an erasure that was interrupted, as it is typed."""
     return Said("forget([])", f"erasable forget {shlex.quote(str(path))} --resume")
+
+
+def withdrawing(path: Path | None) -> Said:
+    """Return what takes back what was submitted and not carried out, as it is typed."""
+    return Said("withdraw_submitted()", f"erasable forget {shlex.quote(str(path))} --withdraw")

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from erasable.data import ReadResult
 from erasable.operations.reporting import LOG
+from erasable.requests.queue import LONG
 from erasable.store import Preferences
 from erasable.training import Knowledge
 
 _REMEMBERED_ROLES = ("user", "item", "rating", "time")
-_LONG = 8  # shorter ids are looked for as whole values only
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +75,7 @@ def remembering(preferences: Preferences, read: ReadResult) -> Preferences:
 
 
 def _names(column: str, user: str) -> bool:
-    return user == column or (len(user) >= _LONG and user in column)
+    return user == column or (len(user) >= LONG and user in column)
 
 
 def without_names_like(preferences: Preferences, users: Collection[str]) -> Preferences:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,11 +24,15 @@ from erasable.evaluation.rated_metrics import LIKED
 from erasable.grouping import BY_VECTORS, Cohesion, cohesion_between_rows
 from erasable.operations.do_not_learn import list_facts
 from erasable.operations.home import Home, Session
+from erasable.operations.meanwhile import not_served
 from erasable.operations.near import telling_near_ids
 from erasable.operations.prepare import ANY_COLUMNS
-from erasable.operations.suppressed import suppressed_people
+from erasable.operations.recovery import left_to_finish
+from erasable.operations.suppressed import pending_people, queue_fault, suppressed_people
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import head_of, read_pending, signing_public_key
+from erasable.proof import head_of, read_search, signing_public_key
+from erasable.store import Stamp
+from erasable.training import Knowledge
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ def show(home: Home, user: str) -> Holding:
             for item, rating, time in zip(held.item_index, held.rating, times, strict=True)
         )
         personal = {name: array[row].tolist() for name, array in rows.items()}
-        suppressed = _suppressed(session)
+        suppressed = _suppressed(home, session)
     return Holding(user, position + 1, interactions, personal, None if suppressed is None else user in suppressed)
 
 
@@ -155,11 +159,22 @@ def groups(home: Home, work: Work = QUIET_WORK) -> list[GroupFacts]:
         ]
 
 
-def status(home: Home) -> dict[str, Any]:
-    """Return what is current: sizes, settings, erasures and version."""
+class InMemory(NamedTuple):
+    """What a process that serves has in memory already: of which version, and who is not served."""
+
+    stamp: Stamp
+    knowledge: Knowledge
+    suppressed: frozenset[str]
+
+
+def status(home: Home, known: InMemory | None = None) -> dict[str, Any]:
+    """Return what is current: sizes, settings, erasures and version; what is in memory is not read again."""
     with home.reading() as session:
-        knowledge, papers = session.state().knowledge, session.papers()
-        config, suppressed = knowledge.config, _suppressed(session)
+        is_current, papers = known is not None and known.stamp == session.stamp, session.papers()
+        knowledge = known.knowledge if known and is_current else session.state().knowledge
+        config = knowledge.config
+        waiting = _suppressed(home, session) if known is None else known.suppressed
+        suppressed = None if waiting is None else waiting | not_served(knowledge, pending_people(session))
         return {
             "users": knowledge.users,
             "items": len(knowledge.items),
@@ -175,8 +190,9 @@ def status(home: Home) -> dict[str, Any]:
             "rating_scale": str(knowledge.scale),
             "erasures": session.erasures,
             "version": session.stamp.version,
-            "pending": len(read_pending(papers.pending).accepted),
+            "pending": len(read_search(papers.pending).users if known else _left_to_finish(home, session)),
             "suppressed": None if suppressed is None else len(suppressed),
+            "queue_fault": None if known else queue_fault(home),
             "records": head_of(papers.audit).number,
             "public_key": signing_public_key(papers),
             "do_not_learn": list_facts(session),
@@ -184,9 +200,17 @@ def status(home: Home) -> dict[str, Any]:
         }
 
 
-def _suppressed(session: Session) -> frozenset[str] | None:
+def _left_to_finish(home: Home, session: Session) -> frozenset[str]:
+    """Return whose erasure is not certified, and who asked by command and is not erased; as far as that can be read."""
+    try:
+        return left_to_finish(home, session)
+    except WorkspaceError:
+        return frozenset()
+
+
+def _suppressed(home: Home, session: Session) -> frozenset[str] | None:
     """Return who has asked to be erased; None if that can't be read: who only looks is not kept from the rest."""
     try:
-        return suppressed_people(session)
+        return suppressed_people(home, session)
     except WorkspaceError:
         return None

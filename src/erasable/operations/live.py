@@ -1,17 +1,21 @@
 """What is current of a recommender, in memory: people are withheld at once, other versions swapped in as a whole."""
 
+import math
 import threading
-from collections.abc import Collection, Sequence
+import time
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from erasable.data import Interactions
 from erasable.errors import Refused, Suppressed, SuppressionUnknown, UnknownUser, WorkspaceBusy, WorkspaceError
 from erasable.models import Change
 from erasable.operations.given_ids import NumberedIds
 from erasable.operations.home import Home, Session
 from erasable.operations.offers import Offer, Served, Stock
 from erasable.operations.recommend import refuse_no_items
-from erasable.operations.suppressed import NOBODY, pending_people
+from erasable.operations.suppressed import pending_people, places_found
+from erasable.requests.asked import NOBODY_ASKED, Asked
 from erasable.store import Stamp
 from erasable.training import ROWS_SERVED, Knowledge, MemoryStore, Scoring, State
 
@@ -32,9 +36,13 @@ class _Snapshot:
     served: Served
     whole: Scoring
     """What scores with what everyone taught."""
-    pending: frozenset[str]
+    pending: Asked
     """Whose requests are being carried out, says the recommender itself."""
-    rid: frozenset[str] = NOBODY
+    places: Mapping[str, tuple[str, ...]]
+    """Where something is still found of those who are erased and can't be certified, by request; it names nobody."""
+    erasures: int
+    """How many erasures were certified before it was loaded."""
+    rid: Asked = NOBODY_ASKED
     """Whose lessons what is served does without, as far as that can be told at once."""
 
     @staticmethod
@@ -46,32 +54,39 @@ class _Snapshot:
             checkpoints.put(session.checkpoints.get(link.fingerprint))
         scoring, pending = Scoring(State(knowledge, state.chain), checkpoints, ROWS_SERVED), pending_people(session)
         served = Served(knowledge, scoring, pending, Stock(knowledge), NumberedIds.of(session))
-        return _Snapshot(session.stamp, served, scoring, pending)
+        return _Snapshot(session.stamp, served, scoring, pending, places_found(session), session.erasures)
 
     @property
     def is_settled(self) -> bool:
-        """Whether what is served does without the lessons of exactly those who are withheld."""
-        return self.rid == self.served.withheld
+        """Whether what is served does without exactly the lessons that were asked to be erased."""
+        return self.rid == self.served.asked
 
-    def withholding(self, users: frozenset[str]) -> "_Snapshot":
-        """Return the same for everyone but these users."""
-        if users == self.served.withheld:
+    def withholding(self, asked: Asked) -> "_Snapshot":
+        """Return the same for other people who have asked."""
+        if asked == self.served.asked:
             return self
-        return replace(self, served=replace(self.served, withheld=users))
+        return replace(self, served=self.served.withholding(asked))
+
+    def withholding_also(self, users: frozenset[str]) -> "_Snapshot":
+        """Return the same without these users, who had not asked for anything; none of their rows is kept."""
+        for scoring in (self.whole, self.served.scoring):
+            scoring.bar_also(users)
+        return replace(self, served=self.served.withholding_also(users))
 
     def settled(self) -> "_Snapshot":
-        """Return the same without what those taught who are withheld, and with what anyone else did."""
-        withheld = self.served.withheld
-        # Someone has taken a request back: what is taken out can't be put in again.
-        scoring, rid = (self.served.scoring, self.rid) if self.rid <= withheld else (self.whole, NOBODY)
+        """Return the same without the lessons that were asked to be erased, and with all others."""
+        asked, scoring = self.served.asked, self.served.scoring
+        new = asked.since(self.rid)
+        if new is None:  # a request was taken back, or asks for more: what is taken out can't be put in again
+            new, scoring = asked, self.whole
         with suppress(Refused):  # too little memory: what they taught is served until they are forgotten
-            scoring = _without_lessons(scoring, self.served.knowledge, withheld - rid)
-        return replace(self, served=replace(self.served, scoring=scoring), rid=withheld)
+            scoring = _without_lessons(scoring, self.served, new.people)
+        return replace(self, served=self.served.scored_by(scoring), rid=asked)
 
     def without_rows_of_withheld(self) -> "_Snapshot":
-        """Drop the rows that are kept of those who are withheld, and keep none of theirs."""
+        """Drop the rows that are kept of those who have asked, and keep none of theirs."""
         for scoring in (self.whole, self.served.scoring):
-            scoring.bar(self.served.withheld)
+            scoring.bar(self.served.asked.people)
         return self
 
     def warmed_up(self) -> "_Snapshot":
@@ -89,9 +104,10 @@ class Live:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self._asked = NOBODY
+        self._asked = NOBODY_ASKED
         self._is_blind = False
         self._is_lost = False
+        self._told_at, self._longest_silence = time.monotonic(), math.inf
         self._following = threading.Lock()
         self._swapping = threading.Lock()
         self._mark = home.mark()
@@ -115,13 +131,39 @@ class Live:
         """The number of the version that is served now."""
         return self._snapshot.stamp.version
 
+    @property
+    def erasures(self) -> int:
+        """How many erasures what is served now knows to be certified."""
+        return self._snapshot.erasures
+
+    @property
+    def current(self) -> tuple[Stamp, Knowledge]:
+        """What is known now, and of which version that is."""
+        snapshot = self._snapshot
+        return snapshot.stamp, snapshot.served.knowledge
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether anybody is served: it is known who has asked to be erased, and was known a moment ago."""
+        is_silent = time.monotonic() - self._told_at > self._longest_silence
+        return not (self._is_blind or self._is_lost or is_silent)
+
+    @property
+    def places(self) -> Mapping[str, tuple[str, ...]]:
+        """Where something is still found of those who are erased and can't be certified, by request."""
+        return self._snapshot.places
+
     def knows(self, user: str) -> bool:
         """Whether anything is held about a user, who may be withheld."""
-        return replace(self.served, withheld=NOBODY).find(user) is not None
+        return replace(self.served, asked=NOBODY_ASKED).find(user) is not None
 
     def withholds(self, user: str) -> bool:
-        """Whether a user of whom something is held, or was until now, has asked to be erased."""
+        """Whether a user of whom something is held, or was until now, has asked to be erased and is not served."""
         return user in self.served.withheld
+
+    def not_served(self, asked: Asked) -> frozenset[str]:
+        """Return who of those who have asked is not served from the version that is served now."""
+        return self.served.withholding(asked).withheld
 
     def recommend(self, user: str, k: int, tell: bool = False) -> Recommended:
         """Return the k best items for a user; say of whom nothing may be used that they are suppressed, if wanted."""
@@ -135,7 +177,7 @@ class Live:
     def recommend_many(self, users: Sequence[str], k: int) -> list[Recommended | None]:
         """Return the same for several users, all from one version, None for each of whom nothing may be used."""
         refuse_no_items(k)
-        if self._is_blind or self._is_lost:
+        if not self.is_serving:
             raise SuppressionUnknown("who has asked to be erased can't be read, so nobody is served: look at the log")
         snapshot = self._snapshot
         version, served = snapshot.stamp.version, snapshot.served
@@ -149,16 +191,51 @@ class Live:
         Not before: they may have been forgotten since, which only following finds out. Until then, what the users who
         are withheld taught counts as it did.
         """
+        self.withhold_asked(Asked(frozenset(users)))
+
+    def withhold_asked(self, asked: Asked) -> None:
+        """Do the same for users who have asked for everything, and serve others without the items they asked for."""
         with self._swapping:
             self._is_blind = False
-            self._asked = frozenset(users)
-            after = self._snapshot.withholding(self.served.withheld | self._asked)
-            if after is not self._snapshot:
-                self._snapshot = after.without_rows_of_withheld()
+            self._told_at = time.monotonic()
+            self._asked = asked
+            self._withhold(asked)
+
+    def withhold_also(self, asked: Asked) -> None:
+        """Serve none of these users, or not with the items they asked for, from now on, either."""
+        with self._swapping:
+            self._asked |= asked
+            before = self.served.asked
+            if asked.some or not asked.wholly.isdisjoint(before.some):
+                self._withhold(asked)
+            elif not asked.wholly <= before.wholly:
+                self._snapshot = self._snapshot.withholding_also(asked.wholly - before.wholly)
+
+    def _withhold(self, asked: Asked) -> None:
+        after = self._snapshot.withholding(self.served.asked | asked)
+        if after is not self._snapshot:
+            self._snapshot = after.without_rows_of_withheld()
 
     def serve_nobody(self) -> None:
         """Serve nobody, since it is not known who has asked to be erased, until `withhold` says it again."""
         self._is_blind = True
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something has become current that is not served yet."""
+        return self._home.mark() != self._mark
+
+    def catch_up(self) -> None:
+        """Swap in what is current, if it is another; what those taught who are withheld is left to `follow`.
+
+        So it costs whoever submits nothing that grows with what is known, or with how many have asked.
+        """
+        if self.is_behind:
+            self.follow()
+
+    def serve_only_if_told(self, seconds: float) -> None:
+        """Serve nobody from now on whenever `withhold` was not called for so long: whoever calls it may be stuck."""
+        self._told_at, self._longest_silence = time.monotonic(), seconds
 
     def follow(self) -> bool:
         """Swap in what is current, without what those taught who are withheld; say whether there was anything to do.
@@ -180,31 +257,41 @@ class Live:
         # In this order: whoever is not withheld any more and was forgotten before is missing in what is read next.
         asked, mark = self._asked, self._home.mark()
         before = self._snapshot
-        current = before if mark == self._mark else self._reread(before)
-        withheld = asked | current.pending
-        if current is before and before.is_settled and before.served.withheld == withheld:
+        # Whoever is not withheld any more may be forgotten, and a shared disk may tell the mark late: that is read.
+        is_current = mark == self._mark and before.served.asked | asked | before.pending == asked | before.pending
+        current = before if is_current else self._reread(before)
+        asked |= current.pending
+        if current is before and before.is_settled and before.served.asked == asked:
             return False
-        after = current.withholding(withheld).settled().warmed_up()
+        after = current.withholding(asked).settled().warmed_up()
         with self._swapping:
-            self._snapshot = after.withholding(withheld | self._asked).without_rows_of_withheld()
+            self._snapshot = after.withholding(asked | self._asked).without_rows_of_withheld()
         self._mark = mark
         return True
 
     def _reread(self, before: _Snapshot) -> _Snapshot:
         with self._home.reading() as session:
             if session.stamp == before.stamp:
-                return replace(before, pending=pending_people(session))
+                pending, places = pending_people(session), places_found(session)
+                return replace(before, pending=pending, places=places, erasures=session.erasures)
             return _Snapshot.of(session)
 
 
-def _without_lessons(scoring: Scoring, knowledge: Knowledge, users: frozenset[str]) -> Scoring:
-    """Return what scores without what some users taught, as far as that can be told at once."""
-    taken = knowledge.known(knowledge.stages - 1).over(knowledge.lessons_of(users))
-    return scoring.rid_of(Change(taken, taken.of_users([]))) if len(taken) else scoring
+def _without_lessons(scoring: Scoring, served: Served, users: frozenset[str]) -> Scoring:
+    """Return what scores without what some users taught, as far as that can be told at once.
+
+    What somebody has beside the items that they asked for goes on teaching.
+    """
+    knowledge = served.knowledge
+    known, lessons = knowledge.known(knowledge.stages - 1), knowledge.lessons_of(users)
+    left = [served.lessened[user].training.timeless for user in lessons.users if user in served.lessened]
+    taken = known.over(lessons)
+    given = known.over(Interactions.merge(left)) if left else taken.of_users([])
+    return scoring.rid_of(Change(taken, given)) if len(taken) else scoring
 
 
 def _compile_removal(loaded: _Snapshot) -> None:
     """Take someone's lessons out for once, so that nobody waits for that code when it matters."""
     someone = next((group.users[0] for group in loaded.served.knowledge.groups if len(group)), None)
     if someone is not None:
-        loaded.withholding(frozenset([someone])).settled()
+        loaded.withholding(Asked(frozenset([someone]))).settled()

@@ -12,6 +12,7 @@ from erasable.evaluation.membership_verdict import Measured
 from erasable.grouping import GroupingEffort
 from erasable.models import Effort
 from erasable.operations.learn import samples_of
+from erasable.requests import Request
 from erasable.seeding import child_key
 from erasable.training import (
     LOCAL,
@@ -26,7 +27,7 @@ from erasable.training import (
     regrouped,
     train_chain,
 )
-from erasable.unlearning import Erasure, Request
+from erasable.unlearning import Erasure
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from erasable.operations.home import Home, Session, resuming, upgrading
 from erasable.operations.input_facts import InputFacts, remembering
 from erasable.operations.prepare import NO_INPUTS, Inputs, Read, declared_catalogue, read_source, risky_users
 from erasable.operations.recording import readmission_facts, version_facts
+from erasable.operations.recovery import is_left
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import add_record
+from erasable.proof import add_record, read_search
 from erasable.proof.suppression import SuppressedCount
 from erasable.store import Stamp
 from erasable.training import Knowledge, State, grown, made_elsewhere
@@ -73,7 +74,7 @@ def learn_more(
     if inputs.groups_from is not None:
         raise WrongUse("existing users keep their group: leave out ", option("groups_from"))
     with home.writing() as session:
-        _refuse_unready(session, rerun)
+        _refuse_unready(home, session, rerun)
         before, roll = _earlier(session, rerun).knowledge, roll_of(session, inputs.listing, erasing=False)
         as_before = _as_before(inputs, session)
         read = read_source(source, as_before, before.scale, work.reporter, 1, _FOR_SCALE, roll.entries)
@@ -111,8 +112,11 @@ def _as_before(inputs: Inputs, session: Session) -> Inputs:
     return replace(inputs, columns=RememberedColumns(**inputs.columns.given(), remembered=remembered))
 
 
-def _refuse_unready(session: Session, rerun: bool) -> None:
-    if session.papers().pending:
+def _refuse_unready(home: Home, session: Session, rerun: bool) -> None:
+    """Refuse while something is begun; whoever could not be certified is set aside, and keeps nobody from learning."""
+    search = read_search(session.papers().pending)
+    begun = search.accepted or any(one.found is None for one in search.people)
+    if begun or any(map(is_left, home.asked())):
         raise Refused("an erasure is not finished: finish it with ", resuming(session.path), ", then learn more")
     found = made_elsewhere(session.state())
     if found and not rerun:
@@ -176,6 +180,8 @@ def _learn(session: Session, after: Knowledge, planned: Plan, listed: _Listed, w
         facts = {**version_facts(new, stamp), **readmission_facts(listed.people)}
         preferences = remembering(papers.preferences, listed.read.source)
         preferences = listed.roll.remembered_by(preferences, session.path)
-        more = replace(papers, audit=add_record(papers.audit, "learn more", facts), preferences=preferences)
+        sought = read_search(papers.pending).made_again(planned.rerun)
+        audit = add_record(papers.audit, "learn more", facts)
+        more = replace(papers, audit=audit, preferences=preferences, pending=sought.encoded())
         with readmitting(session, listed.roll, listed.read.readmitted):
             session.commit(new, more, stamp)

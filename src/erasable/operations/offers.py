@@ -1,7 +1,7 @@
 """What one person is offered: the model's best, popular items where the model says nothing, never what they have."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,6 +12,8 @@ from erasable.data import Ids, Interactions
 from erasable.errors import UnknownItem, UnknownUser
 from erasable.models.ranking import ItemNumbers, top_items
 from erasable.operations.given_ids import ALL_TEXT, NumberedIds
+from erasable.operations.meanwhile import Lessened, all_lessened
+from erasable.requests.asked import Asked
 from erasable.training import Knowledge, Place, Scoring
 
 _SILENT = 1e-6  # scores are fitted to 0 and 1; als lets the rows of those who share no item with anyone shrink to this
@@ -40,13 +42,13 @@ class Stock:
             start=np.zeros(items, dtype=np.int64),
         )
 
-    def counts_without(self, users: Collection[str]) -> NDArray[np.int64]:
-        """Return the same without some users; unknown ones are ignored."""
-        counts, wanted = self.counts.copy(), list(users)
-        for group in self._knowledge.groups:
+    def counts_of(self, users: Collection[str]) -> NDArray[np.int64]:
+        """Return how many of some users have each item in training; unknown ones are ignored."""
+        counts, wanted = np.zeros(len(self._knowledge.items), dtype=np.int64), list(users)
+        for group in self._knowledge.groups if wanted else ():
             rows = group.users.positions(wanted)
             for row in rows[rows >= 0].tolist():
-                counts[group.items_at(row)] -= 1  # a user has an item once
+                counts[group.items_at(row)] += 1  # a user has an item once
         return counts
 
     @cached_property
@@ -76,11 +78,11 @@ class Stock:
 
 @dataclass(frozen=True)
 class Served:
-    """What recommendations come from, and who gets none because the own erasure is being carried out."""
+    """What recommendations come from, and who has asked to be erased: they get none, or some without some items."""
 
     knowledge: Knowledge
     scoring: Scoring
-    withheld: frozenset[str]
+    asked: Asked
     stock: Stock
     numbered: NumberedIds = ALL_TEXT
     """Whose ids are shown as whole numbers."""
@@ -88,7 +90,64 @@ class Served:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many people who are served have each item."""
-        return self.stock.counts_without(self.withheld) if self.withheld else self.stock.counts
+        return self._counts_changed(self.stock.counts, frozenset(), {}) if self.asked.people else self.stock.counts
+
+    @cached_property
+    def withheld(self) -> frozenset[str]:
+        """Who gets no recommendations."""
+        return self.asked.wholly.union(user for user, left in self._left.items() if left is None)
+
+    @cached_property
+    def lessened(self) -> dict[str, Lessened]:
+        """Who gets recommendations without some items, and what they have beside these."""
+        return {user: left for user, left in self._left.items() if left is not None}
+
+    @cached_property
+    def _left(self) -> dict[str, Lessened | None]:
+        return all_lessened(self.knowledge, self.asked)
+
+    @cached_property
+    def _lessened_at(self) -> dict[Place, Lessened]:
+        return {left.place: left for left in self.lessened.values()}
+
+    def withholding(self, asked: Asked) -> "Served":
+        """Return the same for other people who have asked; what was counted is counted on."""
+        after = replace(self, asked=asked)
+        after.__dict__["_left"] = all_lessened(self.knowledge, asked, self._left)
+        if "counts" in self.__dict__:
+            after.__dict__["counts"] = after._counts_changed(self.counts, self.withheld, self.lessened)
+        return after
+
+    def withholding_also(self, users: frozenset[str]) -> "Served":
+        """Return the same without these users, who had not asked for anything; the others are not gone through."""
+        after = replace(self, asked=Asked(self.asked.wholly | users, self.asked.some))
+        after.__dict__.update(_left=self._left, lessened=self.lessened, withheld=self.withheld | users)
+        if "counts" in self.__dict__:
+            after.__dict__["counts"] = self.counts - self.stock.counts_of(users)
+        return after
+
+    def _counts_changed(
+        self, counts: NDArray[np.int64], withheld: frozenset[str], before: Mapping[str, Lessened]
+    ) -> NDArray[np.int64]:
+        """Return counts for those who have asked now, from those for who was withheld or served without some items."""
+        now, stock = self.lessened, self.stock
+        left, come = now.keys() - before.keys(), before.keys() - now.keys()
+        changed = {user for user in now.keys() & before.keys() if now[user] is not before[user]}
+        counts = counts - stock.counts_of(self.withheld - withheld) + stock.counts_of(withheld - self.withheld)
+        counts = counts - stock.counts_of(left) + stock.counts_of(come)
+        for user in left | changed:
+            counts[now[user].training.item_index] += 1  # a user has an item once
+        for user in come | changed:
+            counts[before[user].training.item_index] -= 1
+        return counts
+
+    def scored_by(self, scoring: Scoring) -> "Served":
+        """Return the same with other scores; who has what is counted already."""
+        after = replace(self, scoring=scoring)
+        after.__dict__["_left"] = self._left
+        if "counts" in self.__dict__:
+            after.__dict__["counts"] = self.counts
+        return after
 
     def find(self, user: str) -> Place | None:
         """Return the position and row of a user, None if nothing is held that may be used.
@@ -108,9 +167,19 @@ class Served:
 
     def best_of_each(self, places: Sequence[Place], k: int) -> Iterator[list[Offer]]:
         """Yield the same for several people, in their order; rows that are to be solved are solved together."""
-        for place, scores in zip(places, self.scoring.each(places), strict=True):
-            is_told_of = self.stock.is_told_of(self.scoring.owned(*place))
-            yield self._best(scores, self.stock.owned(place), is_told_of, k)
+        lessened = self._lessened_at
+        found = self.scoring.each([place for place in places if place not in lessened])
+        for place in places:
+            if place in lessened:
+                yield self._best_without(lessened[place], k)
+            else:
+                is_told_of = self.stock.is_told_of(self.scoring.owned(*place))
+                yield self._best(next(found), self.stock.owned(place), is_told_of, k)
+
+    def _best_without(self, left: Lessened, k: int) -> list[Offer]:
+        """Return the k best for someone from a row without some items, which are offered like any they never had."""
+        scores = self.scoring.of_history(left.training)
+        return self._best(scores, left.owned, self.stock.is_told_of(left.training.item_index), k)
 
     def best_for_history(self, history: Interactions, k: int) -> list[Offer]:
         """Return the k best items for someone with this history; without any, those that most people have."""
@@ -163,16 +232,16 @@ class Served:
                 self.best((position, 0), 1)
 
     def _numbers_of(self, items: Sequence[str]) -> NDArray[np.int64]:
-        """Return the numbers of items, −1 for one that is unknown, or that only people who are withheld have."""
+        """Return the numbers of items, −1 for one that is unknown, or that nobody has who is served."""
         numbers = self.knowledge.items.positions(items)
-        if self.knowledge.catalogue is None and self.withheld:
+        if self.knowledge.catalogue is None and self.asked.people:
             gone = (self.stock.counts > 0) & (self.counts == 0)
             numbers = np.where((numbers >= 0) & gone[numbers], -1, numbers)
         return numbers
 
     def _of_who_is_served(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the scores; an item that only people who are withheld have goes with them."""
-        if self.knowledge.catalogue is not None or not self.withheld:
+        """Return the scores; an item that nobody has who is served goes with those who are not."""
+        if self.knowledge.catalogue is not None or not self.asked.people:
             return scores
         return np.where(self.counts > 0, scores, np.float32(-np.inf))
 

@@ -14,16 +14,19 @@ from erasable import fingerprint
 from erasable.errors import Refused, option
 from erasable.evaluation import measure, measured_people
 from erasable.operations.home import Home, Session
+from erasable.operations.meanwhile import served_meanwhile
 from erasable.operations.near import telling_near_ids
-from erasable.operations.traces import held_ids, target_of, traces_of
+from erasable.operations.traces import held_ids, held_of
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import NOTHING_PENDING, data_digest
+from erasable.proof import data_digest
 from erasable.proof.residue import scan_folder
+from erasable.requests import Request
+from erasable.requests.queue import one_for_each
 from erasable.seeding import id_keys
 from erasable.store.checkpoints import encode_checkpoint
 from erasable.store.tables import encode_interactions
 from erasable.training import Knowledge, State
-from erasable.unlearning import Apart, Erasure, Plan, Request, known_requests, plan_change
+from erasable.unlearning import Apart, Erasure, Plan, known_requests, plan_change
 
 _USERS_MEASURED = 100
 _MEASUREMENTS = 2  # before and after
@@ -67,7 +70,12 @@ def _planned(home: Home, choose: Callable[[Knowledge], Sequence[Request]], work:
         requests = choose(state.knowledge)
         after = Erasure.of(requests).apply(state.knowledge, work.grouping)
         people = len({request.user for request in requests})
-        planned = replace(plan_change(state, after), people=people, people_total=state.knowledge.users)
+        planned = replace(
+            plan_change(state, after),
+            people=people,
+            people_total=state.knowledge.users,
+            served_meanwhile=served_meanwhile(state.knowledge, requests),
+        )
         preparing = time.perf_counter() - began
         with home.reading() as session, work.reporter.track("rehearsing"):
             if session.stamp == stamp:
@@ -109,7 +117,7 @@ class _Rehearsal:
     def _work_out(self, requests: Sequence[Request]) -> None:
         """Encode what is left, and search the files."""
         session, before = self.session, self.state.knowledge
-        traces = traces_of(NOTHING_PENDING.joined_with(requests), session, self.state)
+        targets = held_of(one_for_each(requests), session, self.state)
         data_digest(session.stamp.salt, before)
         data_digest(session.stamp.salt, self.after)
         for old, new in zip(before.groups, self.after.groups, strict=False):
@@ -117,9 +125,7 @@ class _Rehearsal:
                 encode_interactions(new)
         encode_interactions(self.after.held_out)
         if session.path is not None:
-            held = held_ids(self.after, NOTHING_PENDING)
-            targets = [target_of(trace) for trace in traces]
-            scan_folder(session.path, targets, sealed=session.sealed_files, held=held)
+            scan_folder(session.path, targets, sealed=session.sealed_files, held=held_ids(self.after))
 
     def measuring(self) -> float:
         """Return the seconds of measuring utility before and after, from what a few users and some more take."""

@@ -9,7 +9,7 @@ from erasable.errors import Said, Suppressed, UnknownUser, WrongUse
 from erasable.models.blas import one_blas_thread
 from erasable.operations.home import Home
 from erasable.operations.offers import Offer, Served, Stock
-from erasable.operations.suppressed import suppressed_people
+from erasable.operations.suppressed import asked_people
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.threads import pool_of
 from erasable.training import Knowledge, Place, Scoring
@@ -55,7 +55,8 @@ def recommend(
 ) -> list[UserRecommendations]:
     """Return the k best items for each of these users (None: for all), in their order.
 
-    Whoever has asked to be erased is suppressed from the moment that the request is accepted.
+    Whoever has asked to be erased is suppressed from the moment that the request is accepted, or served without the
+    items that they asked for.
     """
     with _reading(home) as served:
         return best_items(served, users, k, unknown, work)
@@ -73,9 +74,9 @@ def recommend_for_history(home: Home, history: History, k: int = 10) -> UserReco
 @contextmanager
 def _reading(home: Home) -> Iterator[Served]:
     with home.reading() as session:
-        withheld = suppressed_people(session)
+        asked = asked_people(home, session)
         knowledge, scoring = session.state().knowledge, Scoring(session.state(), session.checkpoints)
-        yield Served(knowledge, scoring, withheld, Stock(knowledge))
+        yield Served(knowledge, scoring, asked, Stock(knowledge))
 
 
 def refuse_no_items(k: int) -> None:

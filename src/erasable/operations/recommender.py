@@ -11,14 +11,15 @@ from erasable.models import Model, find_model, make_model
 from erasable.models.registry import checked_model
 from erasable.models.settings import given_twice, in_our_words
 from erasable.operations.answering import requests_of
-from erasable.operations.erasure import Outside
 from erasable.operations.estimator import Estimator
-from erasable.operations.forget import NOTHING_OUTSIDE, Forgotten, forget
+from erasable.operations.forget import Forgotten, forget
 from erasable.operations.given_ids import Id, texts_of
 from erasable.operations.home import DiskHome, Home, MemoryHome
 from erasable.operations.learn import Learned, learn_into
 from erasable.operations.more import LearnedMore, learn_more
+from erasable.operations.outside import NOTHING_OUTSIDE, Outside
 from erasable.operations.prepare import NO_INPUTS, Column, Inputs, named_inputs
+from erasable.operations.queue_place import begin_new_queue
 from erasable.operations.reporting import LibraryReporter
 from erasable.operations.saving import save_copy
 from erasable.operations.serving import Serving
@@ -216,6 +217,7 @@ class Recommender(Estimator):
         rerun: bool = False,
         yes: bool = False,
         outside: Outside = NOTHING_OUTSIDE,
+        new_queue: bool = False,
     ) -> Forgotten:
         """Forget users, or some items of one user, exactly; other threads get nothing for them from now on.
 
@@ -233,6 +235,8 @@ class Recommender(Estimator):
             Needed for more than 1 % of the people, if that is more than 10.
         outside : Outside, optional
             What is written beside: a folder for receipts, a case number, another do-not-learn list.
+        new_queue : bool, default False
+            Whether a new queue is begun first, in place of one that is lost with what was asked for there.
 
         Returns
         -------
@@ -248,6 +252,8 @@ class Recommender(Estimator):
         (1, 1)
         """
         requests = requests_of(users, items)
+        if new_queue:
+            begin_new_queue(self._learned_home())
         for copy in self._copies if requests else ():
             if (copy / MANIFEST).exists():
                 self._work.reporter.doubt(

@@ -7,7 +7,8 @@ from erasable.errors import Refused
 from erasable.operations.do_not_learn import copying
 from erasable.operations.home import Home
 from erasable.operations.recording import version_facts
-from erasable.operations.suppressed import suppressed_people
+from erasable.operations.recovery import is_left
+from erasable.operations.suppressed import asked_people
 from erasable.proof import add_record
 from erasable.store import Workspace
 
@@ -24,9 +25,9 @@ def save_copy(home: Home, folder: Path) -> None:
         Workspace.creating(folder, session.papers().preferences.readable_by_group) as workspace,
         copying(session, workspace.path) as preferences,
     ):
-        if session.papers().pending:
+        if session.papers().pending or any(map(is_left, home.asked())):
             raise Refused("an erasure is not finished: finish it with forget([]) before saving a copy")
-        if suppressed_people(session):  # a copy would have no ledger, and serve them
+        if asked_people(home, session).people:  # a copy would have no ledger, and serve them
             raise Refused("someone has an open request with the service: save a copy once that is carried out")
         state = session.state()
         if state.recorded:
@@ -35,5 +36,6 @@ def save_copy(home: Home, folder: Path) -> None:
             workspace.checkpoints.put(session.checkpoints.get(link.fingerprint))
         papers = session.papers()
         record = add_record(papers.records(), "save", version_facts(state, session.stamp))
-        papers = replace(papers, audit=record, certificates=session.issued(), preferences=preferences)
+        own = preferences.model_copy(update={"queue": None, "queue_id": None})  # the queue is the original's
+        papers = replace(papers, audit=record, certificates=session.issued(), preferences=own)
         workspace.commit(state, papers, session.stamp)

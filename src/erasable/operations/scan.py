@@ -1,15 +1,17 @@
 """Scan: search a workspace for what is left of a person."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from erasable.data import ColumnNames, Interactions, read_interactions
 from erasable.errors import UnknownUser, WrongUse, option
 from erasable.operations.near import near_in
 from erasable.operations.prepare import ANY_COLUMNS
+from erasable.operations.searching import with_queue
 from erasable.operations.traces import held_ids
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import read_pending
+from erasable.proof import read_search
 from erasable.proof.residue import Scan, Target, scan_folder
 from erasable.store import Workspace
 
@@ -26,11 +28,13 @@ def scan(
     if not user.strip():
         raise WrongUse("no user is named: give ", option("user"), " an id, exactly as in the data")
     rows = None if data is None else _rows_in(data, user, columns)
-    with Workspace.reading(folder, sweeping=False) as workspace, work.reporter.track("scanning"):
+    with Workspace.reading(folder, sweeping=False) as workspace:
         knowledge = workspace.state().knowledge
         papers = workspace.papers()
-        held = replace(held_ids(knowledge, read_pending(papers.pending)), declared=papers.preferences.issuers)
-        found = scan_folder(folder, [_target(workspace, user, rows)], held=held)
+        held = replace(held_ids(knowledge, read_search(papers.pending).users), declared=papers.preferences.issuers)
+        targets = [_target(workspace, user, rows)]
+        found = scan_folder(folder, targets, held=held, follow=partial(work.reporter.track, "scanning"))
+        found = with_queue(found, folder, targets, held)
         return replace(found, near=near_in(knowledge, user))
 
 

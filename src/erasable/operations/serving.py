@@ -19,7 +19,9 @@ from erasable.operations.recommend import (
 )
 from erasable.operations.suppressed import FiledPeople
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.unlearning import Request
+from erasable.requests import Request
+from erasable.requests.asked import Asked
+from erasable.unlearning import Subject
 
 
 class Serving:
@@ -31,8 +33,8 @@ class Serving:
         self._lock = threading.Lock()
         self._looking = threading.Lock()
         self._live: Live | None = None
-        self._withdrawn: Counter[str] = Counter()
-        self._filed = FiledPeople(home.path)
+        self._withdrawn: Counter[Subject] = Counter()
+        self._filed = FiledPeople(home)
 
     def recommend(
         self, users: Sequence[str] | None, k: int = 10, unknown: Unknown = "raise"
@@ -61,16 +63,17 @@ class Serving:
 
     @contextmanager
     def withdrawing(self, requests: Sequence[Request]) -> Iterator[None]:
-        """Serve without these people from now on, and without what they taught where a model can tell that at once.
+        """Serve without these people, or these items of theirs, from now on; and without what they taught, if possible.
 
         Inside the block they are forgotten for good; when it ends, what is current then is served as it is. What they
-        taught is worked out when someone is next served: nothing of that can keep an erasure from being carried out.
+        taught, where a model can tell that at once, is worked out when someone is next served: nothing of that can keep
+        an erasure from being carried out.
         """
-        asked = Counter({request.user: 1 for request in requests})
+        asked = Counter({Subject(request.user, request.items): 1 for request in requests})
         with self._lock:
             self._withdrawn += asked
             if self._live is not None:
-                self._live.withhold({*self._withdrawn, *self._filed.last_read})
+                self._live.withhold_asked(Asked.of(self._withdrawn) | self._filed.last_read)
         try:
             yield
         finally:
@@ -84,7 +87,7 @@ class Serving:
             # In this order: whoever has left the ledger because they were forgotten is missing in what is read next.
             filed, live = self._filed.now(), self._loaded()
             with self._lock:
-                live.withhold({*self._withdrawn, *filed})
+                live.withhold_asked(Asked.of(self._withdrawn) | filed)
             live.follow()
             return live.served
 

@@ -14,9 +14,10 @@ from erasable.evaluation.replay import NOT_TRAINED, same_bytes
 from erasable.operations.home import Home, Session, resuming
 from erasable.operations.learn import samples_of
 from erasable.operations.recording import version_facts
+from erasable.operations.suppressed import queue_fault
 from erasable.operations.verify import integrity_fault
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import add_record, read_pending, version_fault
+from erasable.proof import add_record, read_search, version_fault
 from erasable.proof.issuing import numeric_part
 from erasable.store import FORMAT, Stamp
 from erasable.training import (
@@ -94,7 +95,7 @@ def plan_upgrade(home: Home) -> UpgradePlan:
             steps_replayed=len(replayed),
             steps_total=len(state.chain),
             seconds=sum(state.chain[place].seconds for place in replayed),
-            refused=integrity_fault(session) or (_unready(session) if needed else None),
+            refused=integrity_fault(session) or queue_fault(home) or (_unready(session) if needed else None),
         )
 
 
@@ -109,6 +110,8 @@ def upgrade(home: Home, work: Work = QUIET_WORK) -> Upgraded:
         elsewhere = made_elsewhere(before)
         changed = _is_needed(session, elsewhere)
         store = _Compared(session.checkpoints)
+        if changed:
+            _refuse_unready(home, session)
         after = _upgraded(session, elsewhere, store, work) if changed else before
         made = [link.fingerprint for link in after.chain if link.fingerprint in store.made]
         adopted = sum(name in store.same for name in made)
@@ -162,9 +165,6 @@ def _is_needed(session: Session, elsewhere: Elsewhere) -> bool:
 
 def _upgraded(session: Session, elsewhere: Elsewhere, store: CheckpointStore, work: Work) -> State:
     """Make again what was made elsewhere, and return the state with a chain that is of here throughout."""
-    refused = _unready(session)
-    if refused:
-        raise Refused(refused)
     before = session.state()
     fault = integrity_fault(session) or version_fault(session.papers(), session.stamp, before)
     if fault:  # what is made again from it would be recorded as if it had been learned
@@ -225,9 +225,15 @@ def _commit(session: Session, before: State, after: State, done: Upgraded, work:
         session.commit(after, replace(papers, audit=add_record(papers.audit, "upgrade", facts)), stamp)
 
 
+def _refuse_unready(home: Home, session: Session) -> None:
+    refused = queue_fault(home) or _unready(session)
+    if refused:
+        raise Refused(refused)
+
+
 def _unready(session: Session) -> str | None:
     """Say what has to be done first: certificates that are missing are about the version that is current."""
-    if read_pending(session.papers().pending).erased is None:
+    if not read_search(session.papers().pending).erasures:
         return None
     finish = resuming(session.path)
     return said("an erasure is done and its certificates are missing: finish it with ", finish, ", then upgrade")

@@ -18,10 +18,13 @@ from erasable.errors import (
     said,
 )
 from erasable.evaluation import compare, replay
+from erasable.operations.broken_papers import is_unrecorded
 from erasable.operations.do_not_learn import checkable
 from erasable.operations.home import Home, Session, resuming, upgrading
 from erasable.operations.learn import samples_of
 from erasable.operations.recording import record_verification, version_facts
+from erasable.operations.recovery import left_to_finish
+from erasable.operations.suppressed import queue_fault
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof import (
     Certificate,
@@ -33,8 +36,8 @@ from erasable.proof import (
     newest_certificate,
     papers_fault,
     read_certificate,
-    read_pending,
     read_receipt,
+    read_search,
     recorded_steps,
     records_about,
     says_more_than_known,
@@ -42,6 +45,7 @@ from erasable.proof import (
     version_fault,
 )
 from erasable.proof.suppression import Suppression, SuppressionList, held, with_requests
+from erasable.requests import Request
 from erasable.training import Elsewhere, MemoryStore, State, label_of, made_elsewhere
 
 _Paper = TypeVar("_Paper")
@@ -126,16 +130,17 @@ def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Veri
         with home.reading() as session:
             fault = integrity_fault(session, certificate)
             listed, unlisted = (named, "") if named or fault else checkable(session)
-            fault = fault or _content_fault(session, certificate, listed)
+            fault = fault or _content_fault(home, session, certificate, listed)
             if fault:
                 return Verification(False, 0, fault)
-            if unlisted:
-                return Verification(None, 0, unlisted)
+            unknown = unlisted or _unasked(home)
+            if unknown:
+                return Verification(None, 0, unknown)
             found = made_elsewhere(session.state())
             if found:
                 return Verification(None, 0, _not_here(session, found), elsewhere=True)
             newer = _newer(session, certificate, receipt)
-            copied = _copied(session)
+            copied = _copied(home, session)
             made_again = None if claim.from_scratch else _made_again(certificate, session)
     except (NewerDocument, UnknownModel):  # nothing can be said about it here
         raise
@@ -242,24 +247,38 @@ def integrity_fault(session: Session, certificate: Certificate | None = None) ->
     return certificate_fault(certificate, papers, issued, session.stamp)
 
 
-def _content_fault(session: Session, certificate: Certificate | None, suppressed: SuppressionList | None) -> str | None:
+def _content_fault(
+    home: Home, session: Session, certificate: Certificate | None, suppressed: SuppressionList | None
+) -> str | None:
     """Say where data and checkpoints differ from what the last record, the certificate and the list say of them."""
     papers, state = session.papers(), session.state()
-    # An erasure that is current and not yet certified is not yet recorded either.
-    pending = read_pending(papers.pending)
-    uncertified = pending.erased is not None
-    fault = None if uncertified else version_fault(papers, session.stamp, state)
+    fault = None if is_unrecorded(session) else version_fault(papers, session.stamp, state)
     if suppressed is not None:
         # Whoever is about to be erased may be on the list already.
-        leaving = with_requests(SuppressionList(suppressed.key), [] if uncertified else pending.requests)
+        leaving = with_requests(SuppressionList(suppressed.key), _leaving(home, session))
         fault = fault or _resurrection(state, suppressed.without(leaving))
     newest = newest_certificate(session.issued())
-    if newest is not None and not uncertified:
+    if newest is not None:
         fault = fault or held_fault(newest, state, session.stamp, state.environment)
     if certificate is not None:
         record = _record(certificate, session)
         fault = fault or chain_fault(certificate, record, state, session.checkpoints, session.stamp)
     return fault
+
+
+def _leaving(home: Home, session: Session) -> list[Request]:
+    """Return what is about to be erased, as far as that can be read."""
+    accepted = [one.request for one in read_search(session.papers().pending).accepted]
+    try:
+        return [*accepted, *home.asked()]
+    except WorkspaceError:
+        return accepted
+
+
+def _unasked(home: Home) -> str | None:
+    """Say that who has asked to be erased can't be told, and why."""
+    fault = queue_fault(home)
+    return None if fault is None else said("who is not to be served can't be told (", fault, ")")
 
 
 def _resurrection(state: State, suppressed: SuppressionList) -> str | None:
@@ -309,11 +328,14 @@ def _positions(state: State, made_again: set[int] | None) -> Sequence[int]:
     return [position for position in everything if position in (made_again or ())] or everything
 
 
-def _copied(session: Session) -> _Held:
+def _copied(home: Home, session: Session) -> _Held:
     state, checkpoints = session.state(), MemoryStore()
     for link in state.chain:
         checkpoints.put(session.checkpoints.get(link.fingerprint))
     for _ in state.knowledge.groups:
         pass
-    pending = len(read_pending(session.papers().pending).accepted)
+    try:
+        pending = len(left_to_finish(home, session))
+    except WorkspaceError:  # who only looks may not read the queue
+        pending = len(read_search(session.papers().pending).users)
     return _Held(state, checkpoints, version_facts(state, session.stamp), pending)

@@ -17,26 +17,25 @@ from erasable.proof.checking import (
 from erasable.proof.clock import now
 from erasable.proof.issuing import Outcome, issue_certificates
 from erasable.proof.page import certificate_page
-from erasable.proof.pending import NOTHING_PENDING, Accepted, Erased, Pending, Trace, read_pending
-from erasable.proof.receipt import Receipt, new_receipt_code, read_receipt, receipt_code_digest, salt_of_code
+from erasable.proof.receipt import Receipt, read_receipt
 from erasable.proof.salting import data_digest, salted_digest, state_digest
+from erasable.proof.search_file import NOTHING_SOUGHT, Erased, Search, Sought, read_search
 from erasable.proof.signing import new_key, public_key_of
 from erasable.proof.statement import CertifiedScan, Statement
 from erasable.proof.steps import CertifiedStep, certified_steps, recorded_steps
 
 __all__ = [
-    "NOTHING_PENDING",
-    "Accepted",
+    "NOTHING_SOUGHT",
     "Certificate",
     "CertifiedScan",
     "CertifiedStep",
     "Erased",
     "Head",
     "Outcome",
-    "Pending",
     "Receipt",
+    "Search",
+    "Sought",
     "Statement",
-    "Trace",
     "add_record",
     "certificate_fault",
     "certificate_page",
@@ -49,20 +48,17 @@ __all__ = [
     "held_fault",
     "issue_certificates",
     "new_key",
-    "new_receipt_code",
     "newest_certificate",
     "newest_papers_fault",
     "now",
     "papers_fault",
     "public_key_of",
     "read_certificate",
-    "read_pending",
     "read_receipt",
-    "receipt_code_digest",
+    "read_search",
     "recorded_steps",
     "records_about",
     "records_of",
-    "salt_of_code",
     "salted_digest",
     "says_more_than_known",
     "signing_public_key",

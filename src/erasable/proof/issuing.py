@@ -12,8 +12,8 @@ from erasable.proof import coarse, wording
 from erasable.proof.audit_chain import Head
 from erasable.proof.certificate import Certificate, NamedCatalogue, read_certificate
 from erasable.proof.clock import now
-from erasable.proof.pending import Accepted, Erased, Pending
 from erasable.proof.salting import commitment, data_digest, reference_commitment, salted_digest
+from erasable.proof.search_file import Erased, Sought
 from erasable.proof.statement import (
     PART,
     WHOLE,
@@ -49,14 +49,11 @@ class Outcome:
     """How many files were searched, for the log: their number says nothing about a person, and grows."""
 
 
-def issue_certificates(pending: Pending, outcome: Outcome, key: bytes) -> list[Certificate]:
-    """Return a signed certificate for each person."""
-    if pending.erased is None:
-        raise ValueError("nothing was erased yet")
-    common = _common_facts(pending.erased, outcome)
+def issue_certificates(erased: Erased, outcome: Outcome, key: bytes) -> list[Certificate]:
+    """Return a signed certificate for each person of an erasure."""
+    common = _common_facts(erased, outcome)
     return [
-        read_certificate(_statement(accepted, pending, outcome.scanned, common).signed(key))
-        for accepted in pending.accepted
+        read_certificate(_statement(sought, erased, outcome.scanned, common).signed(key)) for sought in erased.people
     ]
 
 
@@ -71,22 +68,21 @@ def numeric_part(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name not in OF_THE_CODE}
 
 
-def _statement(accepted: Accepted, pending: Pending, scanned: str, common: dict[str, Any]) -> Statement:
-    scope: Scope = WHOLE if accepted.items is None else PART
-    erased = pending.erased.at if pending.erased else ""
+def _statement(sought: Sought, erased: Erased, scanned: str, common: dict[str, Any]) -> Statement:
+    scope: Scope = WHOLE if sought.items is None else PART
     days = CertifiedDays(
-        asked=_day(accepted.received),
-        erased=_day(erased),
+        asked=_day(sought.received),
+        erased=_day(erased.at),
         searched=_day(scanned) if common["scan"] else None,
         issued=_day(now()),
     )
     return Statement(
-        request_id=accepted.request_id,
+        request_id=sought.request_id,
         scope=scope,
-        subject=commitment(accepted.salt, accepted.user, accepted.items),
-        reference=reference_commitment(accepted.salt, accepted.reference),
+        subject=commitment(sought.salt, sought.user, sought.items),
+        reference=reference_commitment(sought.salt, sought.reference),
         days=days,
-        do_not_learn=wording.about_list(scope, common["scan"] is not None) if pending.suppression else None,
+        do_not_learn=wording.about_list(scope, common["scan"] is not None) if erased.suppression else None,
         **common,
     )
 

@@ -1,8 +1,5 @@
 """The subject's receipt: what lets a person show that a certificate is about them; kept by nobody else."""
 
-import base64
-import secrets
-from hashlib import blake2b
 from typing import Literal
 
 from pydantic import ConfigDict, Field
@@ -12,8 +9,8 @@ from erasable.errors import NewerDocument, Refused, Said
 from erasable.proof.canonical import canonical
 from erasable.proof.certificate import Certificate
 from erasable.proof.paper import Paper
-from erasable.proof.pending import Accepted
 from erasable.proof.salting import commitment, reference_commitment
+from erasable.proof.search_file import Sought
 
 FORMAT = 2
 """Receipts of 0.1 name no format; that is 1."""
@@ -39,15 +36,15 @@ class Receipt(Paper):
     about: str = ABOUT
 
     @staticmethod
-    def of(accepted: Accepted) -> "Receipt":
-        """Return the receipt of an accepted request."""
+    def of(sought: Sought) -> "Receipt":
+        """Return the receipt of who was erased."""
         return Receipt(
             format=FORMAT,
-            request_id=accepted.request_id,
-            user_id=accepted.user,
-            items=accepted.items,
-            reference=accepted.reference,
-            salt=accepted.salt,
+            request_id=sought.request_id,
+            user_id=sought.user,
+            items=sought.items,
+            reference=sought.reference,
+            salt=sought.salt,
         )
 
     def opens(self, certificate: Certificate) -> bool:
@@ -73,35 +70,6 @@ class Receipt(Paper):
     def in_short(self) -> str:
         """Return what can't be known otherwise, on one line; it reads as a receipt, too."""
         return canonical(self.model_dump(mode="json", exclude_defaults=True)).decode()
-
-
-_CODE_BYTES = 20
-_CODE_PART = 4
-
-
-def new_receipt_code() -> str:
-    """Return a secret that a person can type, from which the salt of the receipt is made."""
-    letters = base64.b32encode(secrets.token_bytes(_CODE_BYTES)).decode()
-    return "-".join(letters[start : start + _CODE_PART] for start in range(0, len(letters), _CODE_PART))
-
-
-def salt_of_code(code: str) -> str:
-    """Return the salt that a code stands for, however it is typed.
-
-    >>> salt_of_code("ABCD-EFGH") == salt_of_code(" abcdefgh ")
-    True
-    """
-    return _digest(code, b"receipt salt")
-
-
-def receipt_code_digest(code: str) -> str:
-    """Return what tells a code from others and does not show it."""
-    return _digest(code, b"receipt code")
-
-
-def _digest(code: str, purpose: bytes) -> str:
-    letters = "".join(filter(str.isalnum, code.upper()))
-    return blake2b(letters.encode("utf-8", "replace"), person=purpose, digest_size=32).hexdigest()
 
 
 def read_receipt(content: bytes) -> Receipt:

@@ -29,9 +29,10 @@ from erasable.proof.suppression_files import (
     replace_content,
     write_key,
 )
+from erasable.requests import Request
 from erasable.store import files
 from erasable.training import Knowledge
-from erasable.unlearning import Erasure, Request
+from erasable.unlearning import Erasure
 
 _FORMAT = 1
 

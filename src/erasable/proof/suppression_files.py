@@ -126,7 +126,7 @@ def _opened(lock: Path) -> BinaryIO:
     if not os.path.exists(lock):
         files.create_empty(lock)
     try:
-        return lock.open("rb")
+        return lock.open("r+b" if os.access(lock, os.W_OK) else "rb")  # on NFS reading is not enough
     except OSError as error:
         raise WorkspaceError(f"{lock} can't be opened ({error.strerror}): check that you may read it") from error
 

@@ -7,8 +7,8 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Mount
 
 from erasable.errors import NotAllowed, NoToken
+from erasable.requests.tokens import Caller, Role
 from erasable.service.shop import shop_of
-from erasable.service.tokens import Caller, Role
 
 VISIT_COOKIE = "erasable_visit"
 _SCHEME = "bearer "

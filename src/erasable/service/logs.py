@@ -4,20 +4,31 @@ import json
 import logging
 import sys
 import traceback
+from contextlib import suppress
 from datetime import UTC, datetime
+
+from erasable.errors import DiskFull
+from erasable.requests.request import DISK_FULL
 
 
 def log(event: str, **facts: object) -> None:
     """Write down that something happened; nothing that names a person may be given."""
     line = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "event": event, **facts}
-    sys.stderr.write(json.dumps(line, ensure_ascii=True) + "\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # a log that can't be written, on a full disk, must not end what it tells of
+        sys.stderr.write(json.dumps(line, ensure_ascii=True) + "\n")
+        sys.stderr.flush()
 
 
 def log_failure(event: str, error: BaseException) -> None:
     """Write down an error by its kind and where it was raised; what it says may name people."""
     frames = traceback.extract_tb(error.__traceback__)
-    log(event, error=type(error).__name__, where=[f"{frame.filename}:{frame.lineno}" for frame in frames[-5:]])
+    where = [f"{frame.filename}:{frame.lineno}" for frame in frames[-5:]]
+    log(event, error=type(error).__name__, **in_words(error), where=where)
+
+
+def in_words(error: BaseException) -> dict[str, str]:
+    """Return what is to be done about an error, as far as that is known without naming anyone."""
+    return {"reason": DISK_FULL} if isinstance(error, DiskFull) else {}
 
 
 def log_everything_as_json() -> None:

@@ -5,12 +5,14 @@ import time
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from erasable.service.lease import holder_of
-from erasable.service.lifecycle import STATES
-from erasable.service.overview import overview
+from erasable.requests.history import Urgency
+from erasable.requests.lease import is_at_work
+from erasable.service.api.schemas import V1_STATES, in_v1
 from erasable.service.shop import Shop
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
+
+_LATE: tuple[Urgency, ...] = ("late", "overdue", "alarming", "stuck")
 
 
 class Metrics:
@@ -45,15 +47,16 @@ class Metrics:
 
     def text(self, shop: Shop) -> bytes:
         """Return all figures in Prometheus' text format."""
-        found = overview(shop)
-        for state in STATES:
-            self._requests.labels(state).set(found.counts.get(state, 0))
-        for kind in ("late", "overdue", "alarming", "stuck"):
-            self._late.labels(kind).set(len(getattr(found, kind)))
-        self._over_limit.set(len(found.over_limit))
-        self._suppressed.set(len(shop.requests.suppressed_people()))
+        found = shop.history.totals(shop.clock())
+        counts = {in_v1(state): count for state, count in found.states.items()}
+        for state in V1_STATES:
+            self._requests.labels(state).set(counts.get(state, 0))
+        for kind in _LATE:
+            self._late.labels(kind).set(found.urgent[kind])
+        self._over_limit.set(found.urgent["over limit"])
+        self._suppressed.set(len(shop.suppressed()))
         self._version.set(shop.live.version)
-        self._worker.set(holder_of(shop.ledger) is not None)
+        self._worker.set(is_at_work(shop.database, shop.settings.lease_seconds))
         self._waiting.set(shop.intake.count())
         return generate_latest(self.registry)
 

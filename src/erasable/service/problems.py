@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match, Route
 
 from erasable.errors import (
+    DiskFull,
     ErasableError,
     Suppressed,
     UnknownInteraction,
@@ -20,6 +21,7 @@ from erasable.errors import (
     WorkspaceError,
     http_status,
 )
+from erasable.requests.request import DISK_FULL
 from erasable.service.logs import log_failure
 
 MEDIA_TYPE = "application/problem+json"
@@ -30,6 +32,7 @@ _INSTEAD: dict[type, str] = {
     UnknownUser: "nothing is held about this user: check the id, exactly as in the data",
     UnknownInteraction: "the user has no such interaction: check the item",
     WorkspaceBusy: "the workspace is being changed just now: try again soon",
+    DiskFull: f"{DISK_FULL} and try again",
     WorkspaceError: "the workspace can't be used: look at the log of the service",
 }
 

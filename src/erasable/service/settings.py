@@ -33,6 +33,8 @@ class ServiceSettings(BaseModel):
     """How long to wait after the first failure; four times as long after each further one."""
     learn_seconds: float = Field(default=60, ge=0, le=86_400)
     """How long interactions that come in are collected before they are learned."""
+    restart_seconds: float = Field(default=0, ge=0, le=86_400)
+    """Within how many seconds after erasures the server starts anew, with nothing of them in memory; 0 is never."""
     largest_body: int = Field(default=1_000_000, ge=1_000)
     """How many bytes the body of a request may have."""
     slowest_body: float = Field(default=10, gt=0)

@@ -1,15 +1,16 @@
-"""The worker: one process that carries out what the ledger says is due; any number may run, one of them works."""
+"""The worker: one process that carries out what is due in the queue; any number may run, one of them works."""
 
 import os
 import signal
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing import parent_process
 from pathlib import Path
 from types import FrameType
 
-from erasable.errors import ErasableError, LeaseLost, Unfinished, WorkspaceBusy, of_command
+from erasable.errors import ErasableError, LeaseLost, WorkspaceBusy, of_command
 from erasable.operations import (
     DiskHome,
     Inputs,
@@ -23,21 +24,22 @@ from erasable.operations import (
     verify,
 )
 from erasable.proof.suppression import Suppression
+from erasable.requests.answers import Answers
+from erasable.requests.database import Connection, Database
+from erasable.requests.holding import give_back, keep_renewing
+from erasable.requests.intake import Intake, ToLearn
+from erasable.requests.lease import Lease, Process
+from erasable.requests.opening import open_database
+from erasable.requests.progress import QueueReporter
+from erasable.requests.queue import Queue
 from erasable.service.clock import Clock, universal_time
 from erasable.service.erasing import ACTOR, Eraser
-from erasable.service.intake import Intake, Waiting
-from erasable.service.lease import Lease, Process
-from erasable.service.logs import log, log_everything_as_json, log_failure
-from erasable.service.progress import LedgerReporter
-from erasable.service.requests import Requests
+from erasable.service.logs import in_words, log, log_everything_as_json, log_failure
 from erasable.service.settings import ServiceSettings
-from erasable.store.ledger import Ledger
 
 _PAUSE = 0.2
 _NICENESS = 10
 _FAILURE_SECONDS = 1.0
-_LARGEST_LOG = 1_000_000
-_ANSWERS_KEPT = 86_400
 
 
 @dataclass(frozen=True)
@@ -57,9 +59,13 @@ class Worker:
 
     def __init__(self, post: Post, holder: Process | None = None) -> None:
         self.post = post
-        self.ledger = Ledger.open(post.folder)
-        self.lease = Lease(self.ledger, post.settings.lease_seconds, holder)
+        self.queue = Queue(open_database(post.folder), post.settings)
+        self.queue.migrate(post.clock())
+        self.lease = Lease(self.database, post.settings.lease_seconds, holder)
         self.home = DiskHome(post.folder, fence=self.lease.check)
+        self.eraser = Eraser(
+            self.queue, self.lease, self.home, post.settings, post.clock, self._threads, post.suppression
+        )
         self._learned = 0.0
         self._seen: object = None
         self._look_again = 0.0
@@ -68,9 +74,9 @@ class Worker:
         self._upgrade_again = 0.0
 
     @property
-    def _eraser(self) -> Eraser:
-        post = self.post
-        return Eraser(self.ledger, self.lease, self.home, post.settings, post.clock, self._threads, post.suppression)
+    def database(self) -> Database:
+        """Where the queue lies."""
+        return self.queue.database
 
     @property
     def _threads(self) -> int:
@@ -90,11 +96,11 @@ class Worker:
         return False
 
     def _do_next(self) -> bool:
-        eraser = self._eraser
+        eraser = self.eraser
         return (
             eraser.resume()
-            or self._finish_commands()
-            or eraser.carry_out_due()
+            or eraser.carry_out_due()  # which finishes what others have left, in the one session that it opens
+            or self._finish_others()
             or eraser.seal_ended()
             or self._upgrade()
             or self._learn()
@@ -102,13 +108,13 @@ class Worker:
             or self._tidy()
         )
 
-    def _finish_commands(self) -> bool:
-        """Finish what a command has left; looked at when the workspace has changed, and once in a while."""
+    def _finish_others(self) -> bool:
+        """Finish what an earlier release has left; looked at when the workspace has changed, and once in a while."""
         mark, now = self.home.mark(), time.monotonic()
         if mark == self._seen and now < self._look_again:
             return False
         self._seen, self._look_again = mark, now + self.post.settings.retry_seconds
-        return self._eraser.finish_commands()
+        return self.eraser.finish_others()
 
     def _upgrade(self) -> bool:
         """Bring the workspace to this numeric environment, if it was learned in another one; failures are tried again.
@@ -121,17 +127,16 @@ class Worker:
         self._upgrade_seen, self._upgrade_again = mark, now + self.post.settings.retry_seconds
         if not learned_elsewhere(self.home):
             return False
-        reporter = LedgerReporter(self.lease, "upgrade")
+        reporter = QueueReporter(self.lease, "upgrade")
         done = self._upgraded(reporter)
         if done is not None and done.changed:
             facts = {"adopted": done.adopted, "trained": done.trained}
-            with self.lease.writing():
-                Requests(self.ledger).note(None, "upgraded", ACTOR, self.post.clock(), facts)
+            self._note("upgraded", facts)
             log("upgraded", **facts)
         reporter.clear()
         return done is not None and done.changed
 
-    def _upgraded(self, reporter: LedgerReporter) -> Upgraded | None:
+    def _upgraded(self, reporter: QueueReporter) -> Upgraded | None:
         """Upgrade; None if that failed, which is written down."""
         try:
             return upgrade(self.home, Work(self._threads, reporter))
@@ -144,23 +149,20 @@ class Worker:
 
     def _verify(self) -> bool:
         """Verify the workspace if someone has asked for it."""
-        requests = Requests(self.ledger)
-        last = requests.last_event("verification asked", "verification begun", "verification ended")
+        last = self.queue.history.last_event("verification asked", "verification begun", "verification ended")
         if last is None or last.name == "verification ended":
             return False
-        reporter = LedgerReporter(self.lease, "verification")
+        reporter = QueueReporter(self.lease, "verification")
         if last.name == "verification begun" and last.facts["lease"] != self.lease.number:
             facts = _unverified("the worker ended while it was verifying: look at the log of the service")
         else:
-            with self.lease.writing():
-                requests.note(None, "verification begun", ACTOR, self.post.clock(), {"lease": self.lease.number})
+            self._note("verification begun", {"lease": self.lease.number})
             facts = self._verified(reporter)
-        with self.lease.writing():
-            requests.note(None, "verification ended", ACTOR, self.post.clock(), facts)
+        self._note("verification ended", facts)
         reporter.clear()
         return True
 
-    def _verified(self, reporter: LedgerReporter) -> dict[str, object]:
+    def _verified(self, reporter: QueueReporter) -> dict[str, object]:
         try:
             found = verify(self.home, work=Work(self._threads, reporter))
         except (LeaseLost, WorkspaceBusy):
@@ -174,25 +176,28 @@ class Worker:
         """Learn what came in, once it was collected for a while."""
         if time.monotonic() - self._learned < self.post.settings.learn_seconds:
             return False
-        intake = Intake(self.ledger)
+        intake = Intake(self.database)
         self._learned, waiting = time.monotonic(), intake.waiting()
         if waiting is None:
             return False
-        reporter = LedgerReporter(self.lease, "learning")
+        reporter = QueueReporter(self.lease, "learning")
         learned = self._learned_from(waiting, reporter)
         if learned is not None:
             facts = {"users": learned.users_added, "interactions": learned.interactions_added}
             if learned.suppressed:
                 facts["left_out"] = learned.suppressed
-            with self.lease.writing():
-                intake.drop(waiting.last)
-                Requests(self.ledger).note(None, "learned more", ACTOR, self.post.clock(), facts)
+
+            def drop(connection: Connection) -> None:
+                intake.drop(waiting.numbers)
+                self._note("learned more", facts)
+
+            self.lease.change(drop)
             log("learned more", **facts)
-            self.ledger.wipe()
+            self.database.wipe()
         reporter.clear()
         return learned is not None
 
-    def _learned_from(self, waiting: Waiting, reporter: LedgerReporter) -> LearnedMore | None:
+    def _learned_from(self, waiting: ToLearn, reporter: QueueReporter) -> LearnedMore | None:
         """Learn more; None if that failed, which is written down."""
         inputs, work = Inputs(suppression=self.post.suppression), Work(self._threads, reporter)
         try:
@@ -206,28 +211,23 @@ class Worker:
 
     def _note_once(self, failed: str, done: str, reason: str) -> None:
         """Write down that something fails, once for each reason until it is done."""
-        requests = Requests(self.ledger)
-        last = requests.last_event(failed, done)
+        last = self.queue.history.last_event(failed, done)
         if last is None or last.facts.get("reason") != reason:
-            with self.lease.writing():
-                requests.note(None, failed, ACTOR, self.post.clock(), {"reason": reason})
+            self._note(failed, {"reason": reason})
+
+    def _note(self, name: str, facts: Mapping[str, object]) -> None:
+        self.lease.change(lambda connection: self.queue.note(None, name, ACTOR, self.post.clock(), facts))
 
     def _tidy(self) -> bool:
-        """Drop answers that nobody repeats any more, and keep the ledger's log short."""
-        with self.ledger.reading() as connection:
-            old = connection.execute(
-                "SELECT 1 FROM answers WHERE answer_time < ? LIMIT 1", (time.time() - _ANSWERS_KEPT,)
-            ).fetchone()
-        if old:
-            with self.lease.writing() as connection:
-                connection.execute("DELETE FROM answers WHERE answer_time < ?", (time.time() - _ANSWERS_KEPT,))
+        """Drop answers that nobody repeats any more, and keep what lies beside the queue small."""
+        old = Answers(self.database).drop_old(self.lease)
         # Whoever took a request back stands in the file still.
-        ended = Requests(self.ledger).last_event("withdrawn", "rejected")
+        ended = self.queue.history.last_event("withdrawn", "rejected")
         if old or (ended is not None and ended.number > self._wiped):
-            self.ledger.wipe()
+            self.database.wipe()
             self._wiped = ended.number if ended else 0
-        elif self.ledger.log_size() > _LARGEST_LOG:
-            self.ledger.cut_log()
+        else:
+            self.database.tidy()
         return False
 
 
@@ -237,40 +237,40 @@ def _unverified(reason: str) -> dict[str, object]:
 
 def run_worker(post: Post) -> None:
     """Work until the process is told to end."""
-    stop = threading.Event()
+    stop, told = threading.Event(), list[int]()
     log_everything_as_json()
 
     def end(number: int, frame: FrameType | None) -> None:
-        stop.set()
-        raise KeyboardInterrupt
+        told.append(number)  # a library that is just being imported may swallow what is raised
+        raise KeyboardInterrupt  # an event that is set here may be the one that is waited for, with its lock
 
     signal.signal(signal.SIGTERM, end)
     os.nice(_NICENESS)  # whoever asks for recommendations does not wait for whoever trains
     worker, parent = Worker(post), parent_process()
-    threading.Thread(target=_renew, args=(worker.lease, stop), daemon=True).start()
+    threading.Thread(target=keep_renewing, args=(worker.lease, stop, _tell), daemon=True).start()
     log("worker started")
     try:
         # A service that was killed has another worker when it is back.
-        while parent is None or parent.is_alive():
+        while not told and (parent is None or parent.is_alive()):
             if not worker.step():
                 stop.wait(post.pause)
-    except (KeyboardInterrupt, Unfinished):
-        log("worker stopped")
+            if worker.eraser.has_erased:
+                log("worker ends after an erasure")  # and the ids that are in its memory go with it
+                break
+    except KeyboardInterrupt:
+        told.append(signal.SIGINT)
     except Exception as error:
-        log_failure("worker failed", error)
-        raise SystemExit(1) from None
+        if not told:
+            log_failure("worker failed", error)
+            raise SystemExit(1) from None
     finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends by itself just now
         stop.set()
-        worker.lease.release()
+        if told:
+            log("worker stopped")
+        give_back(worker.lease)
 
 
-def _renew(lease: Lease, stop: threading.Event) -> None:
-    """Keep the lease while the worker works, and end who had it before and is frozen: the worker may wait for it."""
-    while not stop.wait(lease.seconds / 3):
-        if lease.end_frozen():
-            log("a frozen worker was ended")
-        if lease.held:
-            try:
-                lease.renew()
-            except ErasableError as error:
-                log("lease not renewed", reason=type(error).__name__)
+def _tell(what: str, error: Exception | None = None) -> None:
+    """Log what became of the lease."""
+    log(what, **({} if error is None else {"error": type(error).__name__, **in_words(error)}))

@@ -3,13 +3,15 @@
 import errno
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 from erasable.errors import DiskFull, WorkspaceError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+_MANY = 16
 
 
 def before_change(kind: str, path: Path) -> None:
@@ -38,6 +40,22 @@ def remove_folder(path: Path) -> None:
 
 def write_file(path: Path, content: bytes, mode: int = OWNER_ONLY) -> None:
     """Write a file whole and durable, name included, never through a link; by default for its owner alone."""
+    _write_content(path, content, mode)
+    flush_folder(path.parent)
+
+
+def write_files(folder: Path, contents: Mapping[str, bytes], mode: int = OWNER_ONLY) -> None:
+    """Write files of one folder, each as `write_file` does; all are durable when this returns."""
+    if len(contents) < _MANY:
+        for name, content in contents.items():
+            _write_content(folder / name, content, mode)
+    else:
+        with ThreadPoolExecutor(_MANY) as pool:  # a disk makes many files durable in the time of a few
+            list(pool.map(lambda name: _write_content(folder / name, contents[name], mode), contents))
+    flush_folder(folder)
+
+
+def _write_content(path: Path, content: bytes, mode: int) -> None:
     with _changing("create", path):
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
     with os.fdopen(handle, "wb", buffering=0) as file:
@@ -46,7 +64,13 @@ def write_file(path: Path, content: bytes, mode: int = OWNER_ONLY) -> None:
             _write_all(handle, content)
         with _changing("flush", path, len(content)):
             os.fsync(file.fileno())
-    flush_folder(path.parent)
+
+
+def overwrite_file(path: Path, content: bytes) -> None:
+    """Put other bytes where those of a small file lie, as far as the disk lets one, before it is removed."""
+    with _changing("overwrite", path, len(content)), path.open("r+b", buffering=0) as file:
+        _write_all(file.fileno(), content)
+        os.fsync(file.fileno())
 
 
 def create_empty(path: Path) -> None:

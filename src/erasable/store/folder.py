@@ -54,6 +54,16 @@ class CheckedFolder:
         self._hashes[name] = digest
         return name
 
+    def write_below(self, below: str, contents: Mapping[str, bytes]) -> None:
+        """Write files of one folder below this one durably; many cost little more than few."""
+        digests = {f"{below}/{name}": fingerprint.of_bytes(content) for name, content in contents.items()}
+        refuse_links(self.root, digests)
+        names = [name for name in contents if not self._holds(f"{below}/{name}", digests[f"{below}/{name}"])]
+        if names:
+            self._make_folder(self.root / below)
+            files.write_files(self.root / below, {name: contents[name] for name in names}, self.mode)
+        self._hashes |= digests
+
     def hashes(self, names: Iterable[str]) -> dict[str, str]:
         """Return the hashes of some known files, by name."""
         return {name: self._hashes[name] for name in sorted(names)}

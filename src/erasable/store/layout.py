@@ -17,6 +17,8 @@ KEY = "signing-key.txt"
 PENDING = "pending.json"
 LEDGER = "ledger.sqlite"
 LEDGER_FILES = (LEDGER, f"{LEDGER}-wal", f"{LEDGER}-shm")
+KEYS = "keys"
+"""What opens the people in a queue that lies elsewhere."""
 WRITER_LOCK = "writer.lock"
 READER_LOCK = "reader.lock"
 GATE_LOCK = "gate.lock"
@@ -90,7 +92,7 @@ def own_files(root: Path, sealed: Collection[str] = ()) -> list[str]:
 
 def foreign_entries(root: Path) -> list[str]:
     """Return what lies in a folder and is no part of a workspace."""
-    ours = {MANIFEST, *LOCKS, *FOLDERS, *LEDGER_FILES}
+    ours = {MANIFEST, *LOCKS, *FOLDERS, *LEDGER_FILES, KEYS}
     return sorted(
         name
         for name in _names(root)

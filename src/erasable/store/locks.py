@@ -60,8 +60,7 @@ def _existing(path: Path) -> Path:
 
 @contextmanager
 def _locked(path: Path, mode: int) -> Iterator[int]:
-    # Reading is enough to lock, and works in a folder that can't be written to.
-    handle = _opened(path)
+    handle = _opened(path, mode)
     try:
         _lock(handle, mode, path)
         yield handle
@@ -69,9 +68,12 @@ def _locked(path: Path, mode: int) -> Iterator[int]:
         os.close(handle)
 
 
-def _opened(path: Path) -> int:
+def _opened(path: Path, mode: int) -> int:
+    # Reading is enough to lock, and works in a folder that can't be written to; but on NFS not to keep others out.
+    effective = os.access in os.supports_effective_ids
+    writable = mode & fcntl.LOCK_EX and os.access(path, os.W_OK, effective_ids=effective)
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC)
     except FileNotFoundError:
         raise _busy(path.parent) from None
     except OSError as error:

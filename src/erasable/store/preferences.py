@@ -28,6 +28,10 @@ class Preferences(BaseModel):
     """Who issues the certificates."""
     issuers: tuple[str, ...] = ()
     """Every name under which certificates were ever to be issued, the present one too."""
+    queue: tuple[str, str] | None = None
+    """Where requests are kept if not in the workspace: the address of a Postgres, without password, and the schema."""
+    queue_id: str | None = None
+    """The random id of the queue, which stands in it too; None until there is a queue, or where 0.1 made it."""
     readable_by_group: bool = False
     """Whether the group of the owner may read the files."""
 

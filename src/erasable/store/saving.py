@@ -213,6 +213,5 @@ def _write_certificates(
     for name in certificates:
         if not _CERTIFICATE.fullmatch(name):
             raise WrongUse(f"{name!r} can't name a certificate: use letters, digits, dots, dashes, and .json or .html")
-    for name, content in certificates.items():
-        folder.write(layout.certificate_name(name), content)
+    folder.write_below(layout.CERTIFICATES, certificates)
     return (*earlier, *certificates)

@@ -15,9 +15,10 @@ from erasable.store.folder import CheckedFolder, read_whole
 from erasable.store.leftovers import sweep, sweep_as_reader, sweep_at_opening
 from erasable.store.loading import IssuedFiles, StoredGroups, load_state
 from erasable.store.locks import exclusive_reader_lock, shared_reader_lock, writer_lock
-from erasable.store.manifest import Manifest, encode_manifest
+from erasable.store.manifest import Manifest, damaged, encode_manifest
 from erasable.store.opening import existing_workspace, mark_of, read_manifest
 from erasable.store.papers import NO_PAPERS, Papers, Stamp
+from erasable.store.preferences import Preferences
 from erasable.store.saving import Version, write_papers, write_version
 from erasable.store.sealing import NamedFiles, SealedPapers
 from erasable.training import State
@@ -156,9 +157,7 @@ class Workspace:
         The key and pending requests are for the owner of the workspace; whoever else reads it goes without them.
         """
         names = (self.manifest.audit, self.manifest.key, self.manifest.pending)
-        audit, key, pending = (
-            b"" if name is None or self._is_hidden(name) else self._folder.read(name) for name in names
-        )
+        audit, key, pending = map(self._paper, names)
         return Papers(
             *(audit, key, pending),
             key_withheld=self.manifest.key is not None and self._is_hidden(self.manifest.key),
@@ -223,11 +222,24 @@ class Workspace:
         if state is not None:
             self._held(state)
 
+    def prefer(self, preferences: Preferences) -> None:
+        """Remember something else from the next commit or amendment on; by itself it writes nothing."""
+        self._manifest = self.manifest.model_copy(update={"preferences": preferences})
+
     def _held(self, state: State) -> State:
         """Keep the state of the current version, and know its checkpoints under the names of this release."""
         self._state = state
         self._checkpoints.hand_on(state.chain, state.recorded)
         return state
+
+    def _paper(self, name: str | None) -> bytes:
+        """Return a paper; one that is named and says nothing was emptied, whatever its hash is."""
+        if name is None or self._is_hidden(name):
+            return b""
+        content = self._folder.read(name)
+        if not content:
+            raise damaged(self.path / name)
+        return content
 
     def _is_hidden(self, name: str) -> bool:
         path = self.path / name

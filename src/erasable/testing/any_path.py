@@ -7,7 +7,7 @@ from erasable.seeding import child_key
 from erasable.testing.chains import assert_same, config_of, forget, learn, learn_more
 from erasable.testing.exactness import InEveryWay
 from erasable.testing.tables import as_rows, made_up, some_of, table
-from erasable.unlearning import Request, known_requests
+from erasable.unlearning import Subject, known_requests
 
 _SCALE = RatingScale(1, 5)
 _EVENTS = ("more", "forget", "more", "forget")
@@ -29,7 +29,7 @@ class AnyPath(InEveryWay):
                 rows, learned = _joined(rows, coming), learn_more(learned, coming, threads=2)
             else:
                 people = some_of(rows.users.texts(), 1 + child_key(seed, "how many", number) % 3, seed, str(number))
-                requests = known_requests([Request(user) for user in people], learned.state.knowledge)
+                requests = known_requests([Subject(user) for user in people], learned.state.knowledge)
                 rows, learned = rows.without(users=people), forget(learned, requests, threads=2)
             learned.store.keep_only(learned.names)
             assert_same(learned, learn(rows, learned.state.knowledge.config, learned.positions, _SCALE))

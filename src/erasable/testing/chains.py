@@ -9,7 +9,7 @@ from erasable.grouping import ALONE
 from erasable.models import Effort, Model
 from erasable.testing.suite import Content
 from erasable.training import Config, Earlier, Knowledge, MemoryStore, Scoring, State, arrange, grown, train_chain
-from erasable.unlearning import Erasure, Request
+from erasable.unlearning import Erasure, Subject
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ def learn(
     return Learned(train_chain(known, store, Effort()), store)
 
 
-def after(state: State, requests: Sequence[Request]) -> Knowledge:
+def after(state: State, requests: Sequence[Subject]) -> Knowledge:
     """Return what is known without what is asked for."""
     return Erasure.of(requests).apply(state.knowledge)
 
 
-def forget(learned: Learned, requests: Sequence[Request], threads: int = 1) -> Learned:
+def forget(learned: Learned, requests: Sequence[Subject], threads: int = 1) -> Learned:
     """Forget; the old checkpoints stay in the store."""
     state = unlearning.forget(learned.state, after(learned.state, requests), learned.store, Effort(threads))
     return Learned(state, learned.store)

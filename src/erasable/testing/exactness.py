@@ -8,7 +8,7 @@ from erasable.data import Interactions, RatingScale
 from erasable.testing.chains import Learned, assert_same, config_of, forget, learn, ways_of
 from erasable.testing.suite import Suite
 from erasable.testing.tables import as_rows, made_up, some_of
-from erasable.unlearning import Request, known_requests
+from erasable.unlearning import Subject, known_requests
 
 _SCALE = RatingScale(1, 5)
 
@@ -45,14 +45,14 @@ class Exactness(InEveryWay):
         positions = learned.positions
         learned = Learned(learned.state, learned.store.copy())
         for item in rows.items.texts():
-            learned = _forget_and_clean_up(learned, [Request("u0000", (item,))])
-        assert_same(_forget_and_clean_up(whole, [Request("u0000")]), learned)
+            learned = _forget_and_clean_up(learned, [Subject("u0000", (item,))])
+        assert_same(_forget_and_clean_up(whole, [Subject("u0000")]), learned)
         assert_same(learned, learn(rows.without(users=["u0000"]), config, positions, _SCALE))
 
     def test_the_order_of_requests_does_not_matter(self, way: str) -> None:
         """Forget two people in both orders, and at once."""
         rows, config = made_up(5, users=10, items=8), config_of(self.model, way, holdout=0.3)
-        one, other = Request("u0003"), Request("u0000", ("i002",))
+        one, other = Subject("u0003"), Subject("u0000", ("i002",))
         ends = []
         for steps in ([[one], [other]], [[other], [one]], [[one, other]]):
             learned = learn(rows, config, scale=_SCALE)
@@ -67,7 +67,7 @@ class Exactness(InEveryWay):
         learned = learn(rows, config, scale=_SCALE)
         positions = learned.positions
         for user in rows.users.texts():
-            learned = _forget_and_clean_up(learned, [Request(user)])
+            learned = _forget_and_clean_up(learned, [Subject(user)])
             rows = rows.without(users=[user])
             assert_same(learned, learn(rows, config, positions, _SCALE))
         assert learned.state.knowledge.interactions == 0
@@ -78,23 +78,23 @@ class Exactness(InEveryWay):
         config = config_of(self.model, ways_of(self.model)[0])
         learned = learn(rows, config, scale=_SCALE, declared=True)
         before, first = learned.contents(), learned.state.knowledge.groups[0].users[0]
-        assert before[0] != _forget_and_clean_up(learned, [Request(first)]).contents()[0]
+        assert before[0] != _forget_and_clean_up(learned, [Subject(first)]).contents()[0]
 
 
-def _some_requests(rows: Interactions, seed: int) -> list[Request]:
+def _some_requests(rows: Interactions, seed: int) -> list[Subject]:
     """Draw two people; the second is forgotten in part."""
     one, other = some_of(rows.users.texts(), 2, seed, "who")
     own = sorted(item for _, item, _ in as_rows(rows.of_users([other])))
-    return [Request(one), Request(other, tuple(some_of(own, (len(own) + 1) // 2, seed, "what")))]
+    return [Subject(one), Subject(other, tuple(some_of(own, (len(own) + 1) // 2, seed, "what")))]
 
 
-def _remaining(rows: Interactions, requests: Sequence[Request]) -> Interactions:
+def _remaining(rows: Interactions, requests: Sequence[Subject]) -> Interactions:
     whole = [request.user for request in requests if request.everything]
     pairs = [(request.user, item) for request in requests for item in request.items or ()]
     return rows.without(users=whole, pairs=pairs)
 
 
-def _forget_and_clean_up(learned: Learned, requests: Sequence[Request]) -> Learned:
+def _forget_and_clean_up(learned: Learned, requests: Sequence[Subject]) -> Learned:
     """Forget as an erasure does: the old checkpoints are destroyed afterwards."""
     after = forget(learned, known_requests(requests, learned.state.knowledge), threads=2)
     learned.store.keep_only(after.names)

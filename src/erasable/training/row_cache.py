@@ -16,7 +16,7 @@ class RowCache:
     def __init__(self, size: int = 0) -> None:
         self.size = size
         self._rows: OrderedDict[str, Arrays] = OrderedDict()
-        self._barred: frozenset[str] = frozenset()
+        self._barred: set[str] = set()
         self._lock = Lock()
 
     def get(self, user: str) -> Arrays | None:
@@ -42,9 +42,19 @@ class RowCache:
         A row that is being solved meanwhile is not kept either.
         """
         with self._lock:
-            self._barred = frozenset(users)
-            for user in self._barred:
-                self._rows.pop(user, None)
+            barred, before = set(users), self._barred
+            self._barred = barred
+            self._drop(barred - before)  # of those before none was kept since
+
+    def bar_also(self, users: Collection[str]) -> None:
+        """Bar these users too."""
+        with self._lock:
+            self._barred.update(users)
+            self._drop(users)
+
+    def _drop(self, users: Collection[str]) -> None:
+        for user in users:
+            self._rows.pop(user, None)
 
     def __contains__(self, user: str) -> bool:
         """Whether someone's row is kept."""

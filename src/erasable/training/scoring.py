@@ -132,6 +132,10 @@ class Scoring:
         """Drop the rows of these users, who are not served, and keep none of theirs."""
         self.cache.bar(users)
 
+    def bar_also(self, users: Collection[str]) -> None:
+        """Drop the rows of these users too; what that costs does not grow with who was barred before."""
+        self.cache.bar_also(users)
+
     def rid_of(self, change: Change) -> "Scoring":
         """Return what scores without some data of the learners, as far as that can be told at once."""
         if not isinstance(self._model, Subtracts):

@@ -51,6 +51,8 @@ class Plan:
     people: int = 0
     """How many people it is about, of `people_total`."""
     people_total: int = 0
+    served_meanwhile: int = 0
+    """How many of them are served until it is carried out, without the items that they asked for."""
     schedule: Schedule = field(default=Schedule((), ()), repr=False)
     """The stages and their names, no data."""
 

@@ -1,7 +1,8 @@
-"""Erasure requests: a user with all of their data, or some of a user's interactions."""
+"""Whom an erasure is about: a user with all of their data, or some of a user's interactions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from erasable.errors import UnknownInteraction, UnknownUser, WrongUse
 from erasable.grouping import ALONE, GroupingEffort
@@ -9,21 +10,8 @@ from erasable.training import Knowledge, regrouped
 
 
 @dataclass(frozen=True)
-class Request:
-    """What one person asks to be forgotten: everything, or the interactions with some items.
-
-    Parameters
-    ----------
-    user : str
-        The person's id as text; whole numbers in decimal.
-    items : tuple of str, optional
-        The items whose interactions are meant; everything if not given.
-
-    Examples
-    --------
-    >>> Request("42").everything, Request("42", ("a", "b")).everything
-    (True, False)
-    """
+class Subject:
+    """Whom an erasure is about, and whether everything of them or the interactions with some items."""
 
     user: str
     items: tuple[str, ...] | None = None
@@ -38,6 +26,9 @@ class Request:
         return self.items is None
 
 
+S = TypeVar("S", bound=Subject)
+
+
 @dataclass(frozen=True)
 class Erasure:
     """Several requests taken together: the users to forget whole, and (user, item) pairs of others."""
@@ -46,7 +37,7 @@ class Erasure:
     pairs: frozenset[tuple[str, str]]
 
     @staticmethod
-    def of(requests: Sequence[Request]) -> "Erasure":
+    def of(requests: Sequence[Subject]) -> "Erasure":
         """Join requests; a user who is to be forgotten whole needs no pairs."""
         users = frozenset(request.user for request in requests if request.everything)
         pairs = frozenset((r.user, item) for r in requests if r.user not in users for item in r.items or ())
@@ -58,9 +49,9 @@ class Erasure:
         return regrouped(remaining, effort) if knowledge.config.policy == "regroup" else remaining
 
 
-def known_requests(requests: Sequence[Request], knowledge: Knowledge, ignore_unknown: bool = False) -> list[Request]:
+def known_requests(requests: Sequence[S], knowledge: Knowledge, ignore_unknown: bool = False) -> list[S]:
     """Return the requests about what is held; what is not is refused, or left out."""
-    known: list[Request] = []
+    known: list[S] = []
     for request in requests:
         try:
             known.append(_known(request, knowledge, ignore_unknown))
@@ -70,7 +61,7 @@ def known_requests(requests: Sequence[Request], knowledge: Knowledge, ignore_unk
     return known
 
 
-def _known(request: Request, knowledge: Knowledge, ignore_unknown: bool) -> Request:
+def _known(request: S, knowledge: Knowledge, ignore_unknown: bool) -> S:
     """Return a request, less items that are not held if those may be ignored; with nothing held it is refused."""
     owned = knowledge.items_of(request.user)
     if request.items is None:
@@ -81,4 +72,4 @@ def _known(request: Request, knowledge: Knowledge, ignore_unknown: bool) -> Requ
         raise UnknownInteraction(
             f"user {request.user!r} has no interaction with item {missing[0]!r}: check its id; nothing was done"
         )
-    return Request(request.user, held)
+    return replace(request, items=held)

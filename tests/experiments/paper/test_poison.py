@@ -8,8 +8,9 @@ from erasable.experiments.figures import save_figure
 from erasable.experiments.paper.poison import EXPERIMENT, measure_poison, never_polluted, push_success, some_users
 from erasable.experiments.settings import ExperimentSettings
 from erasable.experiments.workbench import Chain, arrange_into_groups
+from erasable.requests import Request
 from erasable.training import link_names
-from erasable.unlearning import Erasure, Request
+from erasable.unlearning import Erasure
 from kit.rated_shop import rated_shop
 from kit.small_bench import small_bench
 from kit.tables import table as interactions

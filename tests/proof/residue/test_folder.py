@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -164,3 +165,30 @@ def test_many_people_are_searched_at_once(write, scan):
         ("x.bin", "raw bytes at 2 (utf-16-be)"),
         ("x.bin", "raw bytes at 37 (hexadecimal)"),
     }
+
+
+class Recorder:
+    """Remembers how many bytes each scan has before it, and how many are done after each file."""
+
+    def __init__(self):
+        self.scans = []
+
+    @contextmanager
+    def __call__(self, total):
+        done = []
+        self.scans.append((total, done))
+        yield lambda part: done.append((done[-1] if done else 0) + part)
+
+
+def test_it_is_told_how_far_it_is_after_each_file(tmp_path):
+    (tmp_path / "below").mkdir()
+    for number, name in enumerate(("a.txt", "below/b.json", "c.bin", "below/empty", "skipped")):
+        (tmp_path / name).write_bytes(b"7 " * 1000 * (4 - number))
+    (tmp_path / "link").symlink_to("a.txt")
+    recorder = Recorder()
+    scan_folder(tmp_path, [Target("anyone")], skip=["skipped"], follow=recorder)
+    ((total, done),) = recorder.scans
+    assert total == 2000 * (4 + 3 + 2 + 1) + len("a.txt") + 5
+    assert len(done) == 5
+    assert done == sorted(set(done))
+    assert done[-1] == total

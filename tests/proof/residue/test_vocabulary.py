@@ -10,8 +10,8 @@ import pytest
 from erasable.operations import DiskHome, forget, learn, verify
 from erasable.proof.residue import Target, scan_folder
 from erasable.proof.residue.vocabulary import FREE_FORM, Vocabulary, is_own_json, is_own_name
+from erasable.requests import Request
 from erasable.training import Config
-from erasable.unlearning import Request
 
 USERS = [f"u{number}" for number in range(9)]
 # Random, or the time: nobody is called like that.

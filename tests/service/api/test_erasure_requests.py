@@ -79,6 +79,17 @@ def test_the_certificate_is_given_as_it_was_issued(officer, worker, folder):
     assert read_certificate(answer.content).request_id == found["id"]
 
 
+def test_states_keep_the_names_of_version_1(officer, shop):
+    found = submitted(officer, user_id=FAY)
+    for state in ("erasing", "certifying"):
+        shop.queue.advance(found["id"], state, "worker", shop.clock())
+    assert officer.get(f"{PATH}/{found['id']}").json()["state"] == "verifying"
+    assert [one["id"] for one in officer.get(PATH, params={"state": "verifying"}).json()["requests"]] == [found["id"]]
+    assert officer.get(PATH, params={"state": "accepted"}).json()["requests"] == []
+    assert officer.get("/v1/status").json()["requests"] == {"verifying": 1}
+    assert 'erasable_requests{state="verifying"} 1.0' in officer.get("/metrics").text
+
+
 def test_withdraw_hold_release_extend_and_retry(officer):
     found = submitted(officer, user_id="ann")
     act = lambda what, **body: officer.post(f"{PATH}/{found['id']}/{what}", json=body or None)  # noqa: E731
@@ -155,14 +166,14 @@ class TestIdempotencyKey:
 
     def test_while_the_first_is_in_flight_the_second_is_refused(self, officer, shop, monkeypatch):
         entered, leave = threading.Event(), threading.Event()
-        filing = shop.reception.filing
+        submit = shop.reception.submit_and
 
         def slowly(*arguments):
             entered.set()
             leave.wait(10)
-            return filing(*arguments)
+            return submit(*arguments)
 
-        monkeypatch.setattr(shop.reception, "filing", slowly)
+        monkeypatch.setattr(shop.reception, "submit_and", slowly)
         answers = []
         first = threading.Thread(
             target=lambda: answers.append(officer.post(PATH, json={"user_id": "ann"}, headers=self.KEY))

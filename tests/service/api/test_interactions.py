@@ -65,4 +65,4 @@ def test_times_may_be_given_for_some_rows_only(client, shop, worker):
     given["interactions"][0]["time"] = 1_700_000_000
     assert client("application").post("/v1/interactions", json=given).status_code == 202
     assert worker.step()
-    assert shop.requests.last_event("learned more").facts["interactions"] == 2
+    assert shop.history.last_event("learned more").facts["interactions"] == 2

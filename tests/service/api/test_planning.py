@@ -1,7 +1,7 @@
 """Plans by HTTP."""
 
 from erasable.operations import plan
-from erasable.unlearning import Request
+from erasable.requests import Request
 
 
 def test_a_plan_is_that_of_the_command_and_changes_nothing(client, shop):
@@ -10,7 +10,7 @@ def test_a_plan_is_that_of_the_command_and_changes_nothing(client, shop):
     assert (found["people"], found["stages_rerun"]) == (2, expected.stages_rerun)
     assert found["cost_ratio"] == expected.cost_ratio
     assert found["one_by_one"]["requests"] == 2
-    assert shop.requests.open_requests() == []
+    assert shop.history.open_requests() == []
 
 
 def test_those_who_wait_are_planned_for(client, shop):

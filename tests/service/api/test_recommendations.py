@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from erasable.operations import learn, recommend
-from erasable.service.intake import Coming
+from erasable.requests.database import Interaction
 from erasable.service.settings import ServiceSettings
 from erasable.training import Config
 
@@ -47,7 +47,7 @@ def test_who_is_unknown_is_not_found(application, user):
 
 
 def test_an_id_with_a_slash_can_be_asked_for(application, shop, worker):
-    shop.intake.add([Coming("a/b", "a", 5.0, None)])
+    shop.intake.add([Interaction("a/b", "a", 5.0, None)])
     worker.step()
     shop.reception.follow()
     assert application.get("/v1/recommendations/a%2Fb").json()["user_id"] == "a/b"

@@ -15,6 +15,25 @@ def test_it_is_ready_once_a_worker_is_at_work(client, worker):
     assert (after.status_code, after.json()["status"]) == (200, "ready")
 
 
+def test_it_stays_ready_between_two_workers_but_not_for_long(client, worker, monkeypatch):
+    worker.lease.take()
+    worker.lease.release()
+    assert client().get("/readyz").status_code == 200
+    database = worker.lease._database
+    late = database.time
+    monkeypatch.setattr(type(database), "time", lambda self, connection: late(connection) + worker.lease.seconds)
+    assert (client().get("/readyz").status_code, client().get("/readyz").json()["worker"]) == (503, False)
+
+
+def test_it_is_not_ready_while_nobody_is_served(client, worker, shop):
+    worker.lease.take()
+    shop.live.serve_nobody()
+    found = client().get("/readyz")
+    assert (found.status_code, found.json()["serving"]) == (503, False)
+    shop.reception.suppress()
+    assert client().get("/readyz").json()["serving"]
+
+
 def test_status_counts_requests_and_names_nobody(client):
     officer = client("officer")
     officer.post("/v1/erasure-requests", json={"user_id": "fay-the-unmistakable"})

@@ -22,7 +22,7 @@ JSON = {"content-type": "application/json"}
 def test_it_is_refused_and_nothing_is_taken_in(client, shop, body):
     answer = client("officer").post(PATH, content=body, headers=JSON)
     assert answer.status_code in (400, 422)
-    assert shop.requests.open_requests() == []
+    assert shop.history.open_requests() == []
 
 
 def test_what_can_be_read_in_one_way_is_taken(client):

@@ -80,7 +80,7 @@ def shop(learned, swift_path, clock):
     folder = copy_of(learned, swift_path / "shop")
     shop = Shop.open(folder, ServiceSettings(learn_seconds=0, retry_seconds=0, attempts=1), clock)
     yield shop
-    shop.ledger.close()
+    shop.database.close()
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def worker(shop, clock):
     """A worker of the same clock, which steps when it is told to."""
     worker = Worker(Post(shop.folder, shop.settings, threads=1, clock=clock))
     yield worker
-    worker.ledger.close()
+    worker.database.close()
 
 
 @pytest.fixture
@@ -133,8 +133,8 @@ def fail(shop):
     """Have a request fail for good."""
 
     def fail(request_id: str) -> None:
-        shop.requests.change(request_id, "erasing", "worker", shop.clock())
+        shop.queue.advance(request_id, "erasing", "worker", shop.clock())
         facts = {"reason": "the disk is full: free some space", "retry_at": None}
-        shop.requests.change(request_id, "failed", "worker", shop.clock(), facts)
+        shop.queue.advance(request_id, "failed", "worker", shop.clock(), facts)
 
     return fail

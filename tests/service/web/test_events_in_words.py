@@ -5,22 +5,24 @@ from pathlib import Path
 
 import pytest
 
+import erasable.requests
 import erasable.service
-from erasable.service.filed import Event
-from erasable.service.lifecycle import STATES
+from erasable.requests.lifecycle import STATES
+from erasable.requests.request import Event
 from erasable.service.web.events_in_words import _SENTENCES, STATES_IN_WORDS, event_in_words
 
-SOURCES = sorted(Path(erasable.service.__file__).parent.glob("*.py"))
+SOURCES = [
+    path for unit in (erasable.requests, erasable.service) for path in sorted(Path(unit.__file__).parent.glob("*.py"))
+]
 
 
 def noted_names() -> set[str]:
     """The names of events that stand in the code as such."""
     calls = (node for path in SOURCES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
-    named = (
-        node for node in calls if getattr(node.func, "attr", getattr(node.func, "id", "")) in ("note", "add_event")
-    )
+    adding = ("note", "_note", "add_event")
+    named = (node for node in calls if getattr(node.func, "attr", getattr(node.func, "id", "")) in adding)
     texts = (word for node in named for word in node.args if isinstance(word, ast.Constant))
-    return {word.value for word in texts if isinstance(word.value, str)}
+    return {word.value for word in texts if isinstance(word.value, str) and word.value not in ("", "command")}
 
 
 def test_every_state_has_words():

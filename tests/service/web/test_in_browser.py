@@ -94,7 +94,7 @@ def fill_with_requests(shop, clock, worker, office, users) -> list[str]:
     waiting, held = office.submit(users[1])[0], office.submit(users[2])[0]
     office.send(f"/requests/{held}/actions/hold", reason="x" * 200)
     facts = {"batch": "abc", "requests": 1, "stages_rerun": 2, "stages_total": 3, "rerun": [1, 2]}
-    shop.requests.change(waiting, "erasing", "worker", clock(), facts)
+    shop.queue.advance(waiting, "erasing", "worker", clock(), facts)
     clock.advance(days=22)
     return [f"/requests/{request_id}" for request_id in (erased, waiting, held)]
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from erasable.service.progress import LedgerReporter
+from erasable.requests.progress import QueueReporter
 
 
 def figures(text: str) -> list[int]:
@@ -40,9 +40,9 @@ def test_most_urgent_stands_first_with_what_to_do(office, late):
 
 def test_request_that_failed_for_good_says_what_to_do(office, shop, users):
     request_id, _ = office.submit(users[0])
-    shop.requests.change(request_id, "erasing", "worker", shop.clock())
+    shop.queue.advance(request_id, "erasing", "worker", shop.clock())
     facts = {"reason": "the disk is full: free some space", "retry_at": None}
-    shop.requests.change(request_id, "failed", "worker", shop.clock(), facts)
+    shop.queue.advance(request_id, "failed", "worker", shop.clock(), facts)
     text = office.get("/")
     assert figures(text) == [1, 1, 0, 1]
     assert "The disk is full: free some space. Then have it tried again." in text
@@ -72,7 +72,7 @@ def test_worker_that_is_not_there_stands_out(office):
 
 def test_what_the_worker_does_is_told(office, worker):
     worker.lease.take()
-    with LedgerReporter(worker.lease, "learning").track("learning", 4) as advance:
+    with QueueReporter(worker.lease, "learning").track("learning", 4) as advance:
         advance(1)
         advance.write()
     assert "Learning what came in, 25 % done" in office.get("/")

@@ -26,7 +26,7 @@ def test_form_without_the_token_of_the_visit_is_refused(shop, office, address, t
     answer = office.client.post(address, data={**FIELDS, "form_token": token})
     assert answer.status_code == 403
     assert "<h1>Forbidden</h1>" in answer.text
-    assert [event.name for event in shop.requests.journal(10)] == ["token created"]
+    assert [event.name for event in shop.history.events(10)] == ["token created"]
 
 
 @pytest.mark.parametrize("address", FORMS)

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from erasable.proof import new_receipt_code, read_receipt
+from erasable.proof import read_receipt
+from erasable.requests.codes import new_receipt_code
 
 WHERE = "/receipt"
 

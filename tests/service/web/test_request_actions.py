@@ -39,7 +39,7 @@ def test_withdrawn_request_offers_nothing(office, shop, page, users):
     office.send(f"{page}/actions/withdraw", reason="changed their mind")
     assert actions_on(office.get(page)) == []
     assert shop.live.knows(users[0])
-    assert not shop.requests.suppressed_people()
+    assert not shop.queue.suppressed()
 
 
 def test_erased_request_offers_nothing(office, erased):

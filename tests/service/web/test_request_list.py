@@ -29,7 +29,7 @@ def test_unknown_person_is_told_to_be_unknown(office):
 def test_items_are_taken_one_a_line(shop, office, users):
     item = sorted(shop.live.knowledge.items_of(users[0]))[0]
     request_id, _ = office.submit(users[0], f"{item}\r\n\r\nother item\r\n")
-    assert shop.requests.accepted([request_id])[0].items == (item, "other item")
+    assert shop.queue.subjects([request_id])[0].items == (item, "other item")
 
 
 def test_empty_user_id_is_refused(office):

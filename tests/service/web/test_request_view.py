@@ -2,7 +2,7 @@
 
 import re
 
-from erasable.service.progress import LedgerReporter
+from erasable.requests.progress import QueueReporter
 
 
 def test_bar_runs_until_now_and_stops_when_done(office, page, clock):
@@ -37,12 +37,12 @@ def test_outcome_shows_groups_cost_and_utility(office, erased, shop):
 
 
 def test_outcome_of_0_1_is_shown_as_it_was_written(office, shop, worker, page, request_id):
-    for state in ("erasing", "verifying"):
-        shop.requests.change(request_id, state, "worker", shop.clock(), {"batch": "abc", "requests": 1})
+    for state in ("erasing", "certifying"):
+        shop.queue.advance(request_id, state, "worker", shop.clock(), {"batch": "abc", "requests": 1})
     utility = {"before": None, "after": {"hr@10": 0.5}}
     facts = {"cost_ratio": 0.125, "seconds": 12.3, "stages_rerun": 1, "stages_total": 2, "kept": [True, False]}
     facts |= {"files_searched": 9, "utility": utility, "version": 2}
-    shop.requests.change(request_id, "erased", "worker", shop.clock(), facts)
+    shop.queue.advance(request_id, "erased", "worker", shop.clock(), facts)
     text = office.get(page)
     assert "<dd>12.5\xa0%</dd>" in text
     assert "<dd>12.3 s</dd>" in text
@@ -51,10 +51,10 @@ def test_outcome_of_0_1_is_shown_as_it_was_written(office, shop, worker, page, r
 
 def test_progress_is_that_of_the_own_batch(office, shop, worker, page, request_id):
     facts = {"batch": "abc", "requests": 1, "stages_rerun": 2, "stages_total": 3, "rerun": [1, 2]}
-    shop.requests.change(request_id, "erasing", "worker", shop.clock(), facts)
+    shop.queue.advance(request_id, "erasing", "worker", shop.clock(), facts)
     worker.lease.take()
     for batch, running in (("abc", True), ("other", False)):
-        with LedgerReporter(worker.lease, batch).track("forgetting", 10) as advance:
+        with QueueReporter(worker.lease, batch).track("forgetting", 10) as advance:
             advance(5)
             advance.write()
             text = office.get(f"{page}/progress")
@@ -63,24 +63,24 @@ def test_progress_is_that_of_the_own_batch(office, shop, worker, page, request_i
 
 
 def test_progress_of_what_is_gone_on_with_is_shown(office, shop, worker, page, request_id):
-    shop.requests.change(request_id, "erasing", "worker", shop.clock(), {"batch": "abc", "requests": 1})
-    shop.requests.note(request_id, "resumed", "worker", shop.clock(), {"batch": "another", "lease": 2})
+    shop.queue.advance(request_id, "erasing", "worker", shop.clock(), {"batch": "abc", "requests": 1})
+    shop.queue.note(request_id, "resumed", "worker", shop.clock(), {"batch": "another", "lease": 2})
     worker.lease.take()
     for batch, running in (("another", True), ("learning", False)):
-        with LedgerReporter(worker.lease, batch).track("scanning"):
+        with QueueReporter(worker.lease, batch).track("scanning"):
             assert ("Searching the files" in office.get(f"{page}/progress")) == running
 
 
 def test_steps_are_run_again_as_the_work_goes_on(office, shop, worker, page, request_id):
     facts = {"batch": "abc", "requests": 1, "stages_rerun": 3, "stages_total": 3, "rerun": [0, 1, 2]}
-    shop.requests.change(request_id, "erasing", "worker", shop.clock(), facts)
+    shop.queue.advance(request_id, "erasing", "worker", shop.clock(), facts)
     worker.lease.take()
-    with LedgerReporter(worker.lease, "abc").track("forgetting", 9) as advance:
+    with QueueReporter(worker.lease, "abc").track("forgetting", 9) as advance:
         advance(6)
         advance.write()
     fates = re.findall(r'<li class="([\w-]+)"', office.get(f"{page}/progress"))
     assert fates == ["run-again", "run-again", "rolled-back"]
-    shop.requests.change(request_id, "verifying", "worker", shop.clock())
+    shop.queue.advance(request_id, "certifying", "worker", shop.clock())
     assert "rolled-back" not in office.get(f"{page}/progress")
 
 

@@ -15,8 +15,9 @@ from erasable.experiments.tables import Row
 from erasable.experiments.workbench import Chain, Workbench
 from erasable.models import Effort
 from erasable.operations import available_cores
+from erasable.requests import Request
 from erasable.training import Knowledge
-from erasable.unlearning import Erasure, Request, forget, plan_change
+from erasable.unlearning import Erasure, forget, plan_change
 
 _METHODS: tuple[MethodName, ...] = ("Retrain", "C-SISA", "L-CBKM")
 _TIMES = ("seconds", "cpu_seconds")

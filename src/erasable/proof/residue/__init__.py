@@ -8,7 +8,7 @@ What to look for (`target` → `wanted`: needles in all `encodings`, runs of `va
 what was searched.
 """
 
-from erasable.proof.residue.folder import scan_contents, scan_folder
+from erasable.proof.residue.folder import Follow, naming, scan_contents, scan_folder, unfollowed
 from erasable.proof.residue.target import Held, Residue, Scan, Target
 from erasable.proof.residue.wording import PERSONAL, PERSONAL_OR_SHARED, TEXTS, TEXTS_IF_ANY
 
@@ -17,10 +17,13 @@ __all__ = [
     "PERSONAL_OR_SHARED",
     "TEXTS",
     "TEXTS_IF_ANY",
+    "Follow",
     "Held",
     "Residue",
     "Scan",
     "Target",
+    "naming",
     "scan_contents",
     "scan_folder",
+    "unfollowed",
 ]

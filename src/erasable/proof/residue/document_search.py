@@ -110,13 +110,13 @@ class Document:
         if self._holds_users(context, number=False):
             self.file.compare_text(text, self._under(context))
         elif text in self.file.wanted.texts:
-            self.file.found(self._under(context), "text")
+            self.file.found(self._under(context), "text", [text])
 
     def _visit_number(self, value: Any, context: _Context) -> None:  # noqa: ANN401 - a number, true, false or null
         text = as_id(value)
         if text is not None and self._holds_users(context, number=True):
             if text in self.file.wanted.ids:
-                self.file.found(self._under(context), "id")
+                self.file.found(self._under(context), "id", [text])
         elif text is not None and not self._is_own(context) and role_of(context.key) is not Role.MEASURE:
             compare_numbers(self.file, {text}, self._under(context))
 

@@ -10,7 +10,7 @@ nobody's id.
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import Literal
@@ -40,11 +40,17 @@ class Evidence:
     """By long id, the known texts that it is a part of: ids of others, words of our own, numbers."""
     declared: tuple[str, ...] = ()
     """Names of issuers."""
-    residues: dict[Residue, None] = field(default_factory=dict)
+    found: dict[Residue, set[str]] = field(default_factory=dict)
+    """Each place, and which of the texts that are looked for stand there."""
 
     def __post_init__(self) -> None:
         self.ambiguous |= {user for user in self.wanted.long_ids if self.vocabulary.says(user)}
         self._note(texts_around(self._plain, self.vocabulary.words()))
+
+    @property
+    def residues(self) -> tuple[Residue, ...]:
+        """What was found."""
+        return tuple(replace(residue, of=tuple(sorted(texts))) for residue, texts in self.found.items())
 
     def note_held(self, held: Held) -> None:
         """Know the ids that are held, some of which may hold one that is looked for or, among items, be one."""
@@ -123,16 +129,16 @@ class File:
         """What is looked for."""
         return self.evidence.wanted
 
-    def found(self, place: str, what: What) -> None:
-        """Report a residue."""
-        self.evidence.residues[Residue(self.name, self.inside + place, what)] = None
+    def found(self, place: str, what: What, of: Collection[str] = ()) -> None:
+        """Report a residue, and of which texts that are looked for it is, if it says any."""
+        self.evidence.found.setdefault(Residue(self.name, self.inside + place, what), set()).update(of)
 
     def compare_text(self, text: str, place: str) -> None:
         """Compare a text as a whole with what is looked for."""
         if text in self.wanted.ids:
-            self.found(place, "id")
+            self.found(place, "id", [text])
         if text in self.wanted.texts:
-            self.found(place, "text")
+            self.found(place, "text", [text])
 
     def search_texts(self, content: bytes, place: str, surroundings: Surroundings = "text") -> None:
         """Search bytes for long ids and texts; in text a hit must not be a part of a longer word."""
@@ -152,7 +158,7 @@ class File:
             around = needle.encoding.around(content, span.start, span.stop)
             if around is not None and self.evidence.means(needle, around, surroundings):
                 told.add((needle.what, needle.written))
-                self.found(_where(place, span.start, needle), needle.what)
+                self.found(_where(place, span.start, needle), needle.what, [needle.text])
         return bool(told)
 
     def search_values(self, needles: Needles, content: bytes, place: str) -> None:

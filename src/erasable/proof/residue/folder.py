@@ -3,8 +3,8 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,16 @@ _TIMES = 4
 _JOURNAL_ENDINGS = ("-wal", "-journal")
 
 
+Advance = Callable[[int], None]
+Follow = Callable[[int | None], AbstractContextManager[Advance]]
+"""Follows a scan of so many bytes, if that is known: what it yields is called with the bytes of each part done."""
+
+
+def unfollowed(total: int | None) -> AbstractContextManager[Advance]:
+    """Follow nothing."""
+    return nullcontext(lambda done: None)
+
+
 class _Vanished(WorkspaceError):
     """A file was there when the folder was listed, and is gone when it is read."""
 
@@ -32,6 +42,7 @@ def scan_folder(
     skip: Collection[str] = (),
     held: Held = NOTHING_HELD,
     sealed: Collection[str] = (),
+    follow: Follow = unfollowed,
 ) -> Scan:
     """Search every file below a folder for some people, all but those whose relative names are to be skipped or sealed.
 
@@ -39,15 +50,25 @@ def scan_folder(
     don't count where they stand in the manifest and on certificates. Links are not followed; where they lead to is
     searched. What can't be read is refused, since a scan that could not look must not say that nothing is there. Where
     a file goes meanwhile, such as the log of a database, all is searched again: what it held may stand in another one
-    now.
+    now. Whoever wants to follow it is told of each file.
     """
     for _ in range(_TIMES - 1):
         with suppress(_Vanished):
-            return _scanned(root, targets, skip, held, sealed)
-    return _scanned(root, targets, skip, held, sealed)
+            return _followed(root, targets, skip, held, sealed, follow)
+    return _followed(root, targets, skip, held, sealed, follow)
 
 
-def _scanned(root: Path, targets: Sequence[Target], skip: Collection[str], held: Held, sealed: Collection[str]) -> Scan:
+def _followed(
+    root: Path, targets: Sequence[Target], skip: Collection[str], held: Held, sealed: Collection[str], follow: Follow
+) -> Scan:
+    # What comes in between is searched, and counts beyond what was announced.
+    with follow(_weight(root, {*skip, *sealed})) as advance:
+        return _scanned(root, targets, skip, held, sealed, advance)
+
+
+def _scanned(
+    root: Path, targets: Sequence[Target], skip: Collection[str], held: Held, sealed: Collection[str], advance: Advance
+) -> Scan:
     evidence = Evidence(Wanted(targets), Vocabulary.of(SENTENCES, held.settings))
     evidence.note_held(held)
     kinds: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
@@ -65,8 +86,9 @@ def _scanned(root: Path, targets: Sequence[Target], skip: Collection[str], held:
             kinds[kind] += 1
             size += len(content)
             raw_only += kind == "other" and len(content) > 0 and not entry.is_link
+            advance(len(content) + 1)
     said = searched(evidence.wanted, raw_only, len(skip), bool(sealed), bool(held.declared))
-    return Scan(sum(kinds.values()), size, dict(kinds), said, tuple(evidence.residues))
+    return Scan(sum(kinds.values()), size, dict(kinds), said, evidence.residues)
 
 
 def scan_contents(
@@ -80,7 +102,20 @@ def scan_contents(
     evidence.note_ambiguous(ours)
     for name, content in contents.items():
         search_file(File(name, evidence), content, name, lambda: b"")
-    return tuple(evidence.residues)
+    return evidence.residues
+
+
+def naming(texts: Iterable[str], targets: Sequence[Target]) -> frozenset[str]:
+    """Return those of some texts that hold anything of some people, read as names and as contents."""
+    wanted, words = Wanted(targets), Vocabulary.of(SENTENCES)
+    found = set[str]()
+    for text in {*texts}:
+        evidence = Evidence(wanted, words)
+        search_name(File("", evidence), text)
+        search_file(File("", evidence), text.encode("utf-8", "backslashreplace"), "", lambda: b"")
+        if evidence.residues:
+            found.add(text)
+    return frozenset(found)
 
 
 def _search(entry: "_Entry", file: File, content: bytes) -> Kind:
@@ -126,6 +161,18 @@ class _Entry:
         ending = next((ending for ending in _JOURNAL_ENDINGS if self.name.endswith(ending)), None)
         beside = _Entry(self.root, self.name.removesuffix(ending)) if ending else None
         return beside.content() if beside and (self.root / beside.name).is_file() else b""
+
+
+def _weight(root: Path, skip: Collection[str]) -> int:
+    """Return what a scan of a folder has before it: the bytes of each file, and one, so that small files count."""
+    weight = 0
+    for place, _, names in os.walk(root):
+        below = "" if place == os.fspath(root) else f"{os.path.relpath(place, root)}/"
+        for name in names:
+            if f"{below}{name}" not in skip:
+                with suppress(OSError):  # gone since: whether that matters is found out when it is searched
+                    weight += os.lstat(os.path.join(place, name)).st_size + 1
+    return weight
 
 
 def _entries(root: Path, skip: Collection[str]) -> Iterator[_Entry]:

@@ -26,7 +26,8 @@ from erasable.proof.residue.sqlite_schema import Shape, opened, quoted, shapes_f
 from erasable.proof.residue.table_search import search_column_names, search_fields, search_pairs, search_table
 from erasable.proof.residue.tables import Table
 from erasable.proof.residue.vocabulary import is_own_database
-from erasable.store.ledger import LEDGER_FREE_TEXT, LEDGER_PEOPLE, SCHEMA_WORDS
+from erasable.requests.schema import FREE_TEXT_COLUMNS, PEOPLE_TABLES
+from erasable.requests.sqlite_format import SCHEMA_WORDS
 
 _MADE_UP = {
     "number": re.compile("[0-9a-f]{8}"),
@@ -93,10 +94,10 @@ def _search_own_tables(file: File, tables: Sequence[Table]) -> None:
     for table in tables:
         _note_own(file, table)
     for table in tables:
-        if table.name in LEDGER_PEOPLE:
+        if table.name in PEOPLE_TABLES:
             search_table(file, table)
         for column in table.columns:
-            if table.name not in LEDGER_PEOPLE and column.name in LEDGER_FREE_TEXT:
+            if table.name not in PEOPLE_TABLES and column.name in FREE_TEXT_COLUMNS:
                 search_fields(file, Table(table.place, table.name, [column]))
 
 
@@ -104,11 +105,11 @@ def _note_own(file: File, table: Table) -> None:
     """Know whom and what our own ledger holds beside the data, and what is made up, so that nobody is taken for it."""
     for column in table.columns:
         made_up = _MADE_UP.get((column.name or "").rpartition("_")[2])
-        if table.name not in LEDGER_PEOPLE and made_up is not None:
+        if table.name not in PEOPLE_TABLES and made_up is not None:
             made = [text for text in column.texts() if made_up.fullmatch(text)]
             file.evidence.note_ids(made)
             file.evidence.note_ambiguous(made)
-        elif table.name in LEDGER_PEOPLE and role_of(column.name) in (Role.USER, Role.ITEM):
+        elif table.name in PEOPLE_TABLES and role_of(column.name) in (Role.USER, Role.ITEM):
             lists = [[text] if (inside := nested_json(text)) is None else inside for text in column.texts()]
             file.evidence.note_ids(one for texts in lists if isinstance(texts, list) for one in texts)
 
@@ -137,10 +138,10 @@ def _live_tables(connection: sqlite3.Connection, shapes: Sequence[Shape]) -> Ite
 def _search_left(file: File, left: _Left) -> None:
     tables, own = list(rows_as_tables(left.records, left.shapes, left.place)), is_own_database(file.name)
     for table in tables:
-        if own and table.name in LEDGER_PEOPLE:
+        if own and table.name in PEOPLE_TABLES:
             _note_own(file, table)
     for table in tables:
-        if not own or table.name is None or table.name in LEDGER_PEOPLE:
+        if not own or table.name is None or table.name in PEOPLE_TABLES:
             _search_rows(file, table)
     for shape in shapes_in_use(left.records, left.shapes):
         damaged = (record for area in left.areas for record in damaged_records(area, shape, left.codec))

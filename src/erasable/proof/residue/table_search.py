@@ -55,24 +55,26 @@ def _compare_users(file: File, column: Column, place: str) -> None:
     texts = column.texts()
     found = {text for text in texts if not text.isdigit()} if counts else texts | column.whole_numbers()
     if not file.wanted.ids.isdisjoint(found):
-        file.found(place, "id")
+        file.found(place, "id", file.wanted.ids & found)
 
 
 def _compare_items(file: File, column: Column, place: str) -> None:
-    if not file.wanted.own_items.isdisjoint(column.texts() | column.whole_numbers()):
-        file.found(place, "interactions")
+    found = file.wanted.own_items & (column.texts() | column.whole_numbers())
+    if found:
+        file.found(place, "interactions", found)
 
 
 def compare_numbers(file: File, numbers: Collection[str], place: str) -> None:
     """Compare whole numbers with ids that are long enough to be told from others."""
-    if not (file.wanted.long_numbers - file.evidence.ambiguous).isdisjoint(numbers):
-        file.found(place, "id")
+    found = (file.wanted.long_numbers - file.evidence.ambiguous).intersection(numbers)
+    if found:
+        file.found(place, "id", found)
 
 
 def _search_cells(file: File, column: Column, place: str, is_user: bool) -> None:
     """Search what is written in the cells, in any encoding; ids of users were compared as a whole already."""
     if file.wanted.texts and not file.wanted.texts.isdisjoint(column.texts()):
-        file.found(place, "text")
+        file.found(place, "text", file.wanted.texts & column.texts())
     if file.wanted.long_texts.known:
         cells = column.texts() - file.wanted.ids if is_user else column.texts()
         file.search_texts("\n".join(sorted(cells)).encode(), f"{place}, inside a text")

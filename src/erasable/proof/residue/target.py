@@ -1,6 +1,6 @@
 """What a scan looks for, and what it reports; neither searching nor files here."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from numpy.typing import NDArray
@@ -51,6 +51,8 @@ class Residue:
     place: str
     """Where in the file, in words."""
     what: What
+    of: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Which ids, items or texts that were looked for stand there; empty where values were found that name nobody."""
 
 
 @dataclass(frozen=True)

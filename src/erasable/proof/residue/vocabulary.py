@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from erasable.evaluation import PROTOCOLS
 from erasable.grouping import grouping_names
 from erasable.models import model_names
+from erasable.requests.sqlite_format import SCHEMA_WORDS
 from erasable.store import Manifest
 from erasable.store.layout import (
     AUDIT,
@@ -28,7 +29,6 @@ from erasable.store.layout import (
     PENDING,
     SEALED,
 )
-from erasable.store.ledger import SCHEMA_WORDS
 from erasable.training import numeric_environment
 from erasable.training.settings import settings_classes
 
@@ -63,12 +63,13 @@ FORMAT_WORDS = (
     "certificate of erasure\nreceipt of erasure\n" + "0" * 64
 )
 LEDGER_WORDS = (
-    "received accepted suppressed erasing verifying erased rejected withdrawn on hold failed joined extended revealed "
+    "received accepted suppressed erasing verifying certifying erased rejected withdrawn on hold failed joined "
+    "extended revealed terms batch_window alarm_day limit_day "
     "resumed released named application officer operator worker service scope reason batch requests retry_at "
     "stages_rerun stages_total rerun version seconds duration cost cost_ratio kept files_searched utility before after "
     "identical grain compared users interactions people token role lease command\ntoken created\ntoken revoked\n"
     "retry asked\nverification asked\nverification begun\nverification ended\nlearned more\nlearning failed\n"
-    "adopted trained upgraded\nupgrade failed\n"
+    "adopted trained upgraded\nupgrade failed\ndeadlines set\nserver restarts\n"
     "forgetting learning scanning evaluating cohesion saving verification replaying\n"
 )
 """The words of events, states, roles and steps in the ledger of the service."""

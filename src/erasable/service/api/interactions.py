@@ -6,13 +6,14 @@ from fastapi import APIRouter, Depends, Request
 
 from erasable.data import ColumnNames, read_interactions
 from erasable.errors import DataRefused, Refused
+from erasable.requests.database import Interaction
+from erasable.requests.intake import as_table
+from erasable.requests.tokens import Caller
 from erasable.service.access import RECOMMENDING, may_know
 from erasable.service.api.schemas import Interactions, TakenIn
 from erasable.service.api.strict_json import StrictRoute
-from erasable.service.intake import Coming, as_table
 from erasable.service.problems import RESPONSES
 from erasable.service.shop import Shop, shop_of
-from erasable.service.tokens import Caller
 
 router = APIRouter(prefix="/v1/interactions", tags=["learning"], responses=RESPONSES, route_class=StrictRoute)
 
@@ -26,14 +27,14 @@ def take_in(request: Request, coming: Interactions, caller: Annotated[Caller, De
     shop = shop_of(request)
     scale = shop.live.knowledge.scale
     happened = scale.high if scale.low == scale.high else None  # where a row says only that it happened
-    rows = [Coming(one.user_id, one.item_id, one.rating or happened, one.time) for one in coming.interactions]
+    rows = [Interaction(one.user_id, one.item_id, one.rating or happened, one.time) for one in coming.interactions]
     _refuse_what_can_not_be_learned(shop, rows)
-    kept = shop.intake.add(rows, leaving=shop.live.served.withheld)
+    kept = shop.intake.add(rows, leaving=shop.live.served.asked.people)
     shown = kept if may_know(caller) else len(rows)
     return TakenIn(accepted=shown, left_out=len(rows) - shown)
 
 
-def _refuse_what_can_not_be_learned(shop: Shop, rows: list[Coming]) -> None:
+def _refuse_what_can_not_be_learned(shop: Shop, rows: list[Interaction]) -> None:
     """Refuse now what learning would refuse later, with everything that came in since."""
     knowledge = shop.live.knowledge
     if knowledge.config.min_interactions:

@@ -6,13 +6,13 @@ from fastapi import APIRouter, Depends, Request
 
 from erasable.errors import WrongUse
 from erasable.operations import plan
+from erasable.requests import Request as Asked
+from erasable.requests.tokens import Caller
 from erasable.service.access import OFFICE
 from erasable.service.api.schemas import PlanFound, PlanWanted
 from erasable.service.api.strict_json import StrictRoute
 from erasable.service.problems import RESPONSES
 from erasable.service.shop import shop_of
-from erasable.service.tokens import Caller
-from erasable.unlearning import Request as Wish
 
 router = APIRouter(prefix="/v1/plan", tags=["erasure requests"], responses=RESPONSES, route_class=StrictRoute)
 
@@ -21,15 +21,16 @@ router = APIRouter(prefix="/v1/plan", tags=["erasure requests"], responses=RESPO
 def make_plan(request: Request, wanted: PlanWanted, caller: Annotated[Caller, Depends(OFFICE)]) -> PlanFound:
     """Say what forgetting some people together would touch and cost, and what it would cost one by one."""
     shop = shop_of(request)
-    waiting = shop.requests.in_states(["suppressed"]) if wanted.waiting else []
-    asked = shop.requests.accepted([filed.request_id for filed in waiting])
-    wishes = {one.user: one.request for one in asked if shop.live.knows(one.user)}  # others wait to be learned
-    wishes |= {user: Wish(user) for user in wanted.user_ids}
-    if not wishes:
+    waiting = shop.history.in_states(["suppressed"]) if wanted.waiting else []
+    kept = shop.queue.subjects([one.request_id for one in waiting])
+    asked = {one.user: one for one in kept if shop.live.knows(one.user)}  # others wait to be learned
+    asked |= {user: Asked(user) for user in wanted.user_ids}
+    if not asked:
         raise WrongUse("there is nobody to plan for: name user_ids, or wait for requests")
-    found = plan(shop.home, list(wishes.values()))
+    found = plan(shop.home, list(asked.values()))
     return PlanFound(
-        people=len(wishes),
+        people=len(asked),
+        served_meanwhile=found.served_meanwhile,
         stages_rerun=found.stages_rerun,
         stages_total=found.stages_total,
         chain_ratio=found.chain_ratio,

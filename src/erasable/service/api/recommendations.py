@@ -9,12 +9,12 @@ from fastapi.routing import APIRoute
 
 from erasable.errors import WrongUse
 from erasable.operations import Recommended as Found
+from erasable.requests.tokens import Caller
 from erasable.service.access import RECOMMENDING, may_know
 from erasable.service.api.schemas import ManyUsers, Recommended, RecommendedToMany
 from erasable.service.api.strict_json import StrictRoute
 from erasable.service.problems import RESPONSES
 from erasable.service.shop import shop_of
-from erasable.service.tokens import Caller
 
 router = APIRouter(prefix="/v1/recommendations", tags=["recommendations"], responses=RESPONSES, route_class=StrictRoute)
 _JSON = "application/json"

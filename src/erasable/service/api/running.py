@@ -1,20 +1,21 @@
 """Routes about the service itself: status, health, readiness, metrics, documentation."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from erasable.operations import status
+from erasable.errors import DiskFull, WorkspaceError
+from erasable.operations import InMemory, status
+from erasable.requests.lease import is_at_work
+from erasable.requests.progress import read_progress
+from erasable.requests.request import DISK_FULL
+from erasable.requests.tokens import Caller
 from erasable.service.access import ANYONE, OFFICE
-from erasable.service.api.schemas import Health, Readiness, ServiceStatus
-from erasable.service.lease import holder_of
-from erasable.service.overview import overview
+from erasable.service.api.schemas import Health, Readiness, ServiceStatus, in_v1
 from erasable.service.problems import RESPONSES
-from erasable.service.progress import read_progress
 from erasable.service.shop import Shop, shop_of
-from erasable.service.tokens import Caller
 
 router = APIRouter(tags=["the service"], responses=RESPONSES)
 
@@ -23,22 +24,29 @@ router = APIRouter(tags=["the service"], responses=RESPONSES)
 def show_status(request: Request, caller: Annotated[Caller, Depends(OFFICE)]) -> ServiceStatus:
     """Show what is served, and how many requests are in which state."""
     shop = shop_of(request)
-    found, progress = overview(shop), read_progress(shop.ledger)
+    people = shop.suppressed()
+    found, progress = shop.history.totals(shop.clock()), read_progress(shop.database)
     return ServiceStatus(
-        # Where the do-not-learn list and its key lie is for whoever has the machine.
-        workspace={name: value for name, value in status(shop.home).items() if name != "do_not_learn"},
-        requests=dict(found.counts),
-        open=len(found.open),
-        suppressed_people=len(shop.requests.suppressed_people()),
-        due_soon=len(found.due_soon),
-        overdue=len(found.overdue),
-        late=len(found.late),
-        over_limit=len(found.over_limit),
-        failed=len(found.failed),
+        # Where the do-not-learn list and its key lie is for whoever has the machine; a queue at fault answers nobody.
+        workspace={
+            name: value
+            for name, value in status(shop.home, InMemory(*shop.live.current, people)).items()
+            if name not in ("do_not_learn", "queue_fault")
+        },
+        requests={in_v1(state): count for state, count in found.states.items()},
+        open=found.urgent["open"],
+        suppressed_people=len(people),
+        due_soon=found.urgent["soon"],
+        overdue=found.urgent["overdue"],
+        late=found.urgent["late"],
+        over_limit=found.urgent["over limit"],
+        failed=found.urgent["failed"],
         served_version=shop.live.version,
         interactions_waiting=shop.intake.count(),
-        worker=holder_of(shop.ledger) is not None,
+        worker=is_at_work(shop.database, shop.settings.lease_seconds),
         doing=None if progress is None else progress.step,
+        progress=None if progress is None else progress.share,
+        problem=shop.problem(),
     )
 
 
@@ -69,7 +77,23 @@ async def openapi(request: Request, caller: Annotated[Caller | None, Depends(ANY
 
 
 def _readiness(shop: Shop) -> Readiness:
-    ledger = shop.ledger.is_writable()
-    worker = ledger and holder_of(shop.ledger) is not None
-    ready = ledger and worker
-    return Readiness(status="ready" if ready else "not ready", ledger=ledger, worker=worker)
+    problem = shop.problem() or _unwritable(shop)
+    ledger, serving = problem is None, shop.live.is_serving
+    worker = ledger and is_at_work(shop.database, shop.settings.lease_seconds)
+    if not serving:
+        problem = problem or "who has asked to be erased can't be read, so nobody is served: look at the log"
+    if not worker:
+        problem = problem or "no worker is at work: wait a moment, then look at the log of the service"
+    status: Literal["ready", "not ready"] = "ready" if problem is None else "not ready"
+    return Readiness(status=status, ledger=ledger, worker=worker, serving=serving, problem=problem)
+
+
+def _unwritable(shop: Shop) -> str | None:
+    """Say why no request can be taken in; None if one can be."""
+    try:
+        shop.queue.try_to_write()
+    except DiskFull:
+        return DISK_FULL
+    except (WorkspaceError, OSError):
+        return "no request can be taken in: look at the log of the service"
+    return None

@@ -1,15 +1,53 @@
 """What comes in and goes out as JSON."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from erasable.data import LONGEST_ID
-from erasable.service.deadlines import Deadlines
-from erasable.service.filed import EVERYTHING, SOME, Event, Filed, Filing, Scope
-from erasable.service.lifecycle import RequestState
+from erasable.operations.meanwhile import NOT_SERVED, SERVED_WITHOUT, Meanwhile
+from erasable.requests import Request
+from erasable.requests.lifecycle import Deadlines, RequestState
+from erasable.requests.request import EVERYTHING, SOME, TERMS, Event, Scope
+from erasable.requests.request import Submission as TakenInRequest
 from erasable.service.settings import ServiceSettings
+
+V1State = Literal[
+    "received",
+    "accepted",
+    "suppressed",
+    "erasing",
+    "verifying",
+    "erased",
+    "rejected",
+    "withdrawn",
+    "on hold",
+    "failed",
+]
+"""The states as version 1 of the API names them; none is `accepted` any more."""
+V1_STATES: tuple[V1State, ...] = get_args(V1State)
+
+
+def in_v1(state: RequestState) -> V1State:
+    """Return how version 1 of the API names a state.
+
+    >>> in_v1("certifying"), in_v1("erased")
+    ('verifying', 'erased')
+    """
+    return "verifying" if state == "certifying" else state
+
+
+def from_v1(state: V1State) -> RequestState:
+    """Return the state that version 1 of the API names.
+
+    >>> from_v1("verifying"), from_v1("accepted")
+    ('certifying', 'received')
+    """
+    if state == "accepted":
+        return "received"
+    return "certifying" if state == "verifying" else state
 
 
 def _as_text(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
@@ -91,14 +129,16 @@ class Happening(_Schema):
     @staticmethod
     def of(event: Event) -> "Happening":
         """Return an event as JSON has it."""
-        return Happening(at=event.at, event=event.name, actor=event.actor, facts=dict(event.facts))
+        facts = {name: value for name, value in event.facts.items() if name != TERMS}  # told as clocks
+        name = in_v1(event.state) if event.state == event.name else event.name
+        return Happening(at=event.at, event=name, actor=event.actor, facts=facts)
 
 
 class ErasureRequest(_Schema):
     """A request and how far it is; who asked is not shown."""
 
     id: str
-    state: RequestState
+    state: V1State
     scope: Scope
     received: datetime
     changed: datetime
@@ -119,12 +159,12 @@ class ErasureRequest(_Schema):
     """What the erasure took."""
 
     @staticmethod
-    def fields_of(filed: Filed, settings: ServiceSettings, now: datetime) -> dict[str, Any]:
+    def fields_of(filed: Request, settings: ServiceSettings, now: datetime) -> dict[str, Any]:
         """Return what is shown of a request."""
         deadlines = filed.deadlines(settings)
         return {
             "id": filed.request_id,
-            "state": filed.state,
+            "state": in_v1(filed.state),
             "scope": filed.scope,
             "received": filed.received,
             "changed": filed.changed,
@@ -140,7 +180,7 @@ class ErasureRequest(_Schema):
         }
 
     @staticmethod
-    def of(filed: Filed, settings: ServiceSettings, now: datetime) -> "ErasureRequest":
+    def of(filed: Request, settings: ServiceSettings, now: datetime) -> "ErasureRequest":
         """Return a request as JSON has it."""
         return ErasureRequest(**ErasureRequest.fields_of(filed, settings, now))
 
@@ -149,12 +189,19 @@ class ErasureRequestDetail(ErasureRequest):
     """A request with everything that happened to it."""
 
     events: list[Happening]
+    places: list[str]
+    """Where something of the person is still found, which keeps it from being certified; it names nobody."""
+    meanwhile: Meanwhile | None
+    """What holds for the person while it is open: not served, or served from a row without the items asked for."""
 
     @staticmethod
-    def of(filed: Filed, settings: ServiceSettings, now: datetime) -> "ErasureRequestDetail":
+    def in_full(
+        filed: Request, settings: ServiceSettings, now: datetime, meanwhile: Meanwhile | None, places: Sequence[str]
+    ) -> "ErasureRequestDetail":
         """Return a request with its events as JSON has it."""
-        events = [Happening.of(event) for event in filed.events]
-        return ErasureRequestDetail(**ErasureRequest.fields_of(filed, settings, now), events=events)
+        fields = ErasureRequest.fields_of(filed, settings, now)
+        events = [*map(Happening.of, filed.events)]
+        return ErasureRequestDetail(**fields, events=events, places=[*places], meanwhile=meanwhile)
 
 
 class Submitted(ErasureRequest):
@@ -164,19 +211,24 @@ class Submitted(ErasureRequest):
     """Whether it joined an earlier request of the same person; always false for applications."""
     receipt_code: str | None
     """For the person alone: follows the request at /receipt, and shows that the certificate is about them."""
+    meanwhile: Meanwhile | None
+    """What holds for the person until then: not served, or served from a row without the items asked for; null if
+    nothing is held. An application is told what holds as far as its own request goes."""
 
     @staticmethod
-    def unaware(filing: Filing, wish: Submission, settings: ServiceSettings, now: datetime) -> "Submitted":
+    def unaware(
+        taken: TakenInRequest, asked: Submission, settings: ServiceSettings, now: datetime, without: bool
+    ) -> "Submitted":
         """Return the answer for whoever may not know who asked: the same, whether anything is held or was asked for."""
         return Submitted(
-            id=filing.submission_id,
+            id=taken.submission_id,
             state="received",
-            scope=EVERYTHING if wish.item_ids is None else SOME,
+            scope=EVERYTHING if asked.item_ids is None else SOME,
             received=now,
             changed=now,
             reason=None,
             extended=None,
-            reference=wish.reference,
+            reference=asked.reference,
             late=False,
             attempts=0,
             retry_at=None,
@@ -184,7 +236,8 @@ class Submitted(ErasureRequest):
             certificate=None,
             outcome=None,
             joined=False,
-            receipt_code=filing.receipt_code,
+            receipt_code=taken.receipt_code,
+            meanwhile=SERVED_WITHOUT if asked.item_ids is not None and without else NOT_SERVED,
         )
 
 
@@ -208,6 +261,8 @@ class PlanFound(_Schema):
     """What forgetting them would touch and cost."""
 
     people: int
+    served_meanwhile: int
+    """How many of them are served until then, without the items that they asked for; the others are not served."""
     stages_rerun: int
     stages_total: int
     chain_ratio: float
@@ -302,9 +357,13 @@ class ServiceStatus(_Schema):
     served_version: int
     interactions_waiting: int
     worker: bool
-    """Whether a worker is at work."""
+    """Whether a worker is at work, or another is on its way after one that has ended its batch."""
     doing: str | None
     """What the worker does just now."""
+    progress: float | None
+    """How much of that is done, from 0 to 1, if it can be told."""
+    problem: str | None
+    """What keeps the service from its work, such as a full disk, and what to do; null if nothing does."""
 
 
 class Health(_Schema):
@@ -320,4 +379,8 @@ class Readiness(_Schema):
     ledger: bool
     """Whether requests can be taken in."""
     worker: bool
-    """Whether a worker is at work."""
+    """Whether a worker is at work, or another is on its way after one that has ended its batch."""
+    serving: bool
+    """Whether anybody is served: it is known who has asked to be erased."""
+    problem: str | None
+    """What is to be done, null if it is ready."""

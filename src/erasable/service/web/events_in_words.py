@@ -5,25 +5,31 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from erasable.service.filed import Event
-from erasable.service.lifecycle import RequestState
+from erasable.requests.lifecycle import RequestState
+from erasable.requests.request import Event
 from erasable.service.web.wording import counted, moment
 
 STATES_IN_WORDS: Mapping[RequestState, str] = {
     "received": "just received",
-    "accepted": "accepted, about to be left out of recommendations",
     "suppressed": "waits for its batch; the person is not used for recommendations any more",
     "erasing": "being erased",
-    "verifying": "erased; what is left is being searched and certified",
+    "certifying": "erased; what is left is being searched and certified",
     "erased": "erased, searched and certified",
     "rejected": "rejected",
     "withdrawn": "taken back",
     "on hold": "on hold; the person is not used for recommendations meanwhile",
     "failed": "failed",
 }
+STATES_SERVED_WITHOUT: Mapping[RequestState, str] = {
+    **STATES_IN_WORDS,
+    "suppressed": "waits for its batch; the person is served without the items asked for",
+    "on hold": "on hold; the person is served without the items asked for meanwhile",
+}
+"""The same of a request for some items of someone whose row is represented without them."""
 STEPS_IN_WORDS = {
     "forgetting": "Running groups again without the person",
     "scanning": "Searching the files for what was erased",
+    "certifying": "Issuing certificates",
     "evaluating": "Measuring how well it recommends",
     "replaying": "Training again from what is left, to compare every byte",
     "learning": "Learning what came in",
@@ -33,14 +39,16 @@ _SENTENCES = {
     "received": "Received: {scope}",
     "joined": "Asked for again; joined with this request: {scope}",
     "accepted": "Accepted: there is data to erase",
-    "suppressed": "Left out of recommendations",
+    "suppressed": "What was asked for is left out of recommendations",
     "erasing": "Erasing began, {batch}{again}",
+    "certifying": "Data erased; who asked is forgotten here; searching what is left",
     "verifying": "Data erased; who asked is forgotten here; searching what is left",
     "erased": "Certified: {files} searched, nothing found",
     "rejected": "Rejected: {reason}",
     "withdrawn": "Taken back",
     "on hold": "Put on hold{because}",
     "failed": "Failed: {reason} ({retry})",
+    "deadlines set": "Came in before deadlines were kept; those of today hold",
     "extended": "Extended by two months{because}",
     "resumed": "Gone on with, since the worker had ended before it was done",
     "retry asked": "Asked to be tried again",
@@ -51,10 +59,12 @@ _SENTENCES = {
     "token renamed": "Gave the token {token} another label",
     "verification asked": "Asked for a verification",
     "verification begun": "Verification began",
+    "planned": "Planned {batch}{again}",
     "verification ended": "Verification ended: {reason}",
     "learned more": "Learned {interactions} more interactions, {users} new users{left_out}",
     "learning failed": "Learning what came in failed: {reason}",
     "upgraded": "Made again on the updated machine: {adopted} checkpoints with the same bytes, {trained} with new ones",
+    "server restarts": "A server started anew, since people were erased",
     "upgrade failed": "Making it again on the updated machine failed: {reason}",
 }
 

@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 
 from erasable.operations import GroupFacts
+from erasable.requests.tokens import Caller
 from erasable.service.access import PAGES
 from erasable.service.shop import shop_of
-from erasable.service.tokens import Caller
 from erasable.service.web.pages import page
 from erasable.training import Knowledge
 

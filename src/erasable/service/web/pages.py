@@ -8,7 +8,12 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from erasable.service.shop import shop_of
-from erasable.service.web.events_in_words import STATES_IN_WORDS, STEPS_IN_WORDS, event_in_words
+from erasable.service.web.events_in_words import (
+    STATES_IN_WORDS,
+    STATES_SERVED_WITHOUT,
+    STEPS_IN_WORDS,
+    event_in_words,
+)
 from erasable.service.web.headers import HEADERS
 from erasable.service.web.own_site import form_token
 from erasable.service.web.wording import (
@@ -45,7 +50,11 @@ _TEMPLATES.filters |= {
     "sentence": sentence,
     "weekday": weekday,
 }
-_TEMPLATES.globals |= {"states_in_words": STATES_IN_WORDS, "steps_in_words": STEPS_IN_WORDS}
+_TEMPLATES.globals |= {
+    "states_in_words": STATES_IN_WORDS,
+    "states_served_without": STATES_SERVED_WITHOUT,
+    "steps_in_words": STEPS_IN_WORDS,
+}
 
 
 def page(request: Request, template: str, facts: Mapping[str, object] | None = None, status: int = 200) -> HTMLResponse:

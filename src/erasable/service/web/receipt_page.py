@@ -9,13 +9,16 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Depends, Form, Request, Response
 
 from erasable.operations import certificate_file
-from erasable.proof import Accepted, Receipt, read_certificate, salt_of_code
+from erasable.operations.meanwhile import SERVED_WITHOUT
+from erasable.proof import Receipt, read_certificate
+from erasable.proof.receipt import FORMAT
+from erasable.requests.codes import salt_of_code
+from erasable.requests.lifecycle import Deadlines
+from erasable.requests.request import Submission
+from erasable.requests.tokens import Caller
 from erasable.service.access import OPEN_PAGES
 from erasable.service.api.schemas import Id
-from erasable.service.deadlines import Deadlines
-from erasable.service.filed import Submitted
 from erasable.service.shop import Shop, shop_of
-from erasable.service.tokens import Caller
 from erasable.service.web.own_site import refuse_other_sites
 from erasable.service.web.pages import page
 from erasable.service.web.request_list import item_lines
@@ -63,7 +66,7 @@ def certificate(request: Request, caller: Visitor, code: Code, kind: Kind) -> Re
     found = _erased(shop, code)
     if found is None:
         return _receipt_page(request, code)
-    name = f"{found.filed.request_id}.{kind}"
+    name = f"{found.request.request_id}.{kind}"
     return _attachment(certificate_file(shop.home, name), f"certificate-{name}", _TYPES[kind])
 
 
@@ -85,25 +88,26 @@ def receipt_file(request: Request, caller: Visitor, code: Code, told: Annotated[
 
 def _receipt_page(request: Request, code: str | None, claim: Claim | None = None) -> Response:
     shop = shop_of(request)
-    found = None if code is None else shop.requests.submission(code)
+    found = None if code is None else shop.history.submission(code)
     told = {"filed": None, "missed": None} if found is None else _told(found, shop)
     return page(request, "receipt.html", {"code": code, "claim": claim, **told})
 
 
-def _told(found: Submitted, shop: Shop) -> dict[str, object]:
+def _told(found: Submission, shop: Shop) -> dict[str, object]:
     """Return what whoever has the code of a submission is told."""
-    filed, is_told = found.filed, _is_told(found, shop)
+    filed, is_told = found.request, _is_told(found, shop)
     return {
         "filed": filed,
         "received": found.at,
         "is_told": is_told,
-        "deadlines": found.deadlines(shop.settings) if is_told else Deadlines.of(found.at, shop.settings),
+        "deadlines": found.deadlines(shop.settings) if is_told else Deadlines.of(found.at, found.terms(shop.settings)),
         "missed": found.missed(shop.settings, shop.clock()),
         "left_out": found.left_out(),
+        "served_without": is_told and shop.meanwhile(filed) == SERVED_WITHOUT,
     }
 
 
-def _is_told(found: Submitted, shop: Shop) -> bool:
+def _is_told(found: Submission, shop: Shop) -> bool:
     """Whether more is told of a submission than that it came.
 
     An application that keeps the code must not learn from it who had asked before, nor what was decided about it: so
@@ -111,7 +115,7 @@ def _is_told(found: Submitted, shop: Shop) -> bool:
     """
     if not found.unaware:
         return True
-    return not found.filed.open and shop.clock() >= found.at + shop.settings.window
+    return not found.request.open and shop.clock() >= Deadlines.of(found.at, found.terms(shop.settings)).erase_by
 
 
 def _receipt(shop: Shop, code: str, told: Told) -> Receipt | None:
@@ -119,24 +123,23 @@ def _receipt(shop: Shop, code: str, told: Told) -> Receipt | None:
     found = _erased(shop, code)
     if found is None:
         return None
-    filed = found.filed
-    asked = Accepted(
+    filed = found.request
+    receipt = Receipt(
+        format=FORMAT,
         request_id=filed.request_id,
-        received=found.at.isoformat(),
-        user=told.user_id,
+        user_id=told.user_id,
         items=item_lines(told.items),
-        salt=salt_of_code(found.code),
         reference=told.reference.strip() or None,
+        salt=salt_of_code(found.salting_code),
     )
-    receipt = Receipt.of(asked)
     issued = read_certificate(certificate_file(shop.home, f"{filed.request_id}.json"))
     return receipt if receipt.opens(issued) else None
 
 
-def _erased(shop: Shop, code: str) -> Submitted | None:
+def _erased(shop: Shop, code: str) -> Submission | None:
     """Return the submission of a code, if what was asked for is erased and that may be told."""
-    found = shop.requests.submission(code)
-    told = found is not None and found.filed.state == "erased" and _is_told(found, shop)
+    found = shop.history.submission(code)
+    told = found is not None and found.request.state == "erased" and _is_told(found, shop)
     return found if told else None
 
 

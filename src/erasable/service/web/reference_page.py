@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from erasable.requests.tokens import Caller
 from erasable.service.access import OPEN_PAGES
 from erasable.service.problems import RESPONSES
-from erasable.service.tokens import Caller
 from erasable.service.web.api_reference import documented_routes
 from erasable.service.web.pages import page
 

@@ -6,9 +6,8 @@ from datetime import datetime
 from typing import Literal
 
 from erasable.errors import Refused, WrongUse
-from erasable.service.deadlines import legal_deadline
-from erasable.service.filed import Filed
-from erasable.service.lifecycle import RequestState, refuse_unless_may_follow
+from erasable.requests import Request
+from erasable.requests.lifecycle import RequestState, legal_deadline, refuse_unless_may_follow
 from erasable.service.shop import Shop
 
 ActionName = Literal["withdraw", "hold", "release", "extend", "retry"]
@@ -22,13 +21,13 @@ class Action:
     title: str
     about: str
     needs_reason: bool
-    offered: Callable[[Filed, datetime], bool]
+    offered: Callable[[Request, datetime], bool]
     """Whether it can be done about a request now."""
     carry_out: Callable[[Shop, str, str, str], None]
     """Does it to the request with an id, for an actor, with a reason."""
 
 
-def offered(filed: Filed, now: datetime) -> list[Action]:
+def offered(filed: Request, now: datetime) -> list[Action]:
     """Return what can be done about a request now."""
     return [action for action in _ACTIONS if action.offered(filed, now)]
 
@@ -41,8 +40,8 @@ def carry_out(shop: Shop, name: ActionName, request_id: str, actor: str, reason:
     action.carry_out(shop, request_id, actor, reason.strip())
 
 
-def _may_become(state: RequestState) -> Callable[[Filed, datetime], bool]:
-    def offered(filed: Filed, now: datetime) -> bool:
+def _may_become(state: RequestState) -> Callable[[Request, datetime], bool]:
+    def offered(filed: Request, now: datetime) -> bool:
         try:
             refuse_unless_may_follow(filed.state, state)
         except Refused:
@@ -52,11 +51,11 @@ def _may_become(state: RequestState) -> Callable[[Filed, datetime], bool]:
     return offered
 
 
-def _is_in(state: RequestState) -> Callable[[Filed, datetime], bool]:
+def _is_in(state: RequestState) -> Callable[[Request, datetime], bool]:
     return lambda filed, now: filed.state == state
 
 
-def _is_extensible(filed: Filed, now: datetime) -> bool:
+def _is_extensible(filed: Request, now: datetime) -> bool:
     return filed.open and filed.extended is None and now <= legal_deadline(filed.received)
 
 
@@ -69,7 +68,7 @@ def _hold(shop: Shop, request_id: str, actor: str, reason: str) -> None:
 
 
 def _release(shop: Shop, request_id: str, actor: str, reason: str) -> None:
-    shop.requests.release(request_id, actor, shop.clock())
+    shop.decisions.release(request_id, actor, shop.clock())
 
 
 def _extend(shop: Shop, request_id: str, actor: str, reason: str) -> None:
@@ -77,7 +76,7 @@ def _extend(shop: Shop, request_id: str, actor: str, reason: str) -> None:
 
 
 def _retry(shop: Shop, request_id: str, actor: str, reason: str) -> None:
-    shop.requests.retry(request_id, actor, shop.clock())
+    shop.decisions.retry(request_id, actor, shop.clock())
 
 
 _ACTIONS = (

@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable
 from datetime import datetime
 
-from erasable.service.filed import Filed
+from erasable.requests import Request
 from erasable.service.settings import ServiceSettings
 
 COLUMNS = (
@@ -15,7 +15,7 @@ COLUMNS = (
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def requests_csv(requests: Iterable[Filed], settings: ServiceSettings, now: datetime) -> str:
+def requests_csv(requests: Iterable[Request], settings: ServiceSettings, now: datetime) -> str:
     """Return requests as CSV, one a line."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
@@ -24,7 +24,7 @@ def requests_csv(requests: Iterable[Filed], settings: ServiceSettings, now: date
     return text.getvalue()
 
 
-def _row(filed: Filed, settings: ServiceSettings, now: datetime) -> tuple[str | datetime | None, ...]:
+def _row(filed: Request, settings: ServiceSettings, now: datetime) -> tuple[str | datetime | None, ...]:
     deadlines = filed.deadlines(settings)
     return (
         *(filed.request_id, filed.state, filed.scope),

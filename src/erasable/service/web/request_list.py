@@ -6,17 +6,17 @@ from fastapi import APIRouter, Depends, Form, Query, Request, Response
 
 from erasable.data import NONE_NEAR
 from erasable.operations import near_in
+from erasable.operations.meanwhile import SERVED_WITHOUT
+from erasable.requests import Request as Asked
+from erasable.requests.lifecycle import STATES, RequestState
+from erasable.requests.tokens import Caller
 from erasable.service.access import PAGES
 from erasable.service.api.schemas import Id
-from erasable.service.filed import Manner
-from erasable.service.lifecycle import STATES, RequestState
 from erasable.service.shop import shop_of
-from erasable.service.tokens import Caller
 from erasable.service.web.own_site import refuse_foreign_forms
 from erasable.service.web.pages import page
 from erasable.service.web.request_csv import requests_csv
 from erasable.service.web.wanted_requests import ListPage, Only, WantedRequests, in_order
-from erasable.unlearning import Request as Wish
 
 router = APIRouter(include_in_schema=False)
 
@@ -44,6 +44,7 @@ def list_requests(
         "states": STATES,
         "list": ListPage.of(shop, wanted, number),
         "settings": shop.settings,
+        "places_of": shop.places,
     }
     return page(request, "requests.html", facts)
 
@@ -67,13 +68,14 @@ def submit(
 ) -> Response:
     """Take a request in, and show its receipt code."""
     shop = shop_of(request)
-    manner = Manner(reference.strip() or None)
-    filing = shop.reception.file(Wish(user_id, item_lines(item_ids)), caller.actor, manner)
+    asked = Asked(user_id, item_lines(item_ids))
+    taken = shop.reception.submit(asked, caller.actor, reference.strip() or None)
     facts = {
-        "filing": filing,
-        "filed": shop.requests.get(filing.request_id),
+        "taken": taken,
+        "filed": taken.request,
         "settings": shop.settings,
-        "near": near_in(shop.live.knowledge, user_id) if filing.rejected else NONE_NEAR,
+        "served_without": shop.meanwhile(taken.request, user_id) == SERVED_WITHOUT,
+        "near": near_in(shop.live.knowledge, user_id) if taken.rejected else NONE_NEAR,
     }
     return page(request, "submitted.html", facts, 201)
 

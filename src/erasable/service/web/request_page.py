@@ -7,10 +7,11 @@ from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
 from erasable.operations import certificate_file
+from erasable.operations.meanwhile import SERVED_WITHOUT
+from erasable.requests.tokens import Caller
 from erasable.service.access import PAGES
 from erasable.service.api.erasure_requests import RequestId
 from erasable.service.shop import shop_of
-from erasable.service.tokens import Caller
 from erasable.service.web.headers import CERTIFICATE_POLICY
 from erasable.service.web.own_site import refuse_foreign_forms
 from erasable.service.web.pages import page
@@ -30,15 +31,15 @@ def show_request(request: Request, request_id: RequestId, caller: Annotated[Call
 def show_progress(request: Request, request_id: RequestId, caller: Annotated[Caller, Depends(PAGES)]) -> Response:
     """Show how far the work on a request is, as a part of its page."""
     shop = shop_of(request)
-    filed = shop.requests.get(request_id)
-    return page(request, "work.html", {"filed": filed, "work": WorkView.of(filed, shop)})
+    filed = shop.history.get(request_id)
+    return page(request, "work.html", {"filed": filed, "work": WorkView.of(filed, shop), "places": shop.places(filed)})
 
 
 @router.post("/reveal", dependencies=[Depends(refuse_foreign_forms)])
 def reveal(request: Request, request_id: RequestId, caller: Annotated[Caller, Depends(PAGES)]) -> Response:
     """Show who asked, this once, and write down who wanted to know."""
     shop = shop_of(request)
-    return _request_page(request, request_id, shop.requests.reveal(request_id, caller.actor, shop.clock()))
+    return _request_page(request, request_id, shop.decisions.reveal(request_id, caller.actor, shop.clock()))
 
 
 @router.post("/actions/{name}", dependencies=[Depends(refuse_foreign_forms)])
@@ -71,7 +72,7 @@ def certificate_json(request: Request, request_id: RequestId, caller: Annotated[
 
 def _request_page(request: Request, request_id: str, person: str | None = None) -> Response:
     shop = shop_of(request)
-    filed = shop.requests.get(request_id)
+    filed = shop.history.get(request_id)
     facts = {
         "filed": filed,
         "clock": ClockBar.of(filed, shop),
@@ -79,9 +80,11 @@ def _request_page(request: Request, request_id: str, person: str | None = None) 
         "actions": offered(filed, shop.clock()),
         "deadlines": filed.deadlines(shop.settings),
         "left_out": filed.when("suppressed"),
+        "served_without": shop.meanwhile(filed) == SERVED_WITHOUT,
         "late": filed.late(shop.settings, shop.clock()),
         "code_is_shown_again": filed.state in ("suppressed", "on hold") and not filed.from_application,
+        "places": shop.places(filed),
         "person": person,
-        "person_kept": filed.open and filed.when("verifying") is None,
+        "person_kept": filed.open and filed.when("certifying") is None,
     }
     return page(request, "request.html", facts)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from erasable.service.filed import Filed
-from erasable.service.lifecycle import ENDED
-from erasable.service.progress import Progress, read_progress
+from erasable.requests import Request
+from erasable.requests.lifecycle import ENDED
+from erasable.requests.progress import Progress, read_progress
 from erasable.service.shop import Shop
 from erasable.training import Knowledge
 
@@ -37,7 +37,7 @@ class ClockBar:
     """How far it has run: until now, or until the request was done with."""
 
     @staticmethod
-    def of(filed: Filed, shop: Shop) -> "ClockBar":
+    def of(filed: Request, shop: Shop) -> "ClockBar":
         """Return the clock of a request."""
         deadlines = filed.deadlines(shop.settings)
         times = {
@@ -84,10 +84,10 @@ class WorkView:
     """What the worker does about this request just now."""
 
     @staticmethod
-    def of(filed: Filed, shop: Shop) -> "WorkView":
+    def of(filed: Request, shop: Shop) -> "WorkView":
         """Return how far the work on a request is."""
-        begun = _last_batch(filed)
-        progress = read_progress(shop.ledger) if filed.state in ("erasing", "verifying") else None
+        begun = _last_batch(filed, shop)
+        progress = read_progress(shop.database) if filed.state in ("erasing", "certifying") else None
         if progress is not None and progress.batch != begun.get("batch"):
             progress = None
         return WorkView(_steps(filed, begun, shop.live.knowledge, progress), progress)
@@ -97,20 +97,23 @@ class WorkView:
         return sum(step.fate == fate for step in self.steps)
 
 
-def _last_batch(filed: Filed) -> Mapping[str, Any]:
-    """Return what was said of the batch when erasing was last begun; a second attempt does not say the plan again."""
+def _last_batch(filed: Request, shop: Shop) -> Mapping[str, Any]:
+    """Return what was said of the batch when erasing was last begun, and what was planned for it."""
     said = [event.facts for event in filed.events if "batch" in event.facts]
-    return {name: value for facts in said for name, value in facts.items()}
+    begun = {name: value for facts in said for name, value in facts.items()}
+    planned = shop.history.last_event("planned") if filed.state in ("erasing", "certifying") else None
+    is_own = planned is not None and planned.facts["batch"] == begun.get("batch")
+    return begun | dict(planned.facts) if planned and is_own else begun
 
 
-def _steps(filed: Filed, begun: Mapping[str, Any], knowledge: Knowledge, progress: Progress | None) -> Sequence[Step]:
+def _steps(filed: Request, begun: Mapping[str, Any], knowledge: Knowledge, progress: Progress | None) -> Sequence[Step]:
     if filed.outcome is not None:
         fates: list[Fate] = ["kept" if kept else "run again" for kept in filed.outcome["kept"]]
         return _named(fates, filed.outcome["stages_total"])
-    if filed.state not in ("erasing", "verifying") or "rerun" not in begun:
+    if filed.state not in ("erasing", "certifying") or "rerun" not in begun:
         return ()
     again = begun["rerun"]
-    done = len(again) if filed.state == "verifying" else _steps_done(len(again), progress)
+    done = len(again) if filed.state == "certifying" else _steps_done(len(again), progress)
     fates = ["kept"] * max(knowledge.stages, *(place + 1 for place in again), 0)
     for number, place in enumerate(again):
         fates[place] = "run again" if number < done else "rolled back"

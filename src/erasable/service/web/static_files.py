@@ -6,8 +6,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Response
 from starlette.exceptions import HTTPException
 
+from erasable.requests.tokens import Caller
 from erasable.service.access import OPEN_PAGES
-from erasable.service.tokens import Caller
 
 router = APIRouter(include_in_schema=False)
 _TYPES = {"style.css": "text/css", "app.js": "text/javascript", "icon.svg": "image/svg+xml"}

@@ -6,9 +6,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Form, Request, Response
 from fastapi.responses import RedirectResponse
 
+from erasable.requests.tokens import Caller
 from erasable.service.access import OPEN_PAGES, PAGES, VISIT_COOKIE
 from erasable.service.shop import shop_of
-from erasable.service.tokens import Caller
 from erasable.service.web.own_site import refuse_foreign_forms, refuse_other_sites
 from erasable.service.web.pages import page
 
