@@ -20,7 +20,8 @@ import pytest
 from erasable.operations import DiskHome
 from erasable.proof import records_of
 from erasable.requests import Request
-from erasable.requests.lease import holder_of
+from erasable.requests.lease import Lease, holder_of
+from erasable.requests.lease import Process as LeaseHolder
 from erasable.service.settings import ServiceSettings
 from erasable.service.worker import Post, run_worker
 from erasable.store import Workspace, files
@@ -361,6 +362,48 @@ class TestTheQueue:
         assert run("status", shop, "--json").json["pending"] == 1
         (certificate,) = run("forget", shop, "--resume", "--json").json["certificates"]
         assert Path(certificate).stem == number
+
+    def test_without_waiting_the_receipt_is_there_from_the_beginning(self, run, shop):
+        folder = shop.parent / "receipts"
+        assert f"receipts: {folder}" in run("forget", shop, "--user", "ann", "--no-wait", "--receipts", folder).out
+        assert "receipt, kept nowhere" in run("forget", shop, "--user", "bob", "--no-wait").out
+        (receipt,) = folder.iterdir()
+        certificates = run("forget", shop, "--resume", "--json").json["certificates"]
+        (certificate,) = [
+            one for one in certificates if Path(one).stem == json.loads(receipt.read_text())["request_id"]
+        ]
+        assert run("verify", shop, "--certificate", certificate, "--receipt", receipt).code == 0
+
+    @pytest.mark.parametrize("state", ["suppressed", "erasing"])
+    def test_ctrl_c_while_a_worker_is_waited_for_takes_back_what_is_not_begun(
+        self, run, shop, other_worker, monkeypatch, state
+    ):
+        def pressed(queue, request_ids, reporter):
+            if state == "erasing":
+                queue.advance(request_ids[0], state, "worker", datetime.now(UTC))
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(sys.modules["erasable.operations.forget"], "wait_for", pressed)
+        folder = shop.parent / "receipts"
+        result = run("forget", shop, "--user", "ann", "--receipts", folder)
+        with DiskHome(shop).queue() as queue:
+            states = {one.state for one in queue.history.in_states(["withdrawn", "erasing"])}
+        if state == "suppressed":
+            assert (states, list(folder.iterdir())) == ({"withdrawn"}, [])
+        else:
+            assert (states, len(list(folder.iterdir()))) == ({"erasing"}, 1)
+            assert "the worker carries out what it has begun" in result.err
+
+    @pytest.fixture
+    def other_worker(self, shop):
+        """Have another process hold the lease."""
+        child = forked(lambda: time.sleep(60))
+        facts = Path(f"/proc/{child}/stat").read_text()
+        with DiskHome(shop).queue() as queue:
+            assert Lease(queue.database, 60, LeaseHolder(child, facts.rpartition(")")[2].split()[19])).take()
+        yield
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
     def test_a_worker_at_work_carries_it_out_and_is_waited_for(self, run, shop, working):
         found = run("forget", shop, "--user", "ann", "--json").json

@@ -29,6 +29,9 @@ NAME = "forget"
 BEGUN = "a new queue is begun: what was asked for in the lost one is lost; ask for it again, and make new tokens"
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
 
+_UNKEPT = "receipt, kept nowhere (--receipts DIR writes it to a file):"
+_GIVE = "(give each to its person, then delete it)"
+
 
 @settings_options(FORGETTING)
 def command(
@@ -97,7 +100,7 @@ def command(
     if json_output:
         print_json(_facts(forgotten, receipts))
     elif no_wait:
-        _tell_submitted(forgotten, folder)
+        _tell_submitted(forgotten, folder, receipts)
     else:
         _tell(forgotten, len({request.user for request in requests}), receipts)
         if items:
@@ -131,9 +134,14 @@ def _tell_begun(json_output: bool) -> None:
         print_line(BEGUN)
 
 
-def _tell_submitted(forgotten: Forgotten, folder: Path) -> None:
+def _tell_submitted(forgotten: Forgotten, folder: Path, receipts: Path | None) -> None:
+    shown = {one.request_id: one.in_short() for one in forgotten.receipts} if receipts is None else {}
     for number in forgotten.submitted:
         print_line(f"submitted: {number}")
+        if number in shown:
+            print_line(f"  {_UNKEPT} {shown[number]}")
+    if receipts is not None:
+        print_line(f"receipts: {receipts} {_GIVE}")
     print_line(until_then(len(forgotten.submitted), forgotten.served_meanwhile))
     for line in _what_else(forgotten):
         print_line(line)
@@ -162,10 +170,10 @@ def _tell(forgotten: Forgotten, asked: int, receipts: Path | None) -> None:
         print_line(f"certificate: {path}")
         if Path(path).stem in shown:
             receipt = shown[Path(path).stem].in_short()
-            print_line(f"  receipt, kept nowhere (--receipts DIR writes it to a file): {receipt}")
+            print_line(f"  {_UNKEPT} {receipt}")
     if forgotten.certificates:
         if receipts is not None:
-            print_line(f"receipts: {receipts} (give each to its person, then delete it)")
+            print_line(f"receipts: {receipts} {_GIVE}")
         print_line(REMINDER)
 
 

@@ -1,7 +1,7 @@
 """Forget, for command and library: submit requests, carry them out here or wait for the worker, say what came of it."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -189,9 +189,11 @@ class _Errand:
         """Check and submit, and wait for nobody."""
         with self.home.reading() as session:
             known = self._checked(session)
+            prepare_outside(self.outside, session.path)
         with self.home.queue() as queue:
             self._hand_in(queue, known, hasten=True)
-        return self._forgotten(Carried(), submitted=tuple(dict.fromkeys(self._ids)))
+        done = self._forgotten(Carried(), submitted=tuple(dict.fromkeys(self._ids)))
+        return replace(done, receipts=self._written_receipts(self._own))
 
     def leave_to_worker(self) -> Forgotten | None:
         """Submit, and wait for whoever has the lease; None if they are gone before all is done."""
@@ -203,8 +205,12 @@ class _Errand:
             prepare_outside(self.outside, session.path)
         with self.home.queue() as queue:
             self._hand_in(queue, known, hasten=True)
-            if not wait_for(queue, self._ids, self.work.reporter):
-                return None
+            try:
+                if not wait_for(queue, self._ids, self.work.reporter):
+                    return None
+            except KeyboardInterrupt:
+                self._stop_waiting(queue)
+                raise
             return self._with_told(queue, self._forgotten(Carried()), self._ids)
 
     def carry_out(self) -> Forgotten | None:
@@ -343,6 +349,32 @@ class _Errand:
                 raise Unfinished("stopped before the erasure, but ", *standing) from None
             else:
                 raise WorkspaceError(f"{error}: ", *standing) from error
+
+    def _stop_waiting(self, queue: Queue) -> None:
+        """Take back what nobody has begun or joined; of what is carried out all the same the receipts are written."""
+
+        def take_back(connection: Connection) -> list[str]:
+            left = []
+            for one in queue.history.some([*dict.fromkeys(self._ids)]):
+                if one.open and one.state == "suppressed" and self._is_ours_alone(one):
+                    queue.advance(one.request_id, "withdrawn", self.actor, datetime.now(UTC))
+                elif one.state not in ("withdrawn", "rejected"):
+                    left.append(one.request_id)
+            return left
+
+        left = queue.database.change(take_back)
+        queue.database.wipe()
+        if left:
+            self._written_receipts(self._own.intersection(left))
+            raise Unfinished(f"stopped waiting, but the worker carries out what it has begun: {', '.join(left)}")
+
+    def _written_receipts(self, request_ids: Collection[str]) -> tuple[Receipt, ...]:
+        """Return the receipts of requests that were submitted here, written where that is wanted."""
+        both = {one.request_id: one for one in self.submissions if not one.joined and one.request_id in request_ids}
+        receipts = tuple(map(self._receipt, both.values()))
+        if self.outside.receipts is not None:
+            write_receipts(receipts, self.outside.receipts)
+        return receipts
 
     def _forgotten(
         self,
