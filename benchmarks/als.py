@@ -10,12 +10,8 @@ least disturbed run.
 """
 
 import argparse
-import json
-import os
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -32,14 +28,13 @@ from erasable.models.als import ALS
 from erasable.models.blas import one_blas_thread
 from erasable.models.ranking import top_items
 from erasable.seeding import id_keys
+from implicit_rival import IMPLICIT, Trained, train_implicit
 from reporting import documented_parser, print_table, save, warn_if_busy
 
 QUALITY, ANCHORED, SLOWNESS, WORK_ERROR = 0.29, 0.97, 1.5, 0.15
 REGULARISATION, WEIGHT, FACTORS = 20.0, 4.0, 64
 ANCHORS, SHARES = 0.3, (0.1, 0.3)
 SETS = {"ml-1m": 1.0, "book-crossing": 0.1}
-IMPLICIT = "0.7.3"
-IMPLICIT_VENV = Path(__file__).parent / ".venv-implicit"
 
 
 @dataclass(frozen=True)
@@ -100,12 +95,12 @@ def _race(contest: Contest) -> dict[str, Any]:
         return _timed(lambda: _learned(model, contest, effort))
 
     runs: dict[str, list[dict[str, float]]] = {"erasable": [], "implicit": []}
-    with tempfile.TemporaryDirectory() as folder:
-        for number in range(contest.options.runs):
-            runs["erasable"].append(ours())
-            runs["implicit"].append(_implicit(contest, Path(folder), WEIGHT, REGULARISATION))
-            latest = ", ".join(f"{side} {found[-1]['seconds']:.2f} s" for side, found in runs.items())
-            _say(f"{contest.name} run {number + 1}: {latest}")
+    for number in range(contest.options.runs):
+        runs["erasable"].append(ours())
+        trained = _implicit(contest, WEIGHT, REGULARISATION)
+        runs["implicit"].append({"seconds": trained.seconds, "cpu_seconds": trained.cpu_seconds})
+        latest = ", ".join(f"{side} {found[-1]['seconds']:.2f} s" for side, found in runs.items())
+        _say(f"{contest.name} run {number + 1}: {latest}")
     return runs
 
 
@@ -130,39 +125,16 @@ def _implicit_quality(contest: Contest) -> dict[str, float]:
     """Return what implicit reaches as ours is set, and with every interaction and its own regularisation alike."""
     found = {}
     settings = {"implicit": (WEIGHT, REGULARISATION), "implicit, its own settings": (0.0, 0.01)}
-    with tempfile.TemporaryDirectory() as folder:
-        for name, (weight, regularisation) in settings.items():
-            _implicit(contest, Path(folder), weight, regularisation)
-            with np.load(Path(folder) / "factors.npz") as file:
-                found[name] = _ndcg({"user": file["user"], "item": file["item"]}, contest)
-            _say(f"{contest.name}: {name} NDCG@10 {found[name]:.4f}")
+    for name, (weight, regularisation) in settings.items():
+        found[name] = _ndcg(_implicit(contest, weight, regularisation).factors, contest)
+        _say(f"{contest.name}: {name} NDCG@10 {found[name]:.4f}")
     return found
 
 
-def _implicit(contest: Contest, folder: Path, weight: float, regularisation: float) -> dict[str, float]:
-    rows, options = contest.training, contest.options
-    values = np.float32(1) + rows.rating * np.float32(weight / contest.scale.high)
-    shape = (len(rows.users), len(rows.items))
-    np.savez(folder / "data.npz", values=values, items=rows.item_index, starts=rows.user_starts, shape=shape)
-    command = [str(_implicit_venv()), str(Path(__file__).with_name("implicit_training.py"))]
-    command += ["--data", str(folder / "data.npz"), "--factors-into", str(folder / "factors.npz")]
-    command += ["--factors", str(FACTORS), "--iterations", str(options.iterations)]
-    command += ["--regularisation", str(regularisation), "--threads", str(options.threads)]
-    # Its threads would otherwise burn time while they wait for each other, which shows beside a busy process.
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "PYTHONPATH": ""}
-    answer = json.loads(subprocess.run(command, env=environment, check=True, capture_output=True).stdout)
-    return {name: answer[name] for name in ("seconds", "cpu_seconds")}
-
-
-def _implicit_venv() -> Path:
-    """Return the Python of a venv that holds implicit, made on first use."""
-    python = IMPLICIT_VENV / "bin" / "python"
-    if not (IMPLICIT_VENV / "complete").exists():
-        subprocess.run([sys.executable, "-m", "venv", "--clear", str(IMPLICIT_VENV)], check=True)
-        packages = [f"implicit=={IMPLICIT}", "numpy", "scipy"]
-        subprocess.run([str(python), "-m", "pip", "install", "-qq", *packages], check=True)
-        (IMPLICIT_VENV / "complete").touch()
-    return python
+def _implicit(contest: Contest, weight: float, regularisation: float) -> Trained:
+    confidences = np.float32(1) + contest.training.rating * np.float32(weight / contest.scale.high)
+    settings = {"factors": FACTORS, "iterations": contest.options.iterations, "threads": contest.options.threads}
+    return train_implicit(contest.training, confidences, {**settings, "regularisation": regularisation})
 
 
 def _ndcg(arrays: Arrays, contest: Contest) -> float:

@@ -23,8 +23,9 @@ from reporting import documented_parser, print_table, save, verdict, warn_if_bus
 
 WAYS: dict[str, dict[str, Any]] = {
     "nmf, 30 % anchors": {"model": "nmf", "groups": 1, "anchors": 0.3},
-    "als, the default": {"model": "als"},
-    "ease": {"model": "ease"},
+    "ease, the default": {},
+    "als": {"model": "als"},
+    "dense ease": {"model": "ease", "neighbours": "all"},
 }
 ONE, MANY = 1, 302
 BARS = {ONE: 0.05, MANY: 3.0}

@@ -1,11 +1,13 @@
-"""The frontier between what forgetting one random user costs and how good recommendations are, on MovieLens 1M.
+"""The frontier between what forgetting one random user costs and how good recommendations are.
 
-    scripts/bench frontier --data DIR [--seeds 0 1 2] [--methods laser als-30 ...] [--again als ...]
+    scripts/bench frontier --data DIR [--of book-crossing] [--seeds 0 1 2] [--methods laser als-30 ...] [--again als]
 
-DIR holds ml-1m/ratings.csv. Each finished (method, seed) is one file under results/frontier/, so a run that was stopped
-goes on from there; a file made from other data or settings is made again, and after a change of code those that --again
-names. Tables and picture show everything that is there, chosen or not. A name stands for all that begin with it: als
-for als-all, als-50 and so on. What `scripts/bench als` found for implicit is shown beside it.
+DIR holds ml-1m/ratings.csv, and book-crossing/ratings.csv for the frontier of sparse data: its 5-core is taken. Each
+finished (method, seed) is one file under results/frontier/ or results/frontier-book-crossing/, so a run that was
+stopped goes on from there; a file made from other data or settings is made again, and after a change of code those that
+--again names. Tables and picture show everything that is there, chosen or not. A name stands for all that begin with
+it: als for als-all, als-50 and so on. Rivals that can only be retrained are shown as `scripts/bench rivals` found them,
+on the same split; "of retraining" is over the best of them.
 """
 
 import argparse
@@ -25,7 +27,7 @@ from erasable.experiments.expected_cost import drawn_plans, likely_plans
 from erasable.experiments.workbench import Chain, DataSource, Latest, Workbench, arrange_into_groups, learn_chain
 from erasable.models import Effort
 from erasable.training import Config, State
-from frontier_figure import draw, picture
+from frontier_figure import draw, picture, results_name
 from reporting import RESULTS, documented_parser, markdown_table, print_table, save, verdict, warn_if_busy
 
 HOLDOUT = 0.1
@@ -40,7 +42,7 @@ NOTES = {
     "seconds_one": "expected seconds of training, at the rates of learning, by the processor's time on all threads; "
     "reading, writing and checking come on top",
     "learning_seconds": "sum over all steps of the chain; grouping comes on top",
-    "implicit": "from results/als.json: one seed, median seconds of fitting everyone",
+    "rivals": "from results/rivals.json: settings chosen on validation rows; they can only be retrained",
 }
 
 
@@ -77,18 +79,34 @@ def _solved(groups: int) -> Method:
 def _anchored(family: str, share: float, settings: Mapping[str, Any]) -> Method:
     part = "all" if share == 1 else f"{share:.0%}".removesuffix("%")
     label = "all users" if share == 1 else f"{part} % of users"
-    return Method(f"{family.lower()}-{part}", family, label, {**settings, "anchors": share})
+    return Method(f"{family.lower().removeprefix('dense ')}-{part}", family, label, {**settings, "anchors": share})
 
 
+def _nearest(number: int) -> Method:
+    settings = {"model": "ease", "neighbours": number}
+    return Method(f"nearest-{number}", "EASE, nearest items", f"K = {number}", settings)
+
+
+DENSE = {"model": "ease", "neighbours": "all", "regularisation": 500}
 METHODS = (
-    Method("retrain", "Retrain", "", {"model": "nmf", "strategy": "retrain"}),
+    Method("retrain", "Retrain NMF", "", {"model": "nmf", "strategy": "retrain"}),
     *(_laser(budget, groups) for budget in ("shared", "full") for groups in GROUPS),
     *map(_sisa, ("mean", "own")),
     *map(_solved, GROUPS),
     *(_anchored("Anchored", share, {"model": "nmf", "groups": 1}) for share in (0.1, 0.2, 0.3, 0.4, 0.5)),
     *(_anchored("ALS", share, {"model": "als"}) for share in (0.1, 0.3, 0.5, 1.0)),
-    *(_anchored("EASE", share, {"model": "ease"}) for share in (0.3, 1.0)),
+    *(_anchored("Dense EASE", share, DENSE) for share in (0.3, 1.0)),
+    *map(_nearest, (50, 100, 200)),
 )
+
+
+SETS: Mapping[str, Mapping[str, Any]] = {"ml-1m": {}, "book-crossing": {"min_interactions": 5}}
+"""What can be looked at, and the settings that go with it."""
+RIVALS = {
+    "item-kNN": "Retrain item-kNN",
+    "implicit-best": "Retrain implicit's ALS",
+    "ease-all": "Retrain dense EASE",
+}
 
 
 @dataclass(frozen=True)
@@ -119,6 +137,7 @@ BARS = (
     Bar("anchored-30", "cost_one", 0.15, at_most=True),
     Bar("anchored-30", "cost_five_percent", 0.50, at_most=True),
     Bar("ease-all", "ndcg@10", 0.32),
+    Bar("nearest-200", "ndcg@10", 0.325),
     Bar("als-all", "ndcg@10", 0.29),
     Bar("als-30", "ndcg@10", 0.97, share_of="als-all"),
 )
@@ -132,15 +151,17 @@ def main() -> None:
     for seed in options.seeds:  # one seed of everything first: what is there after a while is already a picture
         for method in sorted(chosen, key=_groups_needed):
             bench.cell(method, seed)
-    lines = [line for method in METHODS if (line := bench.line(method))] + _retrained_implicit(bench.data)
-    header, rows = _table(lines)
-    verdicts = [row for bar in BARS if (row := bar.row({line["name"]: line for line in lines}))]
+    lines = [line for method in METHODS if (line := bench.line(method))] + _retrained_rivals(options)
+    best = max(map(_quality_if_retrained, lines))
+    header, rows = _table(lines, best)
+    by_name = {line["name"]: line for line in lines} if options.of == "ml-1m" else {}
+    verdicts = [row for bar in BARS if (row := bar.row(by_name))]
     print_table(header, rows)
     print()
     print_table(("method", "figure", "mean", "bar", ""), verdicts)
     (RESULTS / f"{options.name}.md").write_text(markdown_table(header, rows))
     result = {"data": bench.data, "seeds": options.seeds, "threads": options.threads, "notes": NOTES}
-    result |= {"lines": lines, "bars": verdicts}
+    result |= {"best_retrained": best, "lines": lines, "bars": verdicts}
     print(f"\nwritten to {save(options.name, result)} and {draw(result, picture(options.name))}")
     sys.exit(any(row[-1] == "MISSED" for row in verdicts))
 
@@ -150,8 +171,7 @@ class Bench:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
-        file = options.ratings or options.data / "ml-1m" / "ratings.csv"
-        source = DataSource(file, ColumnNames())
+        source = DataSource(options.data / options.of / "ratings.csv", ColumnNames())
         self.data = source.name
         self._workbench = Workbench(source, options.threads)
         self._learned: Latest[tuple[Chain, float]] = Latest()
@@ -194,7 +214,8 @@ class Bench:
 
     def _settings(self, method: Method, seed: int) -> dict[str, Any]:
         given = dict(setting.split("=") for setting in self._options.set)
-        return Config.of({**method.settings, "holdout": HOLDOUT, "seed": seed, **given}).flat()
+        of_set = SETS[self._options.of]
+        return Config.of({**method.settings, **of_set, "holdout": HOLDOUT, "seed": seed, **given}).flat()
 
     def _measured(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         chain, cpu_seconds = self._learned.get({**settings, "aggregate": None}, lambda: self._learn(settings))
@@ -247,35 +268,43 @@ def _groups_needed(method: Method) -> tuple[str, int]:
     return method.settings.get("grouping", ""), method.settings.get("groups", 1)
 
 
-def _retrained_implicit(data: str) -> list[dict[str, Any]]:
-    """Return what `scripts/bench als` found for implicit on the same data, if it did; it can only be retrained."""
-    path = RESULTS / "als.json"
-    found = json.loads(path.read_text()) if path.exists() else {}
-    return [_implicit_line(line, found) for line in found.get("lines", ()) if line.get("data") == data]
+def _retrained_rivals(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return what `scripts/bench rivals` found on the same split, if it did, of those that can only be retrained."""
+    path = RESULTS / "rivals.json"
+    found = json.loads(path.read_text())["lines"] if path.exists() else ()
+    return [
+        _rivals_line(line, options)
+        for name in RIVALS
+        for line in found
+        if (line["set"], line["rival"]) == (options.of, name)
+    ]
 
 
-def _implicit_line(line: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    quality, runs = line["ndcg@10"]["implicit"], line["runs"]["implicit"]
-    seconds = statistics.median(run["cpu_seconds"] for run in runs) / found["threads"]
-    settings = {name: found.get(name) for name in ("implicit", "factors", "iterations", "regularisation", "weight")}
+def _rivals_line(line: Mapping[str, Any], options: argparse.Namespace) -> dict[str, Any]:
+    seconds = line["cpu_seconds"] / options.threads
     costs = dict.fromkeys(("cost_one", "cost_five_percent"), 1.0)
     times = dict.fromkeys(("seconds_one", "seconds_five_percent", "learning_seconds"), seconds)
-    facts = {"name": "implicit", "family": "Retrain implicit's ALS", "label": "", "settings": settings}
-    return {**facts, "seeds": [found.get("seed")], "mean": {"ndcg@10": quality, **costs, **times}}
+    facts = {"name": line["rival"], "family": RIVALS[line["rival"]], "label": "", "settings": line["settings"]}
+    means = {"ndcg@10": statistics.mean(line["by_seed"][str(seed)] for seed in options.seeds), **costs, **times}
+    return {**facts, "seeds": options.seeds, "mean": means}
 
 
-def _table(lines: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], list[list[str]]]:
-    retrained = next((line["mean"]["ndcg@10"] for line in lines if line["name"] == "retrain"), None)
-    header = ("method", "NDCG@10", "of Retrain's", "cost, 1 user", "cost, 5 %", "seconds, 1 user", "learning, s")
-    return header, [_row(line, retrained) for line in lines]
+def _quality_if_retrained(line: Mapping[str, Any]) -> float:
+    """Return how good something is that can only be retrained, or 0 if it can do more."""
+    return float(line["mean"]["ndcg@10"]) if line["family"] in ("Retrain NMF", *RIVALS.values()) else 0.0
 
 
-def _row(line: Mapping[str, Any], retrained: float | None) -> list[str]:
+def _table(lines: Sequence[Mapping[str, Any]], best: float) -> tuple[tuple[str, ...], list[list[str]]]:
+    header = ("method", "NDCG@10", "of retraining", "cost, 1 user", "cost, 5 %", "seconds, 1 user", "learning, s")
+    return header, [_row(line, best) for line in lines]
+
+
+def _row(line: Mapping[str, Any], best: float) -> list[str]:
     mean = line["mean"]
     return [
         f"{line['family']} {line['label']}".strip(),
         f"{mean['ndcg@10']:.4f}",
-        f"{mean['ndcg@10'] / retrained:.0%}" if retrained else "",
+        f"{mean['ndcg@10'] / best:.0%}" if best else "",
         f"{mean['cost_one']:.1%}",
         f"{mean['cost_five_percent']:.0%}",
         f"{mean['seconds_one']:.2f}",
@@ -285,15 +314,16 @@ def _row(line: Mapping[str, Any], retrained: float | None) -> list[str]:
 
 def _options() -> argparse.Namespace:
     parser = documented_parser(__doc__)
-    parser.add_argument("--data", type=Path, default=Path("data"), help="the folder with ml-1m/")
-    parser.add_argument("--ratings", type=Path, help="other ratings than those of MovieLens 1M; give a --name, too")
-    parser.add_argument("--name", default="frontier", help="what results and picture are called")
+    parser.add_argument("--data", type=Path, default=Path("data"), help="the folder with ml-1m/ and book-crossing/")
+    parser.add_argument("--of", default="ml-1m", choices=list(SETS), help="which of them")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--methods", nargs="+", default=[], help="names of methods; all if not given")
     parser.add_argument("--again", nargs="+", default=[], help="names of methods to measure again")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--set", nargs="+", default=[], help=argparse.SUPPRESS)
-    return parser.parse_args()
+    options = parser.parse_args()
+    options.name = results_name(options.of)
+    return options
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Draws the frontier from results/frontier.json: quality against the share of a retraining, and against seconds.
 
-scripts/bench frontier_figure [--name frontier]
+scripts/bench frontier_figure [--of book-crossing]
 """
 
 import json
@@ -17,7 +17,7 @@ from erasable.experiments.figures import panels
 from reporting import RESULTS, documented_parser
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
-SIZE, DOTS = (9.4, 4.9), 190
+SIZE, DOTS = (9.4, 5.6), 190
 NAME_SIZE, POINT_SIZE, TICK_SIZE = 8.5, 7.0, 8.0
 
 
@@ -33,15 +33,18 @@ class Look:
 
 
 LOOKS = {
-    "Retrain": Look("Retrain NMF", "#000000", "*"),
+    "Retrain NMF": Look("Retrain NMF", "#000000", "*"),
     "LASER, shared epochs": Look("LASER, shared epochs", "#8a8a8a", "o", line=":"),
     "LASER, full epochs": Look("LASER, full epochs", "#5f5f5f", "o"),
     "C-SISA, S = 8": Look("C-SISA, S = 8", "#8a8a8a", "s", line=""),
+    "Retrain item-kNN": Look("Retrain item-kNN", "#000000", "x"),
     "Retrain implicit's ALS": Look("Retrain implicit's ALS", "#000000", "x"),
+    "Retrain dense EASE": Look("Retrain dense EASE", "#000000", "x"),
+    "EASE, nearest items": Look("EASE, K nearest items", "#b8860b", "P", ours=True),
     "Solved rows": Look("NMF, solved rows", "#0072b2", "^", ours=True),
     "Anchored": Look("NMF, anchors", "#009e73", "v", ours=True),
     "ALS": Look("ALS, anchors", "#d55e00", "D", ours=True),
-    "EASE": Look("EASE, anchors", "#a8518a", "s", ours=True),
+    "Dense EASE": Look("Dense EASE, anchors", "#a8518a", "s", ours=True),
 }
 
 
@@ -54,20 +57,27 @@ class Panel:
     floor: float
     unit: str
     factor: float
+    room: float
+    """How many times the largest value still fits: names stand to the right of what is retrained."""
 
 
 PANELS = (
-    Panel("cost_one", "Expected cost of forgetting one random user,\nas a share of retraining", 1e-4, " %", 100),
-    Panel("seconds_one", "Expected seconds of training to forget\none random user", 1e-3, " s", 1),
+    Panel("cost_one", "Expected cost of forgetting one random user,\nas a share of retraining", 1e-4, " %", 100, 14),
+    Panel("seconds_one", "Expected seconds of training to forget\none random user", 1e-3, " s", 1, 3),
 )
 
 
 Curves = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
+def results_name(data: str) -> str:
+    """Return what results and picture of a data set are called."""
+    return "frontier" if data == "ml-1m" else f"frontier-{data}"
+
+
 def picture(name: str) -> Path:
-    """Return where a picture goes: the README's among those of the docs, others beside their results."""
-    return PICTURES / "frontier.png" if name == "frontier" else RESULTS / f"{name}.png"
+    """Return where a picture goes."""
+    return PICTURES / f"{name}.png"
 
 
 def draw(result: Mapping[str, Any], path: Path) -> Path:
@@ -79,12 +89,14 @@ def draw(result: Mapping[str, Any], path: Path) -> Path:
     curves = {family: points for family, points in curves.items() if points}
     for axis, panel in zip(axes.flat, PANELS, strict=True):
         _draw_curves(axis, panel, curves)
+        if result["best_retrained"]:  # else nothing was retrained yet
+            axis.axhline(result["best_retrained"], color="#000000", linewidth=0.7, linestyle=(0, (4, 3)), zorder=1)
         _finish_axis(axis, panel, [point["mean"][panel.figure] for points in curves.values() for point in points])
     axes.flat[0].set_ylabel(f"NDCG@10 ({result['data']})", fontsize=TICK_SIZE + 1)
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # labels are placed where things are now
     for axis, panel in zip(axes.flat, PANELS, strict=True):
-        Labels(axis, panel, curves).place()
+        Labels(axis, panel, curves, result["best_retrained"]).place()
     figure.savefig(path, dpi=DOTS, metadata={"Software": None})
     return path
 
@@ -105,17 +117,15 @@ def _draw_curves(axis: Any, panel: Panel, curves: Curves) -> None:
         face = look.colour if look.ours or look.line != ":" else "white"
         style = {"color": look.colour, "marker": look.marker, "linestyle": look.line, "markerfacecolor": face}
         axis.plot(across, up, **style, **width, zorder=4 if look.marker == "x" else 3 if look.ours else 2)
-        if family == "Retrain":
-            axis.axhline(up[0], color="#000000", linewidth=0.7, linestyle=(0, (4, 3)), zorder=1)
 
 
 def _finish_axis(axis: Any, panel: Panel, values: Sequence[float]) -> None:
     """Set limits and ticks; what lies below the floor stands at it, and the tick there says so."""
     low, high = (max(value, panel.floor) for value in (min(values), max(values)))
     axis.set_xscale("log")
-    axis.set_xlim(low / 2.5, high * 2)
+    axis.set_xlim(low / 2.5, high * panel.room)
     axis.margins(y=0.12)
-    ticks = [10.0**power for power in range(-4, 5) if low / 2.5 <= 10.0**power <= high * 2]
+    ticks = [10.0**power for power in range(-4, 5) if low / 2.5 <= 10.0**power <= high * 1.01]
     names = [f"{tick * panel.factor:g}{panel.unit}" for tick in ticks]
     if min(values) < panel.floor:
         names[0] = f"{names[0]} or less"
@@ -133,7 +143,7 @@ Places = Callable[[float, float], Iterable[Box]]
 class Labels:
     """Puts names at curves and labels at points where they cover nothing; a label that fits nowhere is left out."""
 
-    def __init__(self, axis: Any, panel: Panel, curves: Curves) -> None:
+    def __init__(self, axis: Any, panel: Panel, curves: Curves, best: float) -> None:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
 
         self._axis, self._curves = axis, curves
@@ -145,6 +155,8 @@ class Labels:
             for family, points in curves.items()
         }
         self._taken = {family: list(self._of_curve(family)) for family in curves}
+        up = axis.transData.transform((1, best))[1]
+        self._taken[""] = [(self._frame.x0, up - self._dot, self._frame.x1, up + self._dot)]
 
     def place(self) -> None:
         """Place the names, then the labels, then the note which way is better."""
@@ -222,8 +234,6 @@ class Labels:
         places = self._pixels[family]
         for across, up in places:
             yield _box(across, up, 4.5 * self._dot)
-            if family == "Retrain":
-                yield self._frame.x0, up - self._dot, self._frame.x1, up + self._dot
         for one, other in pairwise(places) if LOOKS[family].line else ():
             steps = max(2, int(np.hypot(*np.subtract(other, one)) / (2 * self._dot)))
             for across, up in np.linspace(one, other, steps):
@@ -252,8 +262,8 @@ def _overlap(one: Box, other: Box) -> float:
 
 def main() -> None:
     parser = documented_parser(__doc__)
-    parser.add_argument("--name", default="frontier", help="what the results are called")
-    name = parser.parse_args().name
+    parser.add_argument("--of", default="ml-1m", help="the data set")
+    name = results_name(parser.parse_args().of)
     result = json.loads((RESULTS / f"{name}.json").read_text())
     print(f"written to {draw(result, picture(name))}")
 

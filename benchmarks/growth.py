@@ -70,7 +70,7 @@ class Trial:
         if not (shop / "manifest.json").exists():
             source = self.work / f"{shop.name}.csv"
             _write_data(source, people, self.seed)
-            _run("learn", source, "--into", shop, "--quiet")
+            _run("learn", source, "--into", shop, "--model", "als", "--quiet")
         return shop
 
     def erase(self, shop: Path, people: Sequence[str]) -> float:

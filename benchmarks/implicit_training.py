@@ -1,4 +1,4 @@
-"""The side of `als.py` that belongs to implicit (Ben Frederickson's library): one timed training, without erasable.
+"""The side of `implicit_rival.py` that belongs to implicit: one timed training, without erasable.
 
 It reads confidences as a CSR matrix from an .npz file and writes the factors it found to another.
 """

@@ -24,9 +24,10 @@ from reporting import documented_parser, print_table, save, warn_if_busy
 BAR = 0.30
 COUNTS = (1, 1, 10, 302)
 WAYS: dict[str, dict[str, Any]] = {
-    "als, the default": {},
-    "als, holdout 0.1": {"holdout": 0.1},
-    "ease": {"model": "ease"},
+    "ease, the default": {},
+    "als": {"model": "als"},
+    "als, holdout 0.1": {"model": "als", "holdout": 0.1},
+    "dense ease": {"model": "ease", "neighbours": "all"},
     "nmf, 30 % anchors": {"model": "nmf", "groups": 1, "anchors": 0.3},
     "nmf, chain of 8": {"model": "nmf", "groups": 8},
     "nmf, chain of 8, holdout 0.1": {"model": "nmf", "groups": 8, "holdout": 0.1},

@@ -26,7 +26,7 @@ WAYS: Mapping[str, dict[str, Any]] = {
     "chain of 8 (the paper's)": {"model": "nmf", "groups": 8},
     "solved rows, 8 groups": {"model": "nmf", "groups": 8, "rows": "solved"},
     "30 % anchors": {"model": "nmf", "groups": 1, "anchors": 0.3},
-    "als, the default": {"model": "als"},
+    "als": {"model": "als"},
 }
 
 

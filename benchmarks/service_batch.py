@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         shop = Path(folder) / "shop"
         source = options.data / "ml-1m" / "ratings.csv" if options.data else small_shop.table(2 * options.batch, 2_000)
-        learn(source, shop, Config())
+        learn(source, shop, Config(model="als"))
         people = erasure_service.people_in(shop)
         random.Random(options.seed).shuffle(people)
         people = people[: options.batch]

@@ -33,7 +33,7 @@ from kit.postgres_server import PostgresServer, private_postgres
 from kit.service_process import ServiceProcess
 from reporting import print_table, save
 
-USERS = 1_200
+USERS = 2_400  # more than half of them are never asked for: a token may ask for as many people in a day as are left
 MOST_PEOPLE = 1_000
 _LATEST = 4.0  # seconds; the server takes 2 to 3 to answer, and its worker about as long again
 _REST = 600.0

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> None:
     warn_if_busy()
     with tempfile.TemporaryDirectory() as folder:
         shop = Path(folder) / "shop"
-        learn(small_shop.table(4 * options.people, 200), shop, Config())
+        learn(small_shop.table(4 * options.people, 200), shop, Config(model="als"))
         kinds = _people(shop, options)
         headers = {"Authorization": f"Bearer {erasure_service.new_token(shop, 'application')}"}
         with (

@@ -34,8 +34,8 @@ strategy do not have is refused; no setting switches the model.
 
 | setting | of | default | meaning |
 |---|---|---|---|
-| `model` | | `als` | als or ease (closed forms), nmf or dmf (trained by steps), or one that a package registers. |
-| `strategy` | | | laser or sisa (nmf and dmf, laser if not given), or retrain (all; als and ease have no other). |
+| `model` | | `ease` | ease or als (closed forms), nmf or dmf (trained by steps), or one that a package registers. |
+| `strategy` | | | laser or sisa (nmf and dmf, laser if not given), or retrain (all; ease and als have no other). |
 """
 
 

@@ -274,6 +274,8 @@ OTHER_WAYS = {
     "ease": ("--model", "ease", "--regularisation", "3"),
     "ease in rows of nothing": ("--model", "ease", "--rows", "solved", "--holdout", "0.2"),
     "anchored ease": ("--model", "ease", "--anchors", "0.5"),
+    "ease of few neighbours": ("--model", "ease", "--neighbours", "3", "--holdout", "0.2"),
+    "dense ease": ("--model", "ease", "--neighbours", "all", "--regularisation", "3"),
 }
 
 
@@ -287,7 +289,8 @@ ON_THEIR_OWN = {
     "anchors": (*COMMON, "--grouping", "independent", "--anchors", "0.5"),
     "solved rows": (*COMMON, "--grouping", "independent", "--rows", "solved", "--holdout", "0.2"),
     "als": ("--model", "als", "--factors", "6"),
-    "ease": ("--model", "ease"),
+    "ease": ("--model", "ease", "--neighbours", "3"),
+    "dense ease": ("--model", "ease", "--neighbours", "all"),
     "anchored ease": ("--model", "ease", "--anchors", "0.5", "--holdout", "0.2"),
 }
 
@@ -311,6 +314,7 @@ SPARSE = [(f"u{user:02d}", item, 1) for user in range(16) for item in (f"only {u
 WAYS_OF_SPARSE = {
     "als": ("--model", "als", "--factors", "6", "--anchors", "1"),
     "ease": ("--model", "ease"),
+    "dense ease": ("--model", "ease", "--neighbours", "all"),
     "chain": COMMON,
     "models apart": (*COMMON, "--strategy", "sisa"),
     "anchored als": ("--model", "als", "--factors", "6", "--anchors", "0.5"),

@@ -8,7 +8,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "erasable"
 LAYERS = [
-    *("errors", "interrupts", "threads", "seeding", "fingerprint", "documents", "extensions"),
+    *("errors", "interrupts", "threads", "without_pandas", "seeding", "fingerprint", "documents", "extensions"),
     *("data", "grouping", "models", "training", "unlearning", "testing"),
     *("evaluation", "store", "requests", "proof", "operations", "experiments", "service", "cli", "__main__"),
 ]
@@ -18,7 +18,7 @@ LOADED_LATE = {"gensim", "matplotlib"}  # slow to import, and an optional extra
 # The command takes Ctrl-C before it loads anything else; there is no other exception.
 LOADED_BY_THE_ENTRY_POINT = {
     "__init__.py": {"importlib"},
-    "__main__.py": {"erasable.interrupts", "erasable.cli.main", "pyarrow"},
+    "__main__.py": {"erasable.interrupts", "erasable.cli.main", "erasable.without_pandas"},
 }
 LOADED_WITH_AN_EXTRA = {"requests/opening.py": {"erasable.requests.postgres"}}
 

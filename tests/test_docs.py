@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from erasable.cli.main import app
 from erasable.cli.options import CONFIG_OPTIONS
-from erasable.models import Amends, Model, Prepares, Probabilities, Subtracts, TellsSimilarItems
+from erasable.models import Amends, Explains, Model, Prepares, Probabilities, Subtracts, TellsSimilarItems
 from erasable.training.settings import settings_classes
 
 ROOT = Path(__file__).parent.parent
@@ -166,7 +166,7 @@ def test_what_the_page_on_models_quotes_stands_in_the_example_and_the_rest_runs(
 def test_the_page_on_models_has_every_method_as_it_is_called():
     page = (ROOT / "docs" / "how-to" / "add-a-model.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\|.*?`(\w+)\(([\w, ]+)\)` \|", page, re.MULTILINE))
-    kinds = (Prepares, Probabilities, TellsSimilarItems, Amends, Subtracts)
+    kinds = (Prepares, Probabilities, TellsSimilarItems, Explains, Amends, Subtracts)
     methods = {name: getattr(kind, name) for kind in kinds for name in vars(kind) if not name.startswith("_")}
     methods |= {name: getattr(Model, name) for name in ("samples", "extended", "newcomers")}
     assert rows == {name: ", ".join([*inspect.signature(one).parameters][1:]) for name, one in methods.items()}

@@ -53,7 +53,14 @@ def test_every_file_of_a_workspace_is_on_the_page():
     released = (ROOT / "tests" / "fixtures" / "workspaces").glob("*/*/workspace")
     files = {path.relative_to(one).as_posix() for one in released for path in one.rglob("*") if path.is_file()}
     files = {name for name in files if not name.endswith((".new", "notes.txt"))}
-    hashed = ("sealed/certificates-0001.json", "sealed/log-0001.jsonl", layout.REQUESTS, layout.CONFIG, layout.KEY)
+    hashed = (
+        layout.block_name(0),
+        "sealed/certificates-0001.json",
+        "sealed/log-0001.jsonl",
+        layout.REQUESTS,
+        layout.CONFIG,
+        layout.KEY,
+    )
     files |= {layout.hashed_name(name, "0123456789abcdef") for name in hashed}
     assert len(files) > 50
     assert sorted(name for name in files if not any(form.fullmatch(name) for form in forms)) == []

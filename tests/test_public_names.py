@@ -82,6 +82,7 @@ def test_its_methods():
     methods = {name for name in dir(erasable.Recommender) if not name.startswith("_")}
     assert methods == {
         "evaluate",
+        "explain",
         "fit",
         "forget",
         "get_params",

@@ -237,9 +237,21 @@ CASES = {
         f"{LEARN} --model nmf --strategy laser --groups 2",
     ),
     "risk where all are trained at once": Case(
-        f"{LEARN} --model ease --risk-column rating --risk-threshold 4",
+        f"{LEARN} --model nmf --strategy retrain --risk-column rating --risk-threshold 4",
         "give --anchors below 1",
-        f"{LEARN} --model ease --risk-column rating --risk-threshold 4 --anchors 0.9",
+        f"{LEARN} --model nmf --strategy retrain --risk-column rating --risk-threshold 4 --anchors 0.9",
+    ),
+    "risk with stage rows of ease": Case(
+        f"{LEARN} --rows stage --risk-column rating --risk-threshold 4",
+        "leave out --rows stage",
+        f"{LEARN} --risk-column rating --risk-threshold 4",
+    ),
+    "factors without als": Case(f"{LEARN} --factors 4", "give --model als", f"{LEARN} --factors 4 --model als"),
+    "groups without nmf": Case(f"{LEARN} --groups 2", "give --model nmf", f"{LEARN} --groups 2 --model nmf"),
+    "an aggregate without nmf and sisa": Case(
+        f"{LEARN} --aggregate own",
+        "give --model nmf and --strategy sisa",
+        f"{LEARN} --aggregate own --model nmf --strategy sisa --groups 2",
     ),
     "risk where all are trained at once, laser": Case(
         f"{LEARN} --model nmf --strategy retrain --risk-column rating --risk-threshold 4",
@@ -252,9 +264,9 @@ CASES = {
         f"{LEARN} --model nmf --groups 2 --risk-column rating --risk-threshold 4",
     ),
     "too little regularisation": Case(
-        f"{LEARN} --model ease --regularisation 1e-300",
+        f"{LEARN} --model ease --neighbours all --regularisation 1e-300",
         "give a larger --regularisation",
-        f"{LEARN} --model ease --regularisation 1",
+        f"{LEARN} --model ease --neighbours all --regularisation 1",
     ),
     "a setting that there is not": Case(
         f"{LEARN} --config c.toml",

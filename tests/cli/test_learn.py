@@ -118,6 +118,68 @@ class TestWhatIsLearned:
         assert learn(text, "--min-interactions", 2, "--groups", 2, "--json").json["users"] == 2
 
 
+class TestTheDefault:
+    @pytest.fixture
+    def plain(self, run, ratings_file, tmp_path):
+        """Learn the small shop with these options and no others."""
+
+        def call(name: str, *options: object):
+            return run("learn", ratings_file, "--into", tmp_path / name, *options)
+
+        return call
+
+    def test_it_is_ease_from_200_neighbours_and_says_so(self, plain, run, tmp_path):
+        assert "model: ease; rating scale: " in plain("shop").out
+        assert plain("named", "--model", "ease", "--neighbours", 200, "--strategy", "retrain").code == 0
+        assert checkpoints(tmp_path / "shop") == checkpoints(tmp_path / "named") != {}
+        assert run("status", tmp_path / "shop", "--json").json["model"] == "ease"
+        assert "--model als|ease|nmf|dmf" in (text := " ".join(run("learn", "--help").out.split()))
+        assert "[default: (ease)]" in text
+
+    def test_als_is_what_it_was_as_the_default(self, plain, tmp_path):
+        assert "model: als; " in plain("als", "--model", "als").out
+        told = ("--factors", 64, "--regularisation", 20, "--epochs", 20, "--anchors", 1, "--rows", "solved")
+        assert plain("told", "--model", "als", *told, "--strategy", "retrain").code == 0
+        assert checkpoints(tmp_path / "als") == checkpoints(tmp_path / "told") != {}
+
+    @pytest.mark.parametrize(
+        "option",
+        [
+            *(("--factors", 32), ("--epochs", 5), ("--groups", 3), ("--grouping", "random"), ("--batch", 9)),
+            *(("--aggregate", "own"), ("--strategy", "laser"), ("--learning-rate", 0.1)),
+        ],
+        ids=str,
+    )
+    def test_what_ease_does_not_have_is_refused_and_the_remedy_works(self, plain, tmp_path, option):
+        result = plain("shop", *option)
+        assert (result.code, result.out) == (2, "")
+        assert not (tmp_path / "shop").exists()
+        advice = result.err.split("give ")[-1] if "give " in result.err else result.err.split("or choose ")[-1]
+        remedy = advice.partition(", or leave")[0].replace(" and ", " ").split()
+        assert {"--model"} <= {*remedy} <= {"--model", "als", "nmf", "--strategy", "sisa"}
+        assert plain("shop", *option, *remedy).code == 0
+
+    @pytest.mark.parametrize("option", [("--anchors", 0.5), ("--rows", "solved"), ("--policy", "regroup")], ids=str)
+    def test_what_every_model_has_needs_no_model(self, plain, option):
+        assert "model: ease; " in plain("shop", *option).out
+
+    def test_who_is_at_risk_shapes_nothing(self, run, tmp_path):
+        rows = [f"u{user},i{item},{int(user == 0)}" for user in range(9) for item in range(user % 3, 6)]
+        for name, kept in (("all", rows), ("others", rows[6:])):
+            (tmp_path / f"{name}.csv").write_text("\n".join(["user_id,item_id,churn", *kept]) + "\n")
+            options = ("--risk-column", "churn", "--risk-threshold", 0.5)
+            assert run("learn", tmp_path / f"{name}.csv", "--into", tmp_path / name, *options).code == 0
+        assert checkpoints(tmp_path / "all") == checkpoints(tmp_path / "others") != {}
+        assert run("recommend", tmp_path / "all", "--user", "u0").code == 0
+
+    def test_a_workspace_of_als_stays_one_when_it_learns_more(self, plain, run, ratings_file, tmp_path):
+        plain("shop", "--model", "als")
+        (tmp_path / "more.csv").write_text("user_id,item_id,rating\nsomebody,new,3\nsomebody,newer,4\n")
+        more = run("learn", tmp_path / "more.csv", "--into", tmp_path / "shop", "--more", "--json")
+        assert (more.code, more.json["model"]) == (0, "als")
+        assert run("status", tmp_path / "shop", "--json").json["model"] == "als"
+
+
 class TestBadRows:
     def test_all_are_counted_and_three_are_shown(self, learn, tmp_path):
         result = learn(FINE + ",a,1\n" * 5, "--groups", 2)

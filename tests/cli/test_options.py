@@ -67,13 +67,32 @@ def test_every_setting_and_every_column_is_an_option_of_learn(run):
     options = set(re.findall(r"--[a-z-]+", text))
     names = [*NAMES, *(f"{name}_column" for name in ColumnNames.model_fields)]
     assert {"--" + name.replace("_", "-") for name in names} <= options
-    assert {*VALUES, *OTHER_VALUES, *VALUES_OF_ALS} == NAMES
+    assert {*VALUES, *OTHER_VALUES, *VALUES_OF_ALS, "neighbours"} == NAMES
 
 
 def test_the_value_of_every_option_arrives(run, ratings_file, tmp_path):
     words = [word for name, (given, _) in VALUES.items() for word in ("--" + name.replace("_", "-"), *given.split())]
     assert run("learn", ratings_file, "--into", tmp_path / "shop", *words).code == 0
     assert settings_in(tmp_path / "shop", VALUES) == {name: value for name, (_, value) in VALUES.items()}
+
+
+@pytest.mark.parametrize(("given", "value"), [("7", 7), ("all", "all")])
+def test_neighbours_are_a_number_or_all(run, ratings_file, tmp_path, given, value):
+    words = ("--model", "ease", "--neighbours", given)
+    assert run("learn", ratings_file, "--into", tmp_path / "shop", *words).code == 0
+    assert settings_in(tmp_path / "shop", {"neighbours": None}) == {"neighbours": value}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("few", "a valid integer"), ("1.5", "a valid integer"), ("0", "or equal to 1"), ("10001", "or equal to 10000")],
+)
+def test_other_neighbours_are_refused_with_what_can_be_given(run, ratings_file, tmp_path, given, said):
+    result = run("learn", ratings_file, "--into", tmp_path / "shop", "--model", "ease", "--neighbours", given)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("erasable: wrong setting --neighbours: Input should be ")
+    assert said in result.err
+    assert result.err.endswith(", or 'all'\n")
 
 
 def test_the_value_of_every_other_option_arrives(run, tmp_path):
@@ -92,7 +111,7 @@ def settings_in(folder, names):
 
 def test_the_value_of_every_option_of_als_arrives(run, ratings_file, tmp_path):
     words = [word for name, (given, _) in VALUES_OF_ALS.items() for word in ("--" + name, given)]
-    assert run("learn", ratings_file, "--into", tmp_path / "shop", *words).code == 0
+    assert run("learn", ratings_file, "--into", tmp_path / "shop", "--model", "als", *words).code == 0
     assert settings_in(tmp_path / "shop", VALUES_OF_ALS) == {name: value for name, (_, value) in VALUES_OF_ALS.items()}
 
 
@@ -123,7 +142,7 @@ def test_help_shows_whose_settings_are_whose_with_their_true_defaults(run):
     text = " ".join(run("learn", "--help").out.split())
     assert "Settings of als: --factors" in text
     assert "Settings of als and ease: --regularisation" in text
-    assert "[default: (20.0 for als, 500.0 for ease)]" in text
+    assert "[default: (20.0 for als)]" in text
     assert "Settings of nmf and dmf: --batch" in text
     assert "Adam's step size. [default: (0.001 for nmf, 0.005 for dmf)]" in text
     assert "Settings of strategies laser and sisa: --grouping" in text

@@ -244,3 +244,52 @@ class TestAHistory:
         for more in (["--all"], ["--user", "ann"]):
             said = run("recommend", learned, "--history", "a", *more)
             assert (said.code, "--history" in said.err) == (2, True)
+
+
+class TestWhy:
+    @pytest.fixture
+    def shop(self, run, ratings_file, swift_path):
+        settings = ("--model", "ease", "--neighbours", 3, "--regularisation", 2, "--quiet")
+        assert run("learn", ratings_file, "--into", swift_path / "shop", *settings).code == 0
+        return swift_path / "shop"
+
+    def test_json_names_own_items_and_their_weights(self, run, shop, facts):
+        plain = run("recommend", shop, "--all", "--json").json["recommendations"]
+        found = run("recommend", shop, "--all", "--why", "--json").json["recommendations"]
+        reasons = [(one["user_id"], item["score"], item.pop("because")) for one in found for item in one["items"]]
+        assert found == plain
+        assert sum(len(because) for _, _, because in reasons) > 10
+        for user, score, because in reasons:
+            assert all(own.keys() == {"item_id", "weight"} for own in because)
+            assert {own["item_id"] for own in because} <= facts.ratings[user].keys()
+            if len(because) == 3:  # of three neighbours
+                assert sum(own["weight"] for own in because) == pytest.approx(score, rel=1e-5)
+
+    def test_words_show_the_same_after_each_item(self, run, shop):
+        (one,) = run("recommend", shop, "--user", "ann", "-k", 1, "--why", "--json").json["recommendations"]
+        heading, line, legend = run("recommend", shop, "--user", "ann", "-k", 1, "--why").out.splitlines()
+        because = ", ".join(f"{own['item_id']} ({own['weight']:.4f})" for own in one["items"][0]["because"])
+        assert because
+        assert heading.endswith("score  because of")
+        assert line.endswith(f"  {because}")
+        assert legend.startswith("because of: the own items that speak most for it")
+
+    def test_a_history_is_told_why_too(self, run, shop):
+        (one,) = run("recommend", shop, "--history", "a,b", "--why", "--json").json["recommendations"]
+        named = {own["item_id"] for item in one["items"] for own in item["because"]}
+        assert named
+        assert named <= {"a", "b"}
+
+    def test_a_json_file_says_why_and_others_are_refused(self, run, shop, tmp_path):
+        assert run("recommend", shop, "--user", "ann", "--why", "--out", tmp_path / "r.json").code == 0
+        written = json.loads((tmp_path / "r.json").read_text())
+        assert written == run("recommend", shop, "--user", "ann", "--why", "--json").json
+        for name in ("r.csv", "r.parquet"):
+            result = run("recommend", shop, "--user", "ann", "--why", "--out", tmp_path / name)
+            assert (result.code, (tmp_path / name).exists()) == (2, False)
+            assert "give --out a name that ends in .json" in result.err
+
+    def test_a_model_that_does_not_explain_is_refused(self, run, learned):
+        result = run("recommend", learned, "--user", "ann", "--why")
+        assert (result.code, result.out) == (1, "")
+        assert "nmf can't tell which items speak for an item: learn with the model ease" in result.err

@@ -68,7 +68,7 @@ def test_it_is_finished_without_naming_anybody(run, interrupted, tmp_path):
 
 def test_words_say_so(run, interrupted):
     lines = run("forget", interrupted, "--resume").out.splitlines()
-    assert "finished for 1 person what a killed command had begun" in lines
+    assert "finished for 1 person what was asked for before" in lines
     assert not any(line.startswith(("left out", "nothing")) for line in lines)
 
 

@@ -22,6 +22,8 @@ ADAPTERS = {"0.1": "golden.read_0_1"}
 """How to read what each released version writes."""
 PRESENT = "golden.read_present"
 """How to read what the present code writes."""
+UNRELEASED = "unreleased"
+"""What stands for a version where no release has a way yet."""
 MEMORY = Path("/dev/shm")
 """Where temporary folders go if it is there: thousands of flushes take long on a busy disk."""
 
@@ -62,7 +64,9 @@ def golden_ways(
 
 
 def commit_of(version: str, root: Path = ROOT) -> str:
-    """Return the commit of a released version."""
+    """Return the commit of a released version; none for what no release has."""
+    if version == UNRELEASED:
+        return ""
     return tomllib.loads((root / "releases.toml").read_text(encoding="utf-8"))[version]
 
 

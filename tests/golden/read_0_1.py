@@ -52,7 +52,12 @@ def must_equal(facts: Mapping[str, Any], step: str) -> bool:
 
 
 def _arrays(file: Path, position: int) -> list[Trained]:
-    named = sorted((*name.split(".", 1), array) for name, array in load_file(file).items())
+    return trained(load_file(file), position)
+
+
+def trained(arrays: Mapping[str, Any], position: int) -> list[Trained]:
+    """Return the arrays of a checkpoint, by kind and name."""
+    named = sorted((*name.split(".", 1), array) for name, array in arrays.items())
     return [Trained(position, KINDS[kind], name, array) for kind, name, array in named]
 
 

@@ -7,14 +7,18 @@ from typing import Any
 from erasable.store import Workspace
 from erasable.training import Knowledge, Scoring
 from golden import read_0_1
-from golden.read_0_1 import _arrays
+from golden.read_0_1 import trained
 from golden.reading import Reading
 
 
 def call(words: Sequence[str]) -> None:
-    """Run the command; whoever is trained at once has no groupings any more, and says the policy alone."""
+    """Run the command; whoever is trained at once has no groupings any more, and says the policy alone.
+
+    0.1's EASE had all items as neighbours, which is said now.
+    """
     at_once = {"als", "ease", "retrain"}.intersection(words)
-    read_0_1.call(_without("--grouping", words) if at_once else words)
+    of_all = ["--neighbours", "all"] if "ease" in words and "--neighbours" not in words else []
+    read_0_1.call([*(_without("--grouping", words) if at_once else words), *of_all])
 
 
 def _without(option: str, words: Sequence[str]) -> list[str]:
@@ -27,13 +31,14 @@ def read(workspace: Path) -> Reading:
     """Read the chain of a workspace, and everyone's row as recommendations use it."""
     with Workspace.reading(workspace) as opened:
         state = opened.state()
-        knowledge, files = state.knowledge, [opened.checkpoints.file_of(link.fingerprint) for link in state.chain]
+        knowledge = state.knowledge
+        made = [opened.checkpoints.get(link.fingerprint).arrays() for link in state.chain]
         full = all(_has_every_item(knowledge, position) for position in range(knowledge.stages))
         scoring, rows = Scoring(state, opened.checkpoints), dict[str, dict[str, Any]]()
         for position, group in enumerate(knowledge.groups):
             own = scoring.rows([(position, row) for row in range(len(group.users))])
             _put_in(rows, dict(zip(group.users, own, strict=True)))
-    stages = tuple(array for place, file in enumerate(files) for array in _arrays(workspace / file, place))
+    stages = tuple(array for place, arrays in enumerate(made) for array in trained(arrays, place))
     return Reading(stages, None, rows, full)
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from golden.digests import make
-from golden.ways import FROZEN, WAYS
+from golden.ways import FROZEN, UNRELEASED, WAYS
 
 IS_FROZEN = "frozen:"
+EVERY = {**WAYS, **UNRELEASED}
 
 
 def main(adapter_name: str, source: str, output: str, names: Sequence[str]) -> None:
@@ -27,7 +28,7 @@ def main(adapter_name: str, source: str, output: str, names: Sequence[str]) -> N
     made = {}
     for name in names:
         with TemporaryDirectory(dir=Path(output).parent) as folder:
-            way = FROZEN[name.removeprefix(IS_FROZEN)] if name.startswith(IS_FROZEN) else WAYS[name]
+            way = FROZEN[name.removeprefix(IS_FROZEN)] if name.startswith(IS_FROZEN) else EVERY[name]
             made[name] = make(way, adapter, Path(folder))
     Path(output).write_text(json.dumps(made), encoding="utf-8")
 

@@ -12,7 +12,7 @@ from golden import making, write_file
 from golden.digests import differences
 from golden.environment import environment
 from golden.run_ways import IS_FROZEN
-from golden.ways import WAYS
+from golden.ways import UNRELEASED, WAYS
 
 VERSIONS = list(making.ADAPTERS)
 FEW = ("ease-retrain-stage-1-independent-dense-followed", "ease-retrain-solved-0.5-fixed-dense-followed")
@@ -45,6 +45,24 @@ def test_the_present_code_gives_the_bytes_of_every_release(say):
         found = [f"{name}, {line}" for name, way in promised.items() for line in compared(way, present[name])]
         assert not found, "\n".join([f"{len(found)} arrays differ from {version}:", *found[:30]])
         assert len(promised) >= 40
+
+
+@pytest.mark.slow
+def test_the_present_code_gives_the_bytes_that_were_kept_of_what_no_release_has(say):
+    path = making.file_for(making.UNRELEASED, environment())
+    if path is None:
+        pytest.skip("no file was made in this environment: run scripts/golden unreleased on a commit that is trusted")
+    kept, present = making.kept_ways(path, making.UNRELEASED), making.made_here(list(UNRELEASED))
+    say(f"golden bytes of ways that no release has: {len(kept)} ways compared with {path.relative_to(making.FILES)}")
+    assert kept.keys() == present.keys()
+    found = [f"{name}, {line}" for name, way in kept.items() for line in differences(way, present[name])]
+    assert not found, "\n".join(found[:30])
+
+
+def test_no_way_that_no_release_has_is_one_of_a_release():
+    assert len(UNRELEASED) >= 9
+    assert not UNRELEASED.keys() & WAYS.keys()
+    assert all("--neighbours" in way.given for way in UNRELEASED.values() if way.model == "ease")
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 
 from golden import making
 from golden.digests import described
+from golden.run_ways import EVERY
 from golden.ways import STEPS, WAYS
 
 CHAINS = [("laser", "stage", "1"), ("laser", "solved", "1"), ("laser", "solved", "0.5"), ("sisa", "stage", "1")]
@@ -69,10 +70,10 @@ def test_every_way_to_train_is_there_with_and_without_a_declared_catalogue(catal
     assert {(way.model, way.strategy, way.rows, way.anchors) for way in ways} == MEANINGFUL
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", EVERY)
 class TestEveryWay:
     def test_nobody_comes_back_and_few_are_forgotten_at_once(self, name):
-        shop = WAYS[name].shop
+        shop = EVERY[name].shop
         forgets = [shop.forgotten(step) for step in STEPS if step.startswith("forget")]
         whole = set(chain(*forgets[:2]))
         assert not whole & {user for user, _ in shop.later}
@@ -81,7 +82,7 @@ class TestEveryWay:
         assert all(len(people) <= 8 for people in forgets)
 
     def test_more_brings_new_people_new_items_and_more_of_those_who_are_there(self, name):
-        shop = WAYS[name].shop
+        shop = EVERY[name].shop
         (first_users, first_items), (later_users, later_items) = (
             ({user for user, _ in rows}, {item for _, item in rows}) for rows in (shop.first, shop.later)
         )
@@ -94,7 +95,7 @@ class TestEveryWay:
 def test_ways_are_what_they_were_when_digests_were_made():
     for path in making.FILES.glob("*/*.json"):
         kept = json.loads(path.read_text(encoding="utf-8"))["ways"]
-        changed = [name for name, made in kept.items() if made["description"] != described(WAYS[name])]
+        changed = [name for name, made in kept.items() if made["description"] != described(EVERY[name])]
         assert not changed, f"{path.name} was made of other ways: leave ways as they are, and add new ones"
 
 
@@ -102,5 +103,5 @@ def test_on_dense_data_every_group_has_every_item():
     for path in making.FILES.glob("*/*.json"):
         kept = json.loads(path.read_text(encoding="utf-8"))["ways"]
         marked = {name for name, made in kept.items() if made["every group has every item"]}
-        assert {name for name in kept if WAYS[name].table == "dense"} <= marked
-        assert all(made["catalogue"] == WAYS[name].catalogue for name, made in kept.items())
+        assert {name for name in kept if EVERY[name].table == "dense"} <= marked
+        assert all(made["catalogue"] == EVERY[name].catalogue for name, made in kept.items())

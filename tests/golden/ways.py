@@ -3,6 +3,7 @@
 A line of ways.txt is a way: what is learned (model, strategy, where user rows come from, share of anchors, policy and
 what is special about it), from which data (how many items a person has, where the catalogue comes from, ratings), and
 further options of `erasable learn`. A line is never changed once a file of digests holds it; a new one may be added.
+Ways that no release has stand in unreleased.txt.
 """
 
 import shlex
@@ -14,6 +15,7 @@ from pathlib import Path
 from golden.shop import Shop
 
 TABLE = Path(__file__).with_name("ways.txt")
+FURTHER = Path(__file__).with_name("unreleased.txt")
 STEPS = ("learn", "forget one", "forget several", "learn more", "forget items")
 OF_CHAINS = {"--groups": "3", "--epochs": "3", "--batch": "64"}
 """Options of models that are trained by steps, where the table gives no others."""
@@ -97,8 +99,8 @@ class Way:
         return told
 
 
-def _ways() -> Iterator[Way]:
-    for line in TABLE.read_text(encoding="utf-8").splitlines():
+def _ways(table: Path) -> Iterator[Way]:
+    for line in table.read_text(encoding="utf-8").splitlines():
         learned, data, options = (part.split() for part in line.split("|"))
         special = learned[5] if len(learned) > 5 else ""
         given = dict(zip(options[::2], options[1::2], strict=True))
@@ -112,7 +114,9 @@ def _by_name(ways: Sequence[Way]) -> dict[str, Way]:
     return named
 
 
-WAYS = _by_name(list(_ways()))
-"""Every way by its name."""
+WAYS = _by_name(list(_ways(TABLE)))
+"""Every way of the releases by its name."""
+UNRELEASED = _by_name(list(_ways(FURTHER)))
+"""Ways that no release has yet, by their names."""
 FROZEN = {name: replace(way, catalogue="frozen") for name, way in WAYS.items() if way.catalogue == "followed"}
 """The ways without a declared catalogue, with the items declared that 0.1 froze; by the names of those ways."""

@@ -43,11 +43,11 @@ def nobody(rows):
 
 
 def taken(rows, users):
-    return Change(rows.of_users(users), nobody(rows))
+    return Change(rows.of_users(users), nobody(rows), rows.without(users))
 
 
 def added(rows, users):
-    return Change(nobody(rows), rows.of_users(users))
+    return Change(nobody(rows), rows.of_users(users), rows)
 
 
 def pruned(rows, seed):
@@ -58,8 +58,9 @@ def pruned(rows, seed):
     drops = leaves[rows.user_index] | (prunes[rows.user_index] & (generator.random(len(rows)) < 0.5))
     touched = [rows.users[int(user)] for user in np.unique(rows.user_index[drops])]
     after = rows.select(~drops)
-    return after, Change(rows.of_users(touched), after.of_users(touched))
+    return after, Change(rows.of_users(touched), after.of_users(touched), after)
 
 
-def reverse(change):
-    return Change(change.given, change.taken)
+def reverse(change, before):
+    """Return the way back to the rows as they were."""
+    return Change(change.given, change.taken, before)

@@ -46,14 +46,15 @@ class Kind:
         return find_model(self.name)(**self.settings)
 
 
-def _ease() -> Kind:
-    whole = frozenset({"gram"})
-    return Kind("ease", {"regularisation": 5.0}, frozenset(), seeded=False, short_way=True, whole_numbers=whole)
+def _ease(neighbours: object, *whole: str) -> Kind:
+    settings = {"neighbours": neighbours, "regularisation": 5.0}
+    return Kind("ease", settings, frozenset(), seeded=False, short_way=True, whole_numbers=frozenset(whole))
 
 
 MODELS = {
     "nmf": Kind("nmf", {"batch": 128}),
     "dmf": Kind("dmf", {"batch": 128}),
     "als": Kind("als", {"factors": 8, "regularisation": 1.0}),
-    "ease": _ease(),
+    "ease": _ease(5, "neighbours", "borders"),
+    "dense ease": _ease("all", "gram"),
 }

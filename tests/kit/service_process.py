@@ -90,7 +90,8 @@ class ServiceProcess:
 
     def require_alive(self) -> None:
         """Require that the server has not ended by itself."""
-        assert self._process.poll() is None, f"the server ended by itself: {self.log[-2000:]}"
+        code = self._process.poll()
+        assert code is None, f"the server ended by itself with {code}: {self.log[-2000:]}"
 
     def kill_server(self) -> None:
         """Kill the server alone."""

@@ -20,8 +20,10 @@ WAYS: dict[str, dict[str, Any]] = {
     "hardly an anchor": {"model": "nmf", "groups": 2, "anchors": 0.0001},
     "als": {"model": "als", "factors": 4, "anchors": 1.0},
     "anchored als": {"model": "als", "factors": 4, "regularisation": 0.5, "anchors": 0.5},
-    "ease": {"model": "ease", "regularisation": 2.0},
-    "anchored ease": {"model": "ease", "regularisation": 2.0, "anchors": 0.5},
+    "ease": {"model": "ease", "neighbours": 4},
+    "anchored ease": {"model": "ease", "neighbours": 4, "regularisation": 2.0, "anchors": 0.5},
+    "dense ease": {"model": "ease", "neighbours": "all", "regularisation": 2.0},
+    "anchored dense ease": {"model": "ease", "neighbours": "all", "regularisation": 2.0, "anchors": 0.5},
 }
 
 

@@ -64,6 +64,10 @@ def test_numbers_that_are_not_finite():
 OTHERS = {
     "start": (lambda self, catalogue, seed: None, "start of the model 'mine' returned nothing (None), expected a dict"),
     "samples": (lambda self, rows, epochs: None, "samples of the model 'mine' returned None, expected a whole number"),
+    "by_item": (
+        lambda self: ["counts", "total"],
+        "by_item of the model 'mine' returned 'total', expected names of arrays with a row for each item, ['counts']",
+    ),
     "represent": (
         lambda self, prepared, people, effort: {"own": np.zeros((1, 9), np.float32)[:0]},
         "represent of the model 'mine' returned 'own' as float32 of shape (0, 9), expected one row for each of 1 users",
@@ -132,7 +136,7 @@ def test_abilities():
         EASE,
         similar=lambda self, shared, number: [number],
         provisional=lambda self, shared, change: None,
-        amended=lambda self, trained, change, effort: {"gram": trained["gram"]},
+        amended=lambda self, trained, change, effort: {"weights": trained["weights"]},
     )
     model, shared = kind(), EASE().start(Ids.of("abc"), 0)
     with pytest.raises(
@@ -141,5 +145,5 @@ def test_abilities():
         calls.similar(model, shared, 0, 3)
     with pytest.raises(WrongModel, match="provisional of the model 'mine' returned nothing"):
         calls.provisional(model, shared, None)
-    with pytest.raises(WrongModel, match=r"amended of the model 'mine' returned arrays named \['gram'\]"):
+    with pytest.raises(WrongModel, match=r"amended of the model 'mine' returned arrays named \['weights'\]"):
         calls.amended(model, shared, None, Effort())

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from erasable.data import Ids, Interactions, differing_rows, over_own_items
+from erasable.data import Ids, Interactions, over_own_items
 from erasable.models import Amends, Effort, Subtracts
 from erasable.models.model import Change
 from kit.ease_cases import added, nobody, pruned, reverse, taken
@@ -15,7 +15,7 @@ FURTHER = Ids.of([*ROWS.items, "a further one", "zz"])
 AFTER, PRUNING = pruned(ROWS, seed=2)
 FEW = ROWS.users.texts()[3:8]
 CHANGES = {
-    "nothing": (ROWS, Change(nobody(ROWS), nobody(ROWS))),
+    "nothing": (ROWS, Change(nobody(ROWS), nobody(ROWS), ROWS)),
     "one goes": (ROWS.without(users=FEW[:1]), taken(ROWS, FEW[:1])),
     "the one with every item goes": (ROWS.without(users=["u0000"]), taken(ROWS, ["u0000"])),
     "some go, some in part": (AFTER, PRUNING),
@@ -23,7 +23,7 @@ CHANGES = {
 }
 COMINGS = {
     "one comes": (ROWS.without(users=FEW[:1]), added(ROWS, FEW[:1])),
-    "some come, some in part": (AFTER, reverse(PRUNING)),
+    "some come, some in part": (AFTER, reverse(PRUNING, ROWS)),
     "everyone comes": (nobody(ROWS), added(ROWS, ROWS.users.texts())),
 }
 
@@ -74,7 +74,7 @@ def test_to_amend_bears_items_that_go_and_come_with_their_only_owner(kind, model
     others = rows.without(users=["u0004"]).with_items(items)
     one, another = own_items(Interactions.merge([others, with_own])), own_items(others)
     before, after = (one, another) if leaves else (another, one)
-    change = Change(*differing_rows(before, after))
+    change = Change.between(before, after)
     trained = model.train(model.start(before.items, 0), stage(before), Effort()).shared
     assert before.items != after.items or not alone
     assert isinstance(model, Amends) == kind.short_way
@@ -96,7 +96,7 @@ def test_to_amend_what_was_amended_leads_back(kind, model, threads):
     before = contents(trained)
     if kind.short_way:
         there = model.amended(trained, PRUNING, Effort(threads))
-        assert contents(model.amended(there, reverse(PRUNING), Effort(threads))) == before
+        assert contents(model.amended(there, reverse(PRUNING, ROWS), Effort(threads))) == before
         assert not any(array.flags.writeable for array in there.values())
     assert contents(trained) == before
 

@@ -12,7 +12,7 @@ from kit.model_suite import represent, scorer
 
 @pytest.fixture(scope="module")
 def model():
-    return EASE(regularisation=LAMBDA)
+    return EASE(neighbours="all", regularisation=LAMBDA)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def test_scores_are_the_paper_s_closed_form(model, rows):
 
 def test_a_small_case_by_hand(tables):
     """Two items that one user has: XᵀX + I is 2 on the diagonal, 1 beside it; its inverse is ⅔ and −⅓."""
-    model = EASE(regularisation=1.0)
+    model = EASE(neighbours="all", regularisation=1.0)
     shared = train(model, tables.table({"u": "ab"}))
     assert shared["gram"].tolist() == [[1, 1], [1, 1]]
     assert shared["inverse"] == pytest.approx(np.array([[2, -1], [-1, 2]]) / 3, rel=1e-6)
@@ -38,6 +38,12 @@ def test_the_shared_parameters_are_whole_numbers_and_a_symmetric_inverse(model, 
     assert {name: array.dtype.str for name, array in shared.items()} == {"gram": "<i4", "inverse": "<f4"}
     assert np.array_equal(shared["gram"], dense(rows).T @ dense(rows))
     assert np.array_equal(shared["inverse"], shared["inverse"].T)
+
+
+def test_a_stage_adds_to_what_another_counted(model, tables, rows):
+    once = train(model, rows)
+    twice = model.train(once, tables.stage(rows), Effort()).shared
+    assert np.array_equal(twice["gram"], 2 * once["gram"])
 
 
 def test_ratings_epochs_and_seed_make_no_difference(model, tables, rows):
@@ -80,7 +86,7 @@ def test_amending_gives_the_bytes_of_training_on_changed_data(model, rows, seed)
     before_shared, after_shared = train(model, rows), train(model, after)
     assert contents(before_shared) != contents(after_shared)
     assert contents(model.amended(before_shared, change, Effort())) == contents(after_shared)
-    assert contents(model.amended(after_shared, reverse(change), Effort())) == contents(before_shared)
+    assert contents(model.amended(after_shared, reverse(change, rows), Effort())) == contents(before_shared)
 
 
 def test_taking_everyone_away_gives_the_start(model, rows):
@@ -165,7 +171,7 @@ def test_the_samples_announced_are_the_samples_done(model, tables, rows):
 def test_a_catalogue_beyond_memory_is_refused_before_any_work(model, tables, rows, monkeypatch):
     shared = train(model, rows)
     monkeypatch.setattr(memory, "available_memory", lambda: 24 * 50**2 - 1)
-    with pytest.raises(Refused, match=r"50 items needs .* GiB .*model='als'.*min_interactions"):
+    with pytest.raises(Refused, match=r"50 items needs .* GiB .*neighbours=100.*min_interactions"):
         model.start(rows.items, 0)
     monkeypatch.setattr(memory, "available_memory", lambda: 16 * 50**2 - 1)
     for attempt in (
@@ -184,6 +190,6 @@ def test_a_million_items_are_refused_with_the_sizes(model):
 
 @pytest.mark.parametrize("regularisation", [1e-20, 1e-300])
 def test_a_regularisation_too_small_to_invert_is_refused(tables, regularisation):
-    model = EASE(regularisation=regularisation)
+    model = EASE(neighbours="all", regularisation=regularisation)
     with pytest.raises(Refused, match="regularisation"):
         train(model, tables.table({"u": "abc", "v": "abc"}))

@@ -11,7 +11,7 @@ CLOSE = 1e-5
 
 @pytest.fixture(scope="module")
 def model():
-    return EASE(regularisation=LAMBDA)
+    return EASE(neighbours="all", regularisation=LAMBDA)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_provisional_changes_in_turn_are_as_good_as_one_at_once(model, rows):
 
 def test_many_forgettings_in_a_row_do_not_drift(tables):
     """The correction settles by itself whenever it has as many rows as there are items."""
-    model = EASE(regularisation=LAMBDA)
+    model = EASE(neighbours="all", regularisation=LAMBDA)
     rows = tables.random_table(8, users=300, items=60)
     gone = rows.users.texts()[:200]
     served, settled = train(model, rows), 0
@@ -80,7 +80,7 @@ def test_many_forgettings_in_a_row_do_not_drift(tables):
 
 def test_a_correction_that_can_not_be_trusted_is_settled(tables):
     """The only owner of an item leaves while almost nothing keeps the weights small: the pivot is nearly 0."""
-    model = EASE(regularisation=1e-4)
+    model = EASE(neighbours="all", regularisation=1e-4)
     rows = tables.table({"u": "a", "v": "bc", "w": "bd"})
     served = model.provisional(train(model, rows), taken(rows, ["u"]))
     assert contents(served) == contents(train(model, rows.without(["u"])))

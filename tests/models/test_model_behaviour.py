@@ -88,8 +88,8 @@ from erasable.models import Effort, Stage, find_model, prepared_by
 
 rows = synthesise(SyntheticSettings(users=60, items=50, groups=4, per_user=15, ratings=True)).interactions
 found = {}
-for name, settings in json.loads(sys.argv[1]).items():
-    model = find_model(name)(**{**settings, **({"batch": 300} if "batch" in settings else {})})
+for name, (kind, settings) in json.loads(sys.argv[1]).items():
+    model = find_model(kind)(**{**settings, **({"batch": 300} if "batch" in settings else {})})
     stage = Stage(rows, RatingScale(1, 5), epochs=2, seed=1, position=0)
     trained = model.train(model.start(rows.items, 1), stage, Effort(2))
     found[name] = of_arrays({**trained.shared, **trained.rows})
@@ -99,7 +99,7 @@ print(json.dumps(found))
 
 
 def digests_of_a_process(**environment):
-    settings = json.dumps({name: dict(kind.settings) for name, kind in MODELS.items()})
+    settings = json.dumps({name: (kind.name, dict(kind.settings)) for name, kind in MODELS.items()})
     command = [sys.executable, "-c", _TRAIN_ALL, settings]
     answer = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, check=True)
     return json.loads(answer.stdout)

@@ -13,7 +13,7 @@ STEPS = {"epochs": 20, "batch": 2048, "negatives": 4, "learning_rate": 0.001, "r
     ("model", "defaults"),
     [
         (ALS, {"factors": 64, "regularisation": 20.0, "epochs": 20}),
-        (EASE, {"regularisation": 500.0}),
+        (EASE, {"neighbours": 200, "regularisation": None}),
         (NMF, STEPS),
         (DMF, {**STEPS, "learning_rate": 0.005}),
     ],
@@ -44,7 +44,7 @@ def test_a_setting_that_is_not_there_is_refused_with_the_nearest():
     with pytest.raises(WrongSetting, match="there is no setting `n_factors` in als: did you mean `factors`") as refused:
         ALS(n_factors=3)
     assert refused.value.of_command == "als has no option --n-factors: did you mean --factors?"
-    with pytest.raises(WrongSetting, match="in ease: there are `regularisation`"):
+    with pytest.raises(WrongSetting, match="in ease: there are `neighbours`, `regularisation`"):
         EASE(xyz=3)
 
 

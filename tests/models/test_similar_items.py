@@ -22,12 +22,13 @@ def test_als_takes_the_cosine_of_factors_and_knows_nothing_of_items_without_any(
 
 def test_ease_takes_its_weights(tables):
     """Two items that one user has: the inverse is ⅔ and −⅓, so each speaks for the other with ½."""
-    model = EASE(regularisation=1.0)
-    assert model.similar(train(model, tables.table({"u": "ab"})), 0).tolist() == pytest.approx([0, 0.5])
+    for neighbours in (1, "all"):
+        model = EASE(neighbours=neighbours, regularisation=1.0)
+        assert model.similar(train(model, tables.table({"u": "ab"})), 0).tolist() == pytest.approx([0, 0.5])
 
 
 def test_ease_tells_without_what_is_taken_out_before_it_is_settled(tables):
-    model = EASE(regularisation=1.0)
+    model = EASE(neighbours="all", regularisation=1.0)
     rows = tables.table({"u": "ab", "v": "abc", "w": "bc"})
     shared, taken = train(model, rows), rows.of_users(["v"])
     provisional = model.provisional(shared, Change(taken, nobody(rows)))

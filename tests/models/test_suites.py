@@ -9,7 +9,15 @@ class TestALS(ModelSuite):
 
 
 class TestEASE(ModelSuite):
-    model = EASE(regularisation=5.0)
+    model = EASE(neighbours=5, regularisation=5.0)
+
+
+class TestEASEByRule(ModelSuite):
+    model = EASE()
+
+
+class TestDenseEASE(ModelSuite):
+    model = EASE(neighbours="all", regularisation=5.0)
     rounded_anew = frozenset({"inverse"})
 
 

@@ -49,7 +49,7 @@ def test_a_group_may_be_empty(as_table, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "error"),
     [
-        ({"model": "ease", "regularisation": 1e-60}, Refused),
+        ({"model": "ease", "neighbours": "all", "regularisation": 1e-60}, Refused),
         ({"groups": 7}, Refused),
         ({"rating_scale": (2, 3)}, DataRefused),
     ],

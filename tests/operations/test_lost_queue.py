@@ -505,6 +505,18 @@ class TestPostgres:
         assert suppressed_in(gone).people == {asked}
         assert len(Recommender.load(gone, threads=1).forget([asked, other]).certificates) == 2
 
+    def test_a_label_whose_key_is_lost_is_noise_that_keeps_nobody_waiting(self, named, command):
+        folder, *_ = named
+        asked, other, *_ = erasure_service.people_in(folder)
+        assert command("token", "create", folder, "--role", "officer", "--label", "the front desk")[0] == 0
+        (key,) = (folder / KEYS).glob("label-*")
+        number = json.loads(command("token", "list", folder, "--json")[1])["tokens"][0]["number"]
+        key.unlink()
+        assert "rename the token" in command("token", "list", folder)[1]
+        assert len(Recommender.load(folder, threads=1).forget([asked, other]).certificates) == 2
+        assert command("token", "rename", folder, number, "the back door")[0] == 0
+        assert "the back door" in command("token", "list", folder)[1]
+
     def test_the_id_moves_with_the_queue(self, shop, postgres):
         before = queue_id_of(shop)
         name_queue(DiskHome(shop), postgres.address)

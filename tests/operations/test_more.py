@@ -226,6 +226,14 @@ def test_items_that_no_stage_knows_are_counted(table, as_table):
     assert learn_more(home, as_table({"zoe": {"a": 5, "new": 3}})).items_unknown == 0
 
 
+def test_items_that_are_only_held_out_are_not_among_them(table, as_table):
+    home = learned(table, model="als", holdout=0.9)
+    with home.reading() as session:
+        knowledge = session.state().knowledge
+        assert not knowledge.known_to_some.all()  # else there is nothing to leave out
+    assert learn_more(home, as_table({"zoe": {"a": 5, "b": 3, "c": 1}})).items_unknown == 0
+
+
 def test_risk_means_nothing_where_it_was_not_declared(table, tmp_path):
     with pytest.raises(WrongUse, match="leave out risk="):
         learn_more(

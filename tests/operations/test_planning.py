@@ -2,6 +2,7 @@
 
 import time
 
+import pyarrow as pa
 import pytest
 
 from erasable.operations import MemoryHome, Work, forget, plan
@@ -60,5 +61,13 @@ def test_a_model_retrained_whole_costs_what_retraining_costs(table):
 
 
 def test_ease_saves_what_subtracting_saves(table):
-    home = learned(table, model="ease", regularisation=2.0)
+    home = learned(table, model="ease", neighbours="all", regularisation=2.0)
     assert 0 < plan(home, [Request("bob")]).cost_ratio < 1
+
+
+def test_ease_from_neighbourhoods_saves_the_columns_that_stay():
+    rows = [(f"{town}-{user}", f"{town}-{item}") for town in range(8) for user in range(9) for item in range(60)]
+    users, items = zip(*((user, item) for user, item in rows if user[-1] != item[-1]), strict=True)
+    home = learned(pa.table({"user_id": users, "item_id": items}), model="ease", neighbours=50)
+    one, of_each_town = (plan(home, [Request(f"{town}-1") for town in range(towns)]) for towns in (1, 8))
+    assert 0 < one.cost_ratio < of_each_town.cost_ratio <= 1

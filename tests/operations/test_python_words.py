@@ -90,6 +90,11 @@ CASES = {
         lambda _: Recommender(model="nmf", groups=2, epochs=1).fit(table()).similar_items("a"),
         "learn with one of the models als and ease",
     ),
+    "a model that does not explain": (
+        lambda _: Recommender(model="als", factors=2).fit(table()).explain(1, "a"),
+        "learn with the model ease",
+    ),
+    "explained to nobody": (lambda _: fitted().explain(9, "a"), "nothing is held about the user '9': check the id"),
     "unfinished, more": (lambda _: unfinished().learn_more(table()), "finish it with forget([]), then"),
     "unfinished, saved": (lambda folder: unfinished().save(folder / "x"), "finish it with forget([])"),
     "list and key together": (

@@ -506,7 +506,11 @@ class TestSimilarItems:
     TABLE = pa.table({"user": [1, 1, 2, 2, 3, 3, 4, 4], "item": [10, 11, 10, 11, 20, 21, 20, 21]})
 
     @pytest.mark.parametrize(
-        "settings", [{"model": "als", "factors": 4, "regularisation": 0.1}, {"model": "ease", "regularisation": 1}]
+        "settings",
+        [
+            {"model": "als", "factors": 4, "regularisation": 0.1},
+            *({"model": "ease", "neighbours": neighbours, "regularisation": 1} for neighbours in (1, 3, "all")),
+        ],
     )
     def test_items_that_the_same_people_have_are_alike(self, settings):
         recommender = Recommender(**settings).fit(self.TABLE)
@@ -615,11 +619,12 @@ class TestFromSeveralPlaces:
         assert Recommender.load(tmp_path / "shop").status()["users"] == 3
 
 
-def test_while_someone_waits_what_only_they_have_is_told_to_nobody(tmp_path):
+@pytest.mark.parametrize("neighbours", [3, "all"])
+def test_while_someone_waits_what_only_they_have_is_told_to_nobody(neighbours):
     likes = {1: "ab", 2: "abc", 3: ["a", "b", "a secret"], 4: "bc"}
     rows = [(user, item) for user, items in likes.items() for item in items]
     table = pa.table({"user": [user for user, _ in rows], "item": [item for _, item in rows]})
-    recommender = Recommender("ease", regularisation=1).fit(table)
+    recommender = Recommender("ease", neighbours=neighbours, regularisation=1).fit(table)
     assert "a secret" in recommender.similar_items("a")["similar_id"].to_pylist()
     serving = recommender._learned_serving()
     with serving.withdrawing([Request("3")]):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from erasable.errors import Refused, UnknownUser
+from erasable.models.ease import EASE
 from erasable.operations import MemoryHome, Recommender, Work, forget, learn_more, recommend, withdraw_submitted
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
@@ -88,6 +89,37 @@ def test_ease_serves_without_what_someone_taught_before_that_is_settled(ease):
     assert provisional != before
     assert provisional.keys() == settled.keys()
     assert np.allclose([provisional[item] for item in settled], list(settled.values()), atol=1e-4)
+
+
+def test_nobody_waits_for_what_someone_taught_to_be_taken_out(ease, monkeypatch):
+    serving, answers = Serving(ease), []
+    before = scores(serving.recommend(["ann"]))
+    provisional = EASE.provisional
+
+    def look_meanwhile(self, shared, change):
+        answers.append(scores(serving.recommend(["ann"])))
+        with pytest.raises(UnknownUser):
+            serving.recommend(["eve"])
+        return provisional(self, shared, change)
+
+    monkeypatch.setattr(EASE, "provisional", look_meanwhile)
+    with serving.withdrawing([Request("eve")]):
+        monkeypatch.undo()
+        answers.append(scores(serving.recommend(["ann"])))
+    meanwhile, after = answers
+    assert meanwhile.items() < before.items()  # an item that only they have is not offered any more
+    assert after != meanwhile
+
+
+def test_an_erasure_goes_on_where_what_someone_taught_can_not_be_taken_out(ease, monkeypatch):
+    def fail(self, shared, change):
+        raise MemoryError
+
+    serving = Serving(ease)
+    serving.recommend(["ann"])
+    monkeypatch.setattr(EASE, "provisional", fail)
+    with serving.withdrawing([Request("eve")]), pytest.raises(UnknownUser):
+        serving.recommend(["eve"])
 
 
 def test_another_thread_gets_nothing_while_the_library_forgets(table, monkeypatch):

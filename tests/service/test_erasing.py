@@ -118,6 +118,20 @@ def test_the_bytes_are_those_of_forgetting_by_command(shop, worker, file, clock,
         ).read_bytes()
 
 
+def test_who_has_asked_just_now_joins_no_batch_and_can_take_it_back(shop, worker, file, clock):
+    first, late = sorted(("ann", "bob", "cat", "dan", "eve", FAY), key=lambda user: shop.live.knowledge.find(user)[0])[
+        ::5
+    ]
+    due = file(first)
+    clock.pass_days(6.5)
+    fresh = file(late)
+    worker.step()
+    assert shop.history.get(due.request_id).state == "erased"
+    assert shop.history.get(fresh.request_id).state == "suppressed"
+    shop.reception.withdraw(fresh.request_id, "officer 1", None)
+    assert shop.history.get(fresh.request_id).state == "withdrawn"
+
+
 def test_who_costs_hardly_anything_besides_joins_the_batch(shop, worker, file, clock):
     early, late = sorted(("ann", "bob", "cat", "dan", "eve", FAY), key=lambda user: shop.live.knowledge.find(user)[0])[
         ::5

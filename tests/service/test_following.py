@@ -71,7 +71,9 @@ def put_back(path):
 
 
 @pytest.mark.parametrize("lose", [removed, emptied, put_back])
-def test_once_the_queue_is_lost_nobody_is_served(shop, following, lose):
+def test_once_the_queue_is_lost_nobody_is_served_and_each_answer_says_what_to_do(shop, following, lose, client):
+    visitor, anyone = client("application"), client()
+    assert visitor.get("/v1/recommendations/ann").status_code == 200
     shop.live.withhold(["bob"])
     assert shop.live.recommend("ann", 1).ranked
     shop.database.wipe()
@@ -82,3 +84,9 @@ def test_once_the_queue_is_lost_nobody_is_served(shop, following, lose):
         threading.Event().wait(0.05)
     with pytest.raises(SuppressionUnknown):
         shop.live.recommend("ann", 1)
+    asking = visitor.post("/v1/erasure-requests", json={"user_id": "ann"})
+    for answer in (visitor.get("/v1/recommendations/ann"), asking):
+        assert (answer.status_code >= 500, "erasable status" in answer.json()["detail"]) == (True, True), answer.text
+    ready = anyone.get("/readyz")
+    assert (ready.status_code, ready.json()["serving"]) == (503, False)
+    assert "nobody is served: run erasable status" in ready.json()["problem"]

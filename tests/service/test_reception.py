@@ -158,7 +158,7 @@ def test_while_neither_can_be_read_one_of_them_is_not_enough(shop):
 
 
 def test_a_workspace_that_is_busy_is_served_as_it_was(shop, monkeypatch):
-    def busy():
+    def busy(settle):
         raise WorkspaceBusy("someone writes")
 
     monkeypatch.setattr(shop.live, "_swap_in_current", busy)

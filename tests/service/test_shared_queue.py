@@ -229,6 +229,19 @@ def test_who_asks_one_server_is_suppressed_by_the_other(servers, people, postgre
 
 
 @pytest.mark.slow
+def test_a_server_that_is_started_before_its_database_waits_for_it(shared, postgres):
+    folder = shared("shop")
+    postgres.stop()
+    try:
+        service = ServiceProcess(folder, erasure_service.AT_ONCE)
+        service.wait_until(lambda: "waiting for the database" in service.log)
+    finally:
+        postgres.start()
+    service.wait_until_it_answers()
+    service.kill_both()
+
+
+@pytest.mark.slow
 def test_whatever_is_killed_when_each_request_is_erased_once(servers, shop, postgres):
     draw, folder = Random(1), servers.folder
     wanted = draw.sample(erasure_service.people_in(shop), 12)

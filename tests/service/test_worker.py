@@ -1,6 +1,8 @@
 """The worker: one at a time, learning and verifying besides."""
 
+import json
 import time
+from multiprocessing import get_context
 
 import pytest
 
@@ -14,8 +16,9 @@ from erasable.requests.queue import Queue
 from erasable.service import worker as worker_module
 from erasable.service.settings import ServiceSettings
 from erasable.service.web.events_in_words import event_in_words
-from erasable.service.worker import Post, Worker
+from erasable.service.worker import Post, Worker, run_worker
 from erasable.store import Workspace
+from erasable.store.layout import LEDGER_FILES
 from kit import elsewhere
 
 
@@ -73,6 +76,20 @@ def test_a_stale_worker_can_not_make_a_version_current(folder, worker, other_pro
             session.commit(session.state(), session.papers())
     with worker.home.reading() as session:
         assert session.stamp.version == 1
+
+
+def test_one_that_finds_its_queue_lost_says_so_in_one_line_of_the_log(folder, shop, settings, capfd):
+    shop.reception.submit(Request("fay-the-unmistakable"), "application 1")
+    shop.database.close()
+    for name in LEDGER_FILES:
+        (folder / name).unlink(missing_ok=True)
+    ended = get_context("spawn").Process(target=run_worker, args=(Post(folder, settings, threads=1),))
+    ended.start()
+    ended.join()
+    received, failed = map(json.loads, capfd.readouterr().err.splitlines())  # each line is one: there is no traceback
+    assert received["event"] == "request received"
+    assert (ended.exitcode, failed["event"], failed["error"]) == (1, "worker failed", "QueueLost")
+    assert "erasable status" in failed["reason"]
 
 
 def test_what_came_in_is_learned(shop, worker):

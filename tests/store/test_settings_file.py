@@ -10,7 +10,7 @@ from pydantic import Field
 from erasable import Recommender
 from erasable.data import Ids
 from erasable.errors import NewerDocument, Refused, UnknownModel, WorkspaceError
-from erasable.models import ALS, NMF, make_model
+from erasable.models import ALS, EASE, NMF, make_model
 from erasable.models.als import ALSSettings
 from erasable.store.settings_file import decode_settings, encode_settings
 from erasable.training import Config, Laser, environment_for
@@ -41,14 +41,14 @@ def mine(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "config",
-    [Config(), Config(model=NMF(epochs=3), strategy=Laser(groups=2), rating_scale=(1, 5)), Config(model="ease")],
+    [Config(), Config(model=NMF(epochs=3), strategy=Laser(groups=2), rating_scale=(1, 5)), Config(model="als")],
 )
 def test_settings_are_read_as_they_were_written(config):
     assert decode_settings(encode_settings(config), "config.json") == config
 
 
 def test_it_says_what_belongs_to_whom():
-    document = json.loads(encode_settings(Config(factors=8, seed=3)))
+    document = json.loads(encode_settings(Config(model="als", factors=8, seed=3)))
     assert document["format"] == 2
     assert document["model"] == {
         "name": "als",
@@ -60,7 +60,7 @@ def test_it_says_what_belongs_to_whom():
 
 
 def test_what_a_newer_version_writes_beside_the_settings_is_kept():
-    document = json.loads(encode_settings(Config(factors=8)))
+    document = json.loads(encode_settings(Config(model="als", factors=8)))
     document["note"], document["model"]["origin"] = {"a": 1}, "tuned"
     again = json.loads(encode_settings(read(document).changed(seed=4)))
     assert (again["note"], again["model"]["origin"], again["settings"]["seed"]) == ({"a": 1}, "tuned", 4)
@@ -82,7 +82,7 @@ def test_a_setting_that_decides_what_is_learned_and_is_not_known_is_refused():
     ],
 )
 def test_a_setting_that_a_later_release_of_a_model_removes_or_refuses_is_named(settings, said):
-    document = json.loads(encode_settings(Config()))
+    document = json.loads(encode_settings(Config(model="als")))
     document["model"]["settings"] |= settings
     with pytest.raises(WorkspaceError) as raised:
         read(document)
@@ -98,7 +98,7 @@ def test_another_format_is_refused():
 
 
 def test_a_model_that_is_not_registered_is_neither_imported_nor_computed_with():
-    document = json.loads(encode_settings(Config(factors=7)))
+    document = json.loads(encode_settings(Config(model="als", factors=7)))
     document["model"]["name"] = "antigravity"
     config = read(document)
     assert (config.model, config.rows, config.flat()["factors"]) == ("antigravity", "solved", 7)
@@ -144,7 +144,8 @@ class TestAModelOfOnesOwn:
 
 
 def test_the_learner_is_that_of_the_name():
-    assert isinstance(read(json.loads(encode_settings(Config()))).learner, ALS)
+    assert isinstance(read(json.loads(encode_settings(Config(model="als")))).learner, ALS)
+    assert isinstance(read(json.loads(encode_settings(Config()))).learner, EASE)
 
 
 def test_a_setting_that_a_later_release_adds_renames_nothing_and_stays_unnamed(monkeypatch):
@@ -152,8 +153,8 @@ def test_a_setting_that_a_later_release_adds_renames_nothing_and_stays_unnamed(m
         alpha: float = Field(4.0, gt=0)
         """How much a rating weighs."""
 
-    document = json.loads(encode_settings(Config(factors=8)))
-    facts = Config(factors=8).stage_facts()
+    document = json.loads(encode_settings(Config(model="als", factors=8)))
+    facts = Config(model="als", factors=8).stage_facts()
     monkeypatch.setattr(ALS, "settings_class", Later)
     config = read(document)
     assert config.learner.settings.alpha == 4.0
@@ -161,4 +162,31 @@ def test_a_setting_that_a_later_release_adds_renames_nothing_and_stays_unnamed(m
     assert json.loads(encode_settings(config)) == document
     chosen = config.changed(alpha=2.0)
     assert (chosen.stage_facts()["settings"]["alpha"], read(json.loads(encode_settings(chosen)))) == (2.0, chosen)
-    assert Config(factors=8).stage_facts() != facts
+    assert Config(model="als", factors=8).stage_facts() != facts
+
+
+class TestNeighboursThatEarlierReleasesDidNotHave:
+    """A workspace that says nothing of neighbours was learned with all of them, whatever is usual now."""
+
+    @pytest.fixture
+    def document(self):
+        document = json.loads(encode_settings(Config(model="ease", neighbours="all", regularisation=500.0)))
+        del document["model"]["settings"]["neighbours"]
+        return document
+
+    def test_all_of_them_are_read(self, document):
+        assert Config(model="ease").setting("neighbours") == 200
+        assert read(document).setting("neighbours") == "all"
+
+    def test_checkpoints_keep_their_names(self, document):
+        assert read(document).stage_facts()["settings"] == {"regularisation": 500.0}
+
+    def test_it_is_written_as_it_was(self, document):
+        again = json.loads(encode_settings(read(document).changed(seed=4)))
+        assert again["model"] == document["model"]
+        assert read(again).setting("neighbours") == "all"
+
+    def test_another_number_can_be_given(self, document):
+        changed = read(document).changed(neighbours=50)
+        assert read(json.loads(encode_settings(changed))).setting("neighbours") == 50
+        assert changed.stage_facts()["settings"]["neighbours"] == 50

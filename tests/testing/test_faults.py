@@ -206,7 +206,7 @@ class Sharing(ALS):
         return self.kept
 
 
-SMALL = {"factors": 4, "regularisation": 1.0, "epochs": 3}
+SMALL = {"factors": 4, "neighbours": "all", "regularisation": 1.0, "epochs": 3}
 
 
 def suite_of(kind):

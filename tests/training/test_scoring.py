@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from erasable.models import make_model
+from erasable.models import NMF, make_model
 from erasable.requests import Request
 from erasable.training import Config, Scoring
 from kit.model_suite import scorer
@@ -49,6 +49,22 @@ class TestSeveralModels:
         return lambda **more: chains.learn(
             rows, Config(**config, **more), dict(zip("abcdef", (0, 0, 1, 1, 2, 2), strict=True))
         )
+
+    @pytest.mark.parametrize(
+        ("aggregate", "of_first", "of_last"),
+        [("mean", [3.5, 13.5, 23.5], [20, 20, 70 / 3]), ("own", [0, 0, 0], [20, 30, 40])],
+    )
+    def test_each_model_that_knows_an_item_tells_what_speaks_for_it(
+        self, apart, monkeypatch, aggregate, of_first, of_last
+    ):
+        """Stages know pqrs, pqrt and pqrst; a model that says 10 for each number of an own item, and the item's."""
+        say = lambda _, prepared, owned, item: (owned * 10 + item).astype(np.float32)  # noqa: E731
+        monkeypatch.setattr(NMF, "reasons", say, raising=False)
+        learned = apart(aggregate=aggregate)
+        scoring = Scoring(learned.state, learned.store)
+        assert scoring.reasons(scoring.owned(0, 0), 4, 0) == pytest.approx(of_first)  # pqr for t
+        assert scoring.reasons(scoring.owned(2, 1), 0, 2) == pytest.approx(of_last)  # rst for p
+        assert scoring.reasons(scoring.owned(2, 1), 0) == pytest.approx([20, 20, 70 / 3])  # whoever has the same
 
     def alone(self, apart, position, row, judge):
         """Score a row with the model of one stage, which knows its own items only."""

@@ -1,5 +1,7 @@
 """`Config`: a model, a strategy and a recommender, each with its own settings, under flat names."""
 
+import re
+
 import pytest
 from pydantic import Field
 
@@ -11,11 +13,19 @@ from erasable.training import Config, Laser, Retrain, Sisa
 TEN_EPOCHS = {"model": "nmf", "groups": 8, "epochs": 10}
 
 
-def test_by_default_it_is_als():
+def test_by_default_it_is_ease_from_200_neighbours():
     config = Config()
-    assert (config.model, config.strategy, config.groups, config.policy) == ("als", "retrain", 1, "fixed")
-    assert (config.anchors, config.rows) == (1, "solved")
+    assert (config.model, config.strategy, config.groups, config.policy) == ("ease", "retrain", 1, "fixed")
+    assert (config.setting("neighbours"), config.setting("regularisation")) == (200, None)
+    assert (config.anchors, config.rows) == (1, "stage")
     assert (config.holdout, config.min_interactions, config.seed) == (0, 0, 0)
+
+
+def test_als_is_what_it_was_when_it_was_the_default():
+    config = Config(model="als")
+    assert (config.strategy, config.groups, config.policy) == ("retrain", 1, "fixed")
+    assert (config.setting("factors"), config.setting("regularisation"), config.epochs) == (64, 20, 20)
+    assert (config.anchors, config.rows) == (1, "solved")
 
 
 def test_a_model_that_is_trained_by_steps_is_learned_in_a_chain():
@@ -25,19 +35,40 @@ def test_a_model_that_is_trained_by_steps_is_learned_in_a_chain():
 
 
 def test_no_setting_switches_the_model():
-    config = Config(epochs=5)
-    assert (config.model, config.epochs, config.groups) == ("als", 5, 1)
+    config = Config(neighbours=5)
+    assert (config.model, config.setting("neighbours"), config.groups) == ("ease", 5, 1)
     for setting in ({"groups": 8}, {"grouping": "random"}, {"batch": 64}, {"strategy": "laser"}, {"row_epochs": 2}):
         with pytest.raises(WrongSetting, match="nmf"):
             Config(**setting)
+    for setting in ({"factors": 8}, {"epochs": 5}):
+        with pytest.raises(WrongSetting, match="als"):
+            Config(**setting)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *({"factors": 8}, {"epochs": 5}, {"groups": 8}, {"grouping": "bkm"}, {"order": "count"}, {"reach": 6}),
+        *({"epoch_budget": "full"}, {"batch": 9}, {"negatives": 1}, {"learning_rate": 0.1}, {"row_epochs": 2}),
+        *({"strategy": "laser"}, {"strategy": "sisa"}, {"aggregate": "own"}),
+    ],
+    ids=str,
+)
+def test_what_the_default_model_does_not_have_is_refused_with_a_model_that_has_it(setting):
+    with pytest.raises(WrongSetting) as refused:
+        Config(**setting)
+    named = re.findall(r'`(model|strategy)="(\w+)"`', str(refused.value).removesuffix(", or leave it out"))
+    remedy = {name: value for name, value in named if name not in setting}
+    assert Config(**remedy, **setting).model == remedy["model"] != "ease"
+    assert all(f"--{name} {value}" in refused.value.of_command for name, value in remedy.items())
 
 
 def test_a_setting_of_another_strategy_is_refused_in_the_words_of_where_it_was_given():
     with pytest.raises(WrongSetting) as refused:
         Config(groups=8)
     whose = "it belongs to the strategies laser and sisa of nmf and dmf; give"
-    assert str(refused.value) == f'there is no setting `groups` in als: {whose} `model="nmf"`, or leave it out'
-    assert refused.value.of_command == f"als has no option --groups: {whose} --model nmf, or leave it out"
+    assert str(refused.value) == f'there is no setting `groups` in ease: {whose} `model="nmf"`, or leave it out'
+    assert refused.value.of_command == f"ease has no option --groups: {whose} --model nmf, or leave it out"
     with pytest.raises(WrongSetting) as refused:
         Config(model="nmf", strategy="retrain", groups=8)
     whose = "it belongs to the strategies laser and sisa; give"
@@ -50,18 +81,30 @@ def test_a_setting_of_another_model_is_refused():
     with pytest.raises(WrongSetting) as refused:
         Config(learning_rate=0.1)
     whose = "it belongs to nmf and dmf; give --model nmf, or leave it out"
-    assert refused.value.of_command == f"als has no option --learning-rate: {whose}"
+    assert refused.value.of_command == f"ease has no option --learning-rate: {whose}"
     with pytest.raises(WrongSetting, match="there is no setting `factors` in nmf: it belongs to als"):
         Config(model="nmf", factors=8)
 
 
 def test_a_setting_that_nobody_has_is_refused_with_the_nearest():
     with pytest.raises(WrongSetting, match="there is no setting `n_factors` in als: did you mean `factors`"):
-        Config(n_factors=8)
+        Config(model="als", n_factors=8)
     with pytest.raises(WrongSetting, match="in nmf: did you mean `groups`"):
         Config(model="nmf", group=8)
-    with pytest.raises(WrongSetting, match="in als: did you mean `seed`"):
+    with pytest.raises(WrongSetting, match="in ease: did you mean `seed`"):
         Config(sed=8)
+    with pytest.raises(WrongSetting, match="there is no setting `zzz` in ease: there are `anchors`, "):
+        Config(zzz=8)
+
+
+def test_a_setting_that_is_nearest_to_one_of_another_model_is_refused_with_that_model():
+    with pytest.raises(WrongSetting) as refused:
+        Config(n_factors=8)
+    whose = "did you mean {}? It belongs to als; give {}, or leave it out"
+    named = whose.format("`factors`", '`model="als"`')
+    assert str(refused.value) == f"there is no setting `n_factors` in ease: {named}"
+    named = whose.format("--factors", "--model als")
+    assert refused.value.of_command == f"ease has no option --n-factors: {named}"
 
 
 def test_american_keywords_of_the_field_are_accepted():
@@ -118,7 +161,7 @@ def test_what_is_no_model_and_no_strategy_is_refused():
         Config(strategy=ALS())
 
 
-@pytest.mark.parametrize("settings", [{}, {"model": "nmf", "groups": 3}, {"model": "ease", "anchors": 0.5}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"model": "als"}, {"model": "nmf", "groups": 3}, {"anchors": 0.5}], ids=str)
 def test_settings_written_flat_are_the_same_settings(settings):
     config = Config(**settings)
     assert Config.of(config.flat()) == config
@@ -126,8 +169,16 @@ def test_settings_written_flat_are_the_same_settings(settings):
 
 def test_flat_settings_are_those_that_the_model_and_the_strategy_have():
     own = {"rows", "anchors", "risk_threshold", "seed", "holdout", "min_interactions", "rating_scale"}
-    assert set(Config().flat()) == {"model", "strategy", "factors", "regularisation", "epochs", "policy", *own}
-    assert set(Config(model="ease").flat()) == {"model", "strategy", "regularisation", "policy", *own}
+    assert set(Config(model="als").flat()) == {
+        "model",
+        "strategy",
+        "factors",
+        "regularisation",
+        "epochs",
+        "policy",
+        *own,
+    }
+    assert set(Config().flat()) == {"model", "strategy", "neighbours", "regularisation", "policy", *own}
 
 
 def test_some_settings_can_be_changed():
@@ -147,6 +198,14 @@ def test_who_is_no_anchor_has_a_solved_row():
     assert Config(model="nmf", anchors=0.3).rows == "solved"
     assert Config(model="ease", anchors=0.3).rows == "solved"
     assert Config(model="ease").rows == "stage"
+
+
+def test_of_a_model_without_rows_who_is_at_risk_shapes_nothing():
+    assert Config(risk_threshold=0.5).rows == "solved"
+    with pytest.raises(WrongSetting, match='leave out `rows="stage"`'):
+        Config(risk_threshold=0.5, rows="stage")
+    with pytest.raises(WrongSetting, match='give `anchors` below 1, or `strategy="laser"`'):
+        Config(model="nmf", strategy="retrain", risk_threshold=0.5)
 
 
 def test_the_papers_setting_has_a_name():
@@ -182,14 +241,15 @@ def test_independent_groups_imply_the_policy():
         {"model": "nmf", "policy": "independent", "grouping": "random"},
         {"model": "nmf", "policy": "independent", "grouping": "independent", "order": "count"},
         {"model": "nmf", "grouping": "independent", "order": "count"},
-        {"epochs": 0},
+        {"model": "als", "epochs": 0},
+        {"neighbours": 0},
         {"model": "nmf", "groups": 0},
         {"seed": -1},
         {"seed": 2**63},
         {"holdout": 1},
         {"rating_scale": (5, 1)},
         {"strategy": "guess"},
-        {"epoch": 3},
+        {"model": "als", "epoch": 3},
         {"model": "ease", "strategy": "laser"},
         {"model": "ease", "epochs": 5},
         {"model": "als", "strategy": "sisa"},

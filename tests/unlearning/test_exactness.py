@@ -36,14 +36,15 @@ STEPS = {
     "negatives": [0, 1, 4],
 }
 CLOSED = {"regularisation": [0.1, 2.0, 50.0]}
+NEIGHBOURS = {"neighbours": [1, 4, 200, "all"]}
 CHAINS = configs_of(**STEPS, strategy=["laser", "laser", "sisa"])
 KINDS_OF_CONFIGS = {
     "all at once": configs_of(**STEPS, strategy=["retrain"], rows=["stage", "solved"]),
     "solved rows": configs_of(**STEPS, rows=["solved"]),
     "anchors": configs_of(**STEPS, anchors=[0.0001, 0.3, 0.7], strategy=["laser", "laser", "retrain"]),
     "als": configs_of(**CLOSED, model=["als"], factors=[1, 3, 8], anchors=[0.3, 0.7, 1.0]),
-    "ease": configs_of(**CLOSED, model=["ease"], rows=["stage", "solved"]),
-    "anchored ease": configs_of(**CLOSED, model=["ease"], anchors=[0.0001, 0.3, 0.7]),
+    "ease": configs_of(**CLOSED, **NEIGHBOURS, model=["ease"], rows=["stage", "solved"]),
+    "anchored ease": configs_of(**CLOSED, **NEIGHBOURS, model=["ease"], anchors=[0.0001, 0.3, 0.7]),
 }
 configs = st.one_of(CHAINS, CHAINS, *KINDS_OF_CONFIGS.values())
 

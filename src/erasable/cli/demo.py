@@ -10,10 +10,9 @@ from erasable.cli.options import Threads, work_with
 from erasable.cli.output import print_line, print_table
 from erasable.data import SyntheticData, SyntheticSettings, synthesise
 from erasable.errors import UnknownUser
-from erasable.operations import DiskHome, Work, evaluate, forget, learn, plan, recommend, show, status, verify
+from erasable.operations import DiskHome, Work, evaluate, forget, learn, recommend, show, status, verify
 from erasable.requests import Request
 from erasable.training import Config
-from erasable.unlearning import Plan
 
 NAME = "demo"
 _SHOP = SyntheticSettings(users=2000, items=400, groups=8, per_user=20, seed=7)
@@ -45,13 +44,13 @@ def _write(data: SyntheticData, file: Path) -> None:
 
 def _tell_learning(file: Path, home: DiskHome, work: Work) -> None:
     _heading(1, "Learn")
-    config = Config(model="nmf", groups=8, epochs=80, batch=512, holdout=0.1)
+    config = Config(holdout=0.1)
     learned = learn(file, home.path, config, work=work)
     utility = evaluate(home, work=work)
     print_line(
-        f"A made-up shop: {learned.users:,} users, {learned.items} items, {learned.interactions:,} purchases. The "
-        f"users are divided into {learned.groups} groups; one model was trained on the groups in sequence, with a "
-        f"checkpoint after each ({learned.seconds:.1f} s)."
+        f"A made-up shop: {learned.users:,} users, {learned.items} items, {learned.interactions:,} purchases. For each "
+        f"item the model ({learned.model}) has weights for the {config.setting('neighbours')} items that are nearest "
+        f"to it by who bought both ({learned.seconds:.1f} s)."
     )
     print_line(
         f"Of purchases kept aside, the first ten recommendations hit for {utility.values['hr@10']:.0%} of the users."
@@ -71,25 +70,17 @@ def _tell_recommending(home: DiskHome, user: str, data: SyntheticData) -> None:
 def _tell_forgetting(home: DiskHome, user: str, work: Work) -> None:
     _heading(3, f"Forget {user}")
     holding = show(home, user)
-    planned = plan(home, [Request(user)])
     print_line(
-        f"Held about {user}: {len(holding.interactions)} purchases and a row of "
-        f"{sum(map(len, holding.personal_rows.values()))} numbers in the model, in group {holding.group}."
+        f"Held about {user}: {len(holding.interactions)} purchases. The model has no row of theirs; they count in the "
+        "weights of what they bought and of the items near it."
     )
     forgotten = forget(home, [Request(user)], work=work)
-    print_line(_strip(planned))
     print_line(
-        f"Rolled back to the checkpoint before that group and trained {forgotten.stages_rerun} of "
-        f"{forgotten.stages_total} stages again: {forgotten.chain_ratio:.0%} of the work of the whole chain "
-        f"({forgotten.seconds:.1f} s)."
+        f"Took them out of the counts and solved the weights again that follow from these: about "
+        f"{forgotten.chain_ratio:.0%} of the work of learning ({forgotten.seconds:.1f} s). With so few items these are "
+        "most of them; with many they are few."
     )
     print_line(f"Then searched the files of the workspace, found nothing of {user} there, and signed a certificate.")
-
-
-def _strip(planned: Plan) -> str:
-    """Draw the chain: which stages are kept and which are trained again."""
-    words = ["again" if position in planned.rerun else "kept" for position in range(planned.stages_total)]
-    return " ─ ".join(f"[{number} {word}]" for number, word in enumerate(words, start=1))
 
 
 def _tell_proof(home: DiskHome, user: str, work: Work) -> None:

@@ -30,6 +30,7 @@ BEGUN = "a new queue is begun: what was asked for in the lost one is lost; ask f
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
 
 _UNKEPT = "receipt, kept nowhere (--receipts DIR writes it to a file):"
+_UNTIL_ERASED = "receipt, kept until the erasure is done (--receipts DIR writes it to a file):"
 _GIVE = "(give each to its person, then delete it)"
 
 
@@ -139,7 +140,7 @@ def _tell_submitted(forgotten: Forgotten, folder: Path, receipts: Path | None) -
     for number in forgotten.submitted:
         print_line(f"submitted: {number}")
         if number in shown:
-            print_line(f"  {_UNKEPT} {shown[number]}")
+            print_line(f"  {_UNTIL_ERASED} {shown[number]}")
     if receipts is not None:
         print_line(f"receipts: {receipts} {_GIVE}")
     print_line(until_then(len(forgotten.submitted), forgotten.served_meanwhile))
@@ -193,5 +194,5 @@ def _what_else(forgotten: Forgotten) -> Iterator[str]:
         others = counted(forgotten.dropped, "other person", "other people")
         yield f"the filter, applied anew, no longer keeps {others}: they fell below --min-interactions"
     if forgotten.finished:
-        yield f"finished for {counted(forgotten.finished, 'person', 'people')} what a killed command had begun"
+        yield f"finished for {counted(forgotten.finished, 'person', 'people')} what was asked for before"
     yield from forgotten.notes

@@ -120,13 +120,18 @@ def columns_from(given: Mapping[str, Any]) -> ColumnNames:
 
 
 def _without_none(annotation: Any) -> Any:  # noqa: ANN401 - a type
+    """Return the type of an option; what may be one of several types is taken as text, and read by the settings."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        return next(part for part in typing.get_args(annotation) if part is not type(None))
+        kinds = [part for part in typing.get_args(annotation) if part is not type(None)]
+        return kinds[0] if len(kinds) == 1 else str
     return annotation
 
 
 def _metavar(annotation: Any) -> str | None:  # noqa: ANN401 - a type
-    return "LOW HIGH" if typing.get_origin(_without_none(annotation)) is tuple else None
+    if typing.get_origin(_without_none(annotation)) is tuple:
+        return "LOW HIGH"
+    words = [word for part in typing.get_args(annotation) for word in typing.get_args(part) if isinstance(word, str)]
+    return "|".join(["NUMBER", *words]) if words and _without_none(annotation) is str else None
 
 
 def _default_text(default: Any) -> str | bool:  # noqa: ANN401 - whatever the field holds
@@ -139,7 +144,7 @@ def _named_options() -> dict[str, inspect.Parameter]:
         "model": _parameter(
             "model",
             str,
-            "The model: als or ease (closed forms), nmf or dmf (trained by steps), or one that a package registers.",
+            "The model: ease or als (closed forms), nmf or dmf (trained by steps), or one that a package registers.",
             metavar="|".join(model_names()),
             show_default=USUAL_MODEL,
         ),
@@ -148,7 +153,7 @@ def _named_options() -> dict[str, inspect.Parameter]:
             str,
             "How to learn: laser (groups in sequence), sisa (a model for each group) or retrain (all at once).",
             metavar="|".join(STRATEGIES),
-            show_default="laser for nmf and dmf, retrain for als and ease",
+            show_default="laser for nmf and dmf, retrain for ease and als",
         ),
     }
 
@@ -195,7 +200,7 @@ def _shared_option(name: str, fields: Mapping[str, FieldInfo], chosen: str) -> i
         " ".join(text if len(meanings) == 1 else f"{listed(of)}: {text}" for text, of in meanings.items()),
         metavar=f"<{'|'.join(grouping_names())}>" if name == "grouping" else _metavar(typed),
         show_default=", ".join(
-            text if len(defaults) == 1 else f"{text} for {listed(of)}" for text, of in defaults.items()
+            text if len(defaults) == 1 else f"{text} for {listed(of)}" for text, of in defaults.items() if text
         )
         or False,
         rich_help_panel=_panel(owners),

@@ -15,7 +15,7 @@ from erasable.cli.options import Folder, Json, OnlyTheAnswer, Threads, work_with
 from erasable.cli.output import counted, print_json, print_line, print_table
 from erasable.cli.requests import Users, UsersFile, read_requests
 from erasable.errors import WrongUse
-from erasable.operations import RECOMMENDATIONS, DiskHome, recommend, recommend_for_history
+from erasable.operations import RECOMMENDATIONS, DiskHome, Recommendation, recommend, recommend_for_history
 from erasable.operations.recommend import UserRecommendations
 
 NAME = "recommend"
@@ -38,6 +38,9 @@ def command(
     fallback: Annotated[
         Literal["popular"] | None, typer.Option(help="What an unknown user gets, instead of being refused.")
     ] = None,
+    why: Annotated[
+        bool, typer.Option("--why", help="Name the own items that speak most for each, with their weights (ease).")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a .csv, .json or .parquet file instead.")
     ] = None,
@@ -48,24 +51,32 @@ def command(
     """Recommend items to users."""
     if [everyone, bool(users or users_file), history is not None].count(True) != 1:
         raise WrongUse("say for whom: give --user U (may be repeated), --users-file F, --all or --history I,I")
-    if out is not None and out.suffix.lower() not in _ENDINGS:
-        raise WrongUse(f"{out}: of what kind is it to be? Give --out a name that ends in {', '.join(_ENDINGS)}")
-    if out is not None and out.resolve().is_relative_to(folder.resolve()):
-        raise WrongUse(f"{out} lies in the workspace, where it would outlive an erasure: give --out a file elsewhere")
+    if out is not None:
+        _refuse_unfit(out, folder, why)
     home = DiskHome(folder)
     if history is not None:
-        found = [recommend_for_history(home, _items(history), k)]
+        found = [recommend_for_history(home, _items(history), k, why)]
     else:
         wanted = None if everyone else _user_ids(users, users_file)
-        found = recommend(home, wanted, k, fallback or "raise", work_with(threads, quiet or json_output))
+        found = recommend(home, wanted, k, fallback or "raise", work_with(threads, quiet or json_output), why)
     if out is not None:
-        _write(out, found)
+        _write(out, found, why)
     if json_output:
-        print_json(_all_as_json(found) | _written(out))
+        print_json(_all_as_json(found, why) | _written(out))
     elif out is not None:
         print_line(f"wrote recommendations for {counted(len(found), 'user')} to {out}")
     else:
-        _tell(found)
+        _tell(found, why)
+
+
+def _refuse_unfit(out: Path, folder: Path, why: bool) -> None:
+    """Refuse a file of another kind, one that can't say why, and one in the workspace."""
+    if out.suffix.lower() not in _ENDINGS:
+        raise WrongUse(f"{out}: of what kind is it to be? Give --out a name that ends in {', '.join(_ENDINGS)}")
+    if why and out.suffix.lower() != ".json":
+        raise WrongUse(f"{out}: such a file has no room for --why: give --out a name that ends in .json")
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise WrongUse(f"{out} lies in the workspace, where it would outlive an erasure: give --out a file elsewhere")
 
 
 def _user_ids(users: list[str] | None, users_file: Path | None) -> list[str]:
@@ -78,13 +89,18 @@ def _items(history: list[str]) -> list[str]:
     return list(dict.fromkeys(item for row in csv.reader(history) for item in row if item))
 
 
-def _tell(found: list[UserRecommendations]) -> None:
-    filled_up = any(r.popular for one in found for r in one)
-    headings = ("user", "rank", "item", "score", *(("popular",) if filled_up else ()))
-    rows = [(r.user_id, r.rank, r.item_id, r.score, "yes" if r.popular else "") for one in found for r in one]
-    print_table(headings, rows)
+def _tell(found: list[UserRecommendations], why: bool) -> None:
+    every = [r for one in found for r in one]
+    filled_up = any(r.popular for r in every)
+    columns = {"user": [r.user_id for r in every], "rank": [r.rank for r in every]}
+    columns |= {"item": [r.item_id for r in every], "score": [r.score for r in every]}
+    columns |= {"popular": ["yes" if r.popular else "" for r in every]} if filled_up else {}
+    columns |= {"because of": [_because(r) for r in every]} if why else {}
+    print_table(list(columns), list(zip(*columns.values(), strict=True)))
     if filled_up:
         print_line("popular: the model says nothing about this item; the score is how many people have it")
+    if why:
+        print_line("because of: the own items that speak most for it, and what each of them adds to the score")
     for one in found:
         if one.left_out:
             print_line(f"not in the catalogue, and left out of the history: {', '.join(one.left_out)}")
@@ -92,13 +108,21 @@ def _tell(found: list[UserRecommendations]) -> None:
             print_line(f"user {one.user_id} has every item that anyone has: there is nothing to recommend")
 
 
-def _all_as_json(found: list[UserRecommendations]) -> dict[str, Any]:
+def _because(recommended: Recommendation) -> str:
+    return ", ".join(f"{reason.item_id} ({reason.weight:.4f})" for reason in recommended.because)
+
+
+def _all_as_json(found: list[UserRecommendations], why: bool) -> dict[str, Any]:
     left_out = [item for one in found for item in one.left_out]
-    return {"recommendations": [_as_json(one) for one in found]} | ({"left_out": left_out} if left_out else {})
+    return {"recommendations": [_as_json(one, why) for one in found]} | ({"left_out": left_out} if left_out else {})
 
 
-def _as_json(one: UserRecommendations) -> dict[str, Any]:
-    items = [{"item_id": r.item_id, "score": r.score, "rank": r.rank, "popular": r.popular} for r in one]
+def _as_json(one: UserRecommendations, why: bool) -> dict[str, Any]:
+    items = [
+        {"item_id": r.item_id, "score": r.score, "rank": r.rank, "popular": r.popular}
+        | ({"because": [reason._asdict() for reason in r.because]} if why else {})
+        for r in one
+    ]
     return {"user_id": one.user_id, "items": items}
 
 
@@ -106,12 +130,12 @@ def _written(out: Path | None) -> dict[str, str]:
     return {} if out is None else {"out": str(out)}
 
 
-def _write(path: Path, found: list[UserRecommendations]) -> None:
+def _write(path: Path, found: list[UserRecommendations], why: bool) -> None:
     try:
         if not path.exists():  # it says what people like, so a new one is for its owner alone
             path.touch(0o600)
         if path.suffix.lower() == ".json":
-            path.write_text(json.dumps(_all_as_json(found), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+            path.write_text(json.dumps(_all_as_json(found, why), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
             return
         table = pa.Table.from_pylist([vars(r) for one in found for r in one], schema=RECOMMENDATIONS)
         if path.suffix.lower() == ".parquet":

@@ -17,6 +17,7 @@ def command(folder: Folder, json_output: Json = False) -> None:
         fault = found.pop("queue_fault")
         kept, list_file, key_file = found["do_not_learn"].values()
         listed = f"{list_file} (its key: {key_file})" if list_file else kept
-        print_facts({name: value for name, value in found.items() if value != []} | {"do_not_learn": listed})
+        shown = {name: value for name, value in found.items() if value != []} | {"do_not_learn": listed}
+        print_facts(shown | ({} if fault is None else {"suppressed": "not known"}))
         if fault is not None:
             print_line(of_command(fault))

@@ -12,9 +12,11 @@ def split_holdout(interactions: Interactions, rate: float, seed: int) -> tuple[I
     """Return (training, held out): what hashes below the rate is held out, save each user's largest hash."""
     if not 0 <= rate < 1:
         raise WrongUse(option("holdout", float(rate)), " makes no sense: give a share from 0 to below 1, such as 0.2")
-    hashes = pair_hashes(interactions, seed)
-    held = hashes < np.uint64(int(rate * 2**64))
-    held[kept_rows(interactions, hashes)] = False
+    held = np.zeros(len(interactions), bool)
+    if rate > 0:  # else nothing need be hashed
+        hashes = pair_hashes(interactions, seed)
+        held = hashes < np.uint64(int(rate * 2**64))
+        held[kept_rows(interactions, hashes)] = False
     return interactions.select(~held), interactions.select(held)
 
 

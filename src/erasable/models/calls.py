@@ -18,6 +18,7 @@ from erasable.models.model import (
     Amends,
     Change,
     Effort,
+    Explains,
     Model,
     Scores,
     Stage,
@@ -113,6 +114,13 @@ def similar(model: TellsSimilarItems, shared: Arrays, number: int, items: int) -
     return _scores(model, "similar", found, items)
 
 
+def reasons(model: Explains, prepared: Any, owned: NDArray[np.int32], item: int) -> Scores:  # noqa: ANN401 - the model's own
+    """Return what each of the owned items adds to the score of one item."""
+    with _calling(model, "reasons"):
+        found = model.reasons(prepared, owned, item)
+    return _scores(model, "reasons", found, len(owned))
+
+
 def provisional(model: Subtracts, shared: Arrays, change: Change) -> Arrays:
     """Return what to serve with until a change is trained."""
     with _calling(model, "provisional"):
@@ -127,6 +135,17 @@ def counted(model: Model, interactions: Interactions, epochs: int) -> int:
     if not isinstance(found, Integral) or found < 0:
         raise _wrong(model, "samples", repr(found), "a whole number that is not negative")
     return int(found)
+
+
+def by_item(model: Model, shared: Arrays, items: int) -> tuple[str, ...]:
+    """Return the names of shared arrays that have a row for each of so many items and are stored in blocks of them."""
+    with _calling(model, "by_item"):
+        found = tuple(model.by_item())
+    for name in found:
+        if name not in shared or shared[name].shape[:1] != (items,):
+            known = sorted(one for one, array in shared.items() if array.shape[:1] == (items,))
+            raise _wrong(model, "by_item", repr(name), f"names of arrays with a row for each item, {known}")
+    return found
 
 
 @contextmanager

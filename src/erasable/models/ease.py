@@ -1,51 +1,43 @@
 """EASE (Steck, "Embarrassingly Shallow Autoencoders for Sparse Data", WWW 2019): item weights in closed form.
 
-The shared parameters are the Gram matrix of 0/1 data, in whole numbers and so without rounding, and the inverse that
-follows from it. There are no personal rows: a user's scores follow from the user's own items.
+Here are its settings and what both ways share; over all items it is computed in `ease_dense`, from each item's nearest
+items only (after Steck, "Markov random fields for collaborative filtering", NeurIPS 2019) in `ease_columns`.
 """
 
-from functools import partial
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
-from scipy.linalg import lapack
+from pydantic import Field, model_validator
 
 from erasable.data import Ids, Interactions
-from erasable.errors import Refused, option
-from erasable.models.blas import one_blas_thread
-from erasable.models.correction import Correction
-from erasable.models.correction_kernel import item_scores
-from erasable.models.gram_kernel import (
-    SignedRows,
-    add_pairs,
-    by_item,
-    count_pairs,
-    rounded_from_upper,
-    rows_of_change,
-    signed_rows,
-)
-from erasable.models.memory import refuse_beyond_memory
+from erasable.models.ease_columns import LEAST_BASE, ColumnEASE
+from erasable.models.ease_dense import DenseEASE
 from erasable.models.model import Change, Effort, Model, Scores, Stage
 from erasable.models.parameters import Arrays, Parameters
 from erasable.models.settings import Settings
-from erasable.threads import pool_of
 
-GRAM = "gram"
-INVERSE = "inverse"
-_ROWS_AT_ONCE = 64
+_OF_ALL = 500.0
 _CLAMP = 1e-4
-_CUBES_PER_ADDITION = 32  # measured, one core: 0.75 ns an addition; inverse of 2,000 items 0.21 s, of 3,706 1.04 s
-_BYTES_STORED = 4 + 4  # for each pair of items: the Gram matrix and its inverse
-_BYTES_NEW = _BYTES_STORED + 8  # a new pair of them, and the work in float64
 
 
 class EASESettings(Settings):
     """What can be set about EASE."""
 
-    regularisation: float = Field(500.0, gt=0, le=1e12)
-    """What keeps the item weights small."""
+    earlier: ClassVar[Mapping[str, Any]] = {"neighbours": "all"}
+
+    neighbours: Annotated[int, Field(ge=1, le=10_000)] | Literal["all"] = 200
+    """How many of its nearest items an item's weights come from; all of them take memory for each pair of items."""
+
+    regularisation: float | None = Field(None, gt=0, le=1e12)
+    """What keeps the item weights small; if none is given, 500 with all neighbours, else by the neighbours' counts."""
+
+    @model_validator(mode="after")
+    def _can_be_solved_whoever_leaves(self) -> Self:
+        if self.neighbours != "all" and self.regularisation is not None and self.regularisation < LEAST_BASE:
+            raise ValueError(f"with neighbours `regularisation` is at least {LEAST_BASE:g}: give a larger one")
+        return self
 
 
 class EASE(Model):
@@ -54,12 +46,12 @@ class EASE(Model):
     Parameters
     ----------
     **settings
-        That of `EASESettings`: `regularisation`.
+        Those of `EASESettings`: `neighbours` and `regularisation`.
 
     Examples
     --------
-    >>> EASE(regularization=300)
-    EASE(regularisation=300.0)
+    >>> EASE(neighbours=100, regularization=300)
+    EASE(neighbours=100, regularisation=300.0)
     """
 
     name: ClassVar[str] = "ease"
@@ -71,158 +63,68 @@ class EASE(Model):
     trains_rows = True  # there are none
     has_rows = False
 
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as the settings class says
+        super().__init__(**settings)
+        number, given = self.settings.neighbours, self.settings.regularisation
+        self._way = DenseEASE(given or _OF_ALL) if number == "all" else ColumnEASE(number, given)
+
     def start(self, catalogue: Ids, seed: int) -> Arrays:
-        """Return a Gram matrix of zeros, which takes no memory while it is untouched, and its inverse."""
-        items = len(catalogue)
-        refuse_beyond_memory(items, items**2 * (_BYTES_STORED + _BYTES_NEW))
-        return _frozen({GRAM: np.zeros((items, items), np.int32), INVERSE: self._inverse_of_nothing(items)})
+        """Return what nobody has taught."""
+        return self._way.start(catalogue)
 
     def extended(self, shared: Arrays, catalogue: Ids, seed: int) -> Arrays:
-        """Return the Gram matrix with zeros for the further items, and its inverse."""
-        items = len(catalogue)
-        refuse_beyond_memory(items, items**2 * _BYTES_NEW)
-        known = _settled_gram(shared, Effort())
-        gram = np.zeros((items, items), np.int32)
-        gram[: len(known), : len(known)] = known
-        return self._solved(gram, Effort())
+        """Return the same with further items that nobody has."""
+        return self._way.extended(shared, catalogue)
+
+    def by_item(self) -> tuple[str, ...]:
+        """Return the columns' arrays, of which a change reaches some; with all neighbours it reaches every weight."""
+        return self._way.by_item
 
     def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
-        """Add the stage to the Gram matrix and invert it; epochs and ratings make no difference."""
-        refuse_beyond_memory(len(shared[GRAM]), shared[GRAM].size * _BYTES_NEW)
+        """Solve the weights from the Gram matrix with the stage, of nearest items from the stage alone, which is all.
+
+        Epochs and ratings make no difference.
+        """
         if len(stage.interactions) == 0:
             return Parameters({name: array.copy() for name, array in shared.items()}, {})
-        gram = _settled_gram(shared, effort)
-        _add(gram, signed_rows(stage.interactions, 1), effort)
-        return Parameters(self._solved(gram, effort), {})
+        return Parameters(self._way.train(shared, stage.interactions, effort), {})
 
     def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays:
-        """Take a change out of the Gram matrix and into it, without rounding, and invert it."""
-        items = change.given.items
-        refuse_beyond_memory(len(items), max(len(items), len(trained[GRAM])) ** 2 * _BYTES_NEW)
-        gram = _settled_gram(trained, effort)
-        if change.taken.items == items:
-            _add(gram, rows_of_change(change), effort)
-        else:
-            _add(gram, signed_rows(change.taken, -1), effort)
-            gram = _renumbered(gram, change.taken.items, items)
-            _add(gram, signed_rows(change.given, 1), effort)
-        return self._solved(gram, effort)
+        """Solve what follows from a change of the counts, which are whole numbers: nothing is rounded on the way."""
+        return self._way.amended(trained, change, effort)
 
     def provisional(self, shared: Arrays, change: Change) -> Arrays:
-        """Return the same arrays with a correction beside them; a new inverse only if the correction won't do."""
-        rows = rows_of_change(change)
-        if len(rows.signs) == 0:
-            return shared
-        correction = Correction.of(shared).enlarged(_fixed(shared[INVERSE]), rows)
-        if correction is None:
-            return self.amended(shared, change, Effort())
-        return _frozen({GRAM: shared[GRAM], INVERSE: shared[INVERSE], **correction.arrays()})
+        """Return what to serve with: amended columns, or with all neighbours the inverse and what corrects it."""
+        return self._way.provisional(shared, change)
 
     def prepare(self, shared: Arrays) -> tuple[NDArray[Any], ...]:
-        """Return the inverse and what corrects it, as the kernel that scores wants them."""
-        correction = Correction.of(shared)
-        sums = (correction.diagonal, correction.vectors, correction.pivots)
-        return tuple(_fixed(array) for array in (shared[INVERSE], *sums))
+        """Return the weights as the kernel that scores wants them."""
+        return self._way.prepare(shared)
 
     def represent(self, prepared: tuple[NDArray[Any], ...], people: Stage, effort: Effort) -> Arrays:
         """Return no rows: there are none."""
         return {}
 
     def score(self, prepared: tuple[NDArray[Any], ...], row: Arrays, owned: NDArray[np.int32]) -> Scores:
-        """Score by −Σ P_ij / P_jj over the items i ≠ j that the user has, P being the inverse, corrected if need be."""
-        return item_scores(*prepared, _fixed(owned))
+        """Score by the sum of the weights with which the items that the user has speak for each other one."""
+        return self._way.score(prepared, owned)
+
+    def reasons(self, prepared: tuple[NDArray[Any], ...], owned: NDArray[np.int32], item: int) -> Scores:
+        """Return with which weight each owned item speaks for an item."""
+        return self._way.reasons(prepared, owned, item)
 
     def similar(self, shared: Arrays, number: int) -> Scores:
-        """Return the weights with which the item speaks for each other one: the scores of who has it alone."""
-        return self.score(self.prepare(shared), {}, np.array([number], np.int32))
+        """Return the weights between the item and each other one."""
+        return self._way.similar(shared, number)
 
     def probability(self, scores: Scores) -> NDArray[np.float64]:
         """Return the scores, which come near 0 and 1 by themselves, clamped away from both."""
         return np.clip(scores.astype(np.float64), _CLAMP, 1 - _CLAMP)
 
     def samples(self, interactions: Interactions, epochs: int) -> int:
-        """Return the additions to the Gram matrix, and the inverse as so many more."""
-        if len(interactions) == 0:
-            return 0
-        return count_pairs(interactions.user_starts) + _additions_of_inverse(len(interactions.items))
+        """Return the additions to the Gram matrix, and solving the weights as so many more."""
+        return self._way.samples(interactions)
 
     def samples_amended(self, interactions: Interactions, change: Change) -> int:
         """Return the same for a change."""
-        return count_pairs(rows_of_change(change).starts) + _additions_of_inverse(len(interactions.items))
-
-    def _solved(self, gram: NDArray[np.int32], effort: Effort) -> Arrays:
-        return _frozen({GRAM: gram, INVERSE: self._inverse(gram, effort)})
-
-    def _inverse(self, gram: NDArray[np.int32], effort: Effort) -> NDArray[np.float32]:
-        """Return (gram + λI)⁻¹ by Cholesky's factor in float64, symmetric by construction, rounded to float32."""
-        items = len(gram)
-        if not gram.diagonal().any():
-            return self._inverse_of_nothing(items)
-        work = gram.astype(np.float64)
-        work.ravel()[:: items + 1] += self.settings.regularisation
-        whole = _additions_of_inverse(items)
-        with one_blas_thread():  # the transpose is what LAPACK calls by columns: it works in place
-            factor, failed = lapack.dpotrf(work.T, lower=1, clean=0, overwrite_a=1)
-            effort.advance(whole // 3)
-            solved, failed_too = lapack.dpotri(factor, lower=1, overwrite_c=1)
-            effort.advance(whole - whole // 3)
-        if failed or failed_too:
-            raise self._too_small()
-        return rounded_from_upper(solved.T)
-
-    def _inverse_of_nothing(self, items: int) -> NDArray[np.float32]:
-        if 1 / self.settings.regularisation > float(np.finfo(np.float32).max):
-            raise self._too_small()
-        inverse = np.zeros((items, items), np.float32)
-        np.fill_diagonal(inverse, 1 / self.settings.regularisation)
-        return inverse
-
-    def _too_small(self) -> Refused:
-        return Refused(
-            f"regularisation {self.settings.regularisation:g} is too small to invert: give a larger ",
-            option("regularisation"),
-        )
-
-
-def _additions_of_inverse(items: int) -> int:
-    return items**3 // _CUBES_PER_ADDITION
-
-
-def _settled_gram(shared: Arrays, effort: Effort) -> NDArray[np.int32]:
-    """Return a Gram matrix of one's own that what was corrected provisionally has entered."""
-    gram = shared[GRAM].copy()
-    _add(gram, Correction.of(shared).rows, Effort(effort.threads))
-    return gram
-
-
-def _renumbered(gram: NDArray[np.int32], before: Ids, after: Ids) -> NDArray[np.int32]:
-    """Return a Gram matrix over other items; one that goes is nobody's by now, and one that comes is nobody's yet."""
-    places = after.positions_of(before.array)
-    stays = np.flatnonzero(places >= 0)
-    moved = np.zeros((len(after), len(after)), np.int32)
-    moved[np.ix_(places[stays], places[stays])] = gram[np.ix_(stays, stays)]
-    return moved
-
-
-def _add(gram: NDArray[np.int32], rows: SignedRows, effort: Effort) -> None:
-    """Add rows to a Gram matrix in place; a thread owns whole rows of it, so threads can't change a sum."""
-    fixed = SignedRows(*(_fixed(column) for column in rows))
-    task = partial(add_pairs, gram, fixed, by_item(fixed, len(gram)))
-    lows = range(0, len(gram), _ROWS_AT_ONCE)
-    highs = [min(low + _ROWS_AT_ONCE, len(gram)) for low in lows]
-    with pool_of(effort.threads) as pool:
-        for added in pool.map(task, lows, highs):
-            effort.advance(added)
-
-
-def _fixed(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view: compiled code would be compiled again for an array that can be written."""
-    view = np.ascontiguousarray(array).view()
-    view.setflags(write=False)
-    return view
-
-
-def _frozen(arrays: Arrays) -> Arrays:
-    for array in arrays.values():
-        array.setflags(write=False)
-    return arrays
+        return self._way.samples_amended(interactions, change)

@@ -1,15 +1,19 @@
 """Compiled parts around an item-by-item Gram matrix: adding users' pairs of items, and rounding its inverse."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from erasable.data import Interactions
-from erasable.models.model import Change
+from erasable.models.model import Change, Effort
+from erasable.models.parameters import read_only
 from erasable.seeding.compiled import compiled
+from erasable.threads import pool_of
 
 _TILE = 64
+_ROWS_AT_ONCE = 64
 
 
 class SignedRows(NamedTuple):
@@ -80,6 +84,17 @@ def add_pairs(gram: NDArray[np.int32], rows: SignedRows, owners: ByItem, low: in
             for other in owned:
                 total[np.uint32(other)] += sign  # numba need not look for a negative index: twice as quick
     return added
+
+
+def add_rows(gram: NDArray[np.int32], rows: SignedRows, effort: Effort) -> None:
+    """Add rows to a Gram matrix in place; a thread owns whole rows of it, so threads can't change a sum."""
+    fixed = SignedRows(*(read_only(column) for column in rows))
+    task = partial(add_pairs, gram, fixed, by_item(fixed, len(gram)))
+    lows = range(0, len(gram), _ROWS_AT_ONCE)
+    highs = [min(low + _ROWS_AT_ONCE, len(gram)) for low in lows]
+    with pool_of(effort.threads) as pool:
+        for added in pool.map(task, lows, highs):
+            effort.advance(added)
 
 
 @compiled(nogil=True)

@@ -17,14 +17,14 @@ def available_memory() -> int:
     return min(limits) if limits else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def refuse_beyond_memory(items: int, needed: int) -> None:
-    """Refuse what needs more bytes than are available, for so many items."""
+def refuse_beyond_memory(items: int, needed: int, *remedy: str) -> None:
+    """Refuse what needs more bytes than are available, for so many items; the remedy is to give something else."""
     available = available_memory()
     if needed > available:
         raise Refused(
             f"ease on {items:,} items needs {needed / GIB:,.1f} GiB of memory and {available / GIB:,.1f} GiB are "
             "available: give ",
-            option("model", "als"),
+            *remedy,
             ", drop rare items with ",
             option("min_interactions"),
             ", or free memory",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from erasable.data import Ids, Interactions, RatingScale
+from erasable.data import Ids, Interactions, RatingScale, differing_rows
 from erasable.models.declared import check_declared
 from erasable.models.parameters import Arrays, Parameters
 from erasable.models.settings import Configured, Settings
@@ -45,6 +45,13 @@ class Change:
 
     taken: Interactions
     given: Interactions
+    after: Interactions | None = None
+    """Everyone's rows after the change, numbered like `given`; erasable always says them."""
+
+    @classmethod
+    def between(cls, before: Interactions, after: Interactions) -> "Change":
+        """Return the change from one table to another."""
+        return cls(*differing_rows(before, after), after)
 
 
 class Model(Configured[Settings], ABC):
@@ -114,6 +121,13 @@ class Model(Configured[Settings], ABC):
         fresh = self.start(catalogue, seed)
         return {name: _with_known(array, shared[name]) for name, array in fresh.items()}
 
+    def by_item(self) -> tuple[str, ...]:
+        """Return the names of shared arrays with a row for each item that lie in blocks of items: none by default.
+
+        It pays where a change leaves most of these rows as they are: blocks with the same bytes are not written again.
+        """
+        return ()
+
     def samples(self, interactions: Interactions, epochs: int) -> int:
         """Return how many samples training visits; a closed form counts work that takes as long as visiting one."""
         return len(interactions) * epochs
@@ -160,6 +174,14 @@ class TellsSimilarItems(Protocol):
 
     def similar(self, shared: Arrays, number: int) -> Scores:
         """Return how much each item is like the one with this number; higher is more alike, above 0 if at all."""
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """Can tell which of a user's own items speak for an item."""
+
+    def reasons(self, prepared: Any, owned: NDArray[np.int32], item: int) -> Scores:  # noqa: ANN401 - the model's own
+        """Return what each of the owned items adds to the score of one item; below 0 where it speaks against it."""
 
 
 def prepared_by(model: Model, shared: Arrays) -> Any:  # noqa: ANN401 - the model's own

@@ -26,3 +26,17 @@ class Parameters:
     def all_finite(self) -> bool:
         """Whether every number is finite."""
         return all(np.isfinite(array).all() for array in (*self.shared.values(), *self.rows.values()))
+
+
+def frozen(arrays: Arrays) -> Arrays:
+    """Return the same arrays, which nobody can write into any more."""
+    for array in arrays.values():
+        array.setflags(write=False)
+    return arrays
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view: compiled code would be compiled again for an array that can be written."""
+    view = np.ascontiguousarray(array).view()
+    view.setflags(write=False)
+    return view

@@ -14,9 +14,14 @@ def top_items(scores: NDArray[Any], k: int, excluded: NDArray[np.integer[Any]]) 
     >>> top_items(np.array([0.5, 0.9, 0.5, 0.1]), 2, excluded=np.array([1]))
     array([0, 2])
     """
-    allowed = np.ones(len(scores), dtype=bool)
+    # Of 100,000 items most have no score above 0: where enough have, the best are among these.
+    allowed = scores > 0
     allowed[excluded] = False
     items = np.flatnonzero(allowed)
+    if len(items) < k:
+        allowed = np.ones(len(scores), dtype=bool)
+        allowed[excluded] = False
+        items = np.flatnonzero(allowed)
     values = scores[items]
     if 0 < k < len(items):
         chosen = _best(values, k)

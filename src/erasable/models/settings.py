@@ -18,6 +18,8 @@ class Settings(BaseModel):
 
     only_for_rows: ClassVar[frozenset[str]] = frozenset()
     """Those that reach no stage, since only solving rows uses them."""
+    earlier: ClassVar[Mapping[str, Any]] = {}
+    """What settings that a model was given since are in workspaces that do not name them, if not their defaults."""
 
 
 _S = TypeVar("_S", bound=Settings)
@@ -75,6 +77,8 @@ def no_such_setting(name: str, owner: str, there: Mapping[str, Any]) -> WrongSet
 
 def wrong_setting(error: ValidationError, suffix: str = "") -> WrongSetting:
     """Say which setting has a wrong value, and why."""
-    first = error.errors()[0]
+    first, *others = error.errors()
     named = f" `{first['loc'][0]}{suffix}`" if first["loc"] else ""
-    return WrongSetting(f"wrong setting{named}: {first['msg'].removeprefix('Value error, ')}")
+    same = [one["msg"] for one in others if first["loc"][:1] and one["loc"][:1] == first["loc"][:1]]
+    instead = "".join(f", or {text.removeprefix('Input should be ')}" for text in same)  # of several kinds of values
+    return WrongSetting(f"wrong setting{named}: {first['msg'].removeprefix('Value error, ')}{instead}")

@@ -8,10 +8,11 @@ import pyarrow as pa
 
 from erasable.errors import WrongUse
 from erasable.evaluation import Protocol, Utility
-from erasable.operations.answers import recommendation_table, shown_holding, similar_table
+from erasable.operations.answers import recommendation_table, shown_explanation, shown_holding, similar_table
 from erasable.operations.given_ids import Id, NumberedIds, text_of, texts_of
 from erasable.operations.home import Home
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
+from erasable.operations.offers import Explanation
 from erasable.operations.planning import plan
 from erasable.operations.prepare import Column, named_columns
 from erasable.operations.recommend import Unknown
@@ -92,7 +93,8 @@ class Answering:
     def similar_items(self, items: Id | Iterable[Id], k: int = 10) -> pa.Table:
         """Return the k items that are most like an item, for the models that can tell: als and ease.
 
-        For als it is the cosine of the items' factors, for ease the weight with which one item speaks for another.
+        For als it is the cosine of the items' factors, for ease the weight with which one item speaks for another: of
+        both directions the mean, unless all items are neighbours.
 
         Parameters
         ----------
@@ -118,6 +120,40 @@ class Answering:
         wanted = texts_of(items)
         serving = self._learned_serving()
         return similar_table(wanted, serving.similar(wanted, k), serving.numbered)
+
+    def explain(self, user: Id, item: Id, k: int = 5) -> Explanation:
+        """Say which items of a user speak most for an item, for the models that can tell: ease.
+
+        Whoever has asked to be erased is refused, as by `recommend`; who has asked for some items is explained from
+        the others alone.
+
+        Parameters
+        ----------
+        user : id
+            The person.
+        item : id
+            Any item of the catalogue. Where the person has it, what their other items say of it is told.
+        k : int, default 5
+            How many of the person's items to name; fewer where no more speak for it.
+
+        Returns
+        -------
+        Explanation
+            `because` has an `item_id` and a `weight` for each of them, the largest weight first; `others` is what the
+            other items of the person add together, and `score` the sum. `owned` says whether the person has the item.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from erasable import Recommender
+        >>> table = pa.table({"user": [1, 1, 2, 2, 3, 3], "item": ["a", "b", "a", "b", "a", "c"]})
+        >>> recommender = Recommender(model="ease", regularisation=1).fit(table)
+        >>> found = recommender.explain(3, "b")
+        >>> [(own.item_id, round(own.weight, 2)) for own in found.because], round(found.score, 2)
+        ([('a', 0.5)], 0.5)
+        """
+        serving = self._learned_serving()
+        return shown_explanation(serving.explain(text_of(user), text_of(item), k), serving.numbered)
 
     def plan(self, users: Id | Iterable[Id], items: Id | Iterable[Id] | None = None) -> Plan:
         """Say what `forget` would touch and cost; nothing is changed.

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from erasable.operations.given_ids import NumberedIds, shown_ids
 from erasable.operations.inspect import Holding
-from erasable.operations.offers import Offer
+from erasable.operations.offers import Explanation, Offer
 from erasable.operations.recommend import UserRecommendations
 
 _FIELDS: list[Any] = [
@@ -44,6 +44,18 @@ def similar_table(items: Sequence[str], found: Sequence[Sequence[Offer]], number
         "rank": pa.array([rank for alike in found for rank in range(1, len(alike) + 1)], pa.int64()),
     }
     return pa.table(columns)
+
+
+def shown_explanation(found: Explanation, numbered: NumberedIds) -> Explanation:
+    """Return an explanation with ids as they came in."""
+    items = [str(found.item_id), *(str(reason.item_id) for reason in found.because)]
+    item, *speaking = shown_ids(items, numbered.items).to_pylist()
+    return replace(
+        found,
+        user_id=shown_ids([str(found.user_id)], numbered.users).to_pylist()[0],
+        item_id=item,
+        because=tuple(reason._replace(item_id=one) for one, reason in zip(speaking, found.because, strict=True)),
+    )
 
 
 def shown_holding(held: Holding, numbered: NumberedIds) -> Holding:

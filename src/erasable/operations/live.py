@@ -8,16 +8,24 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from erasable.data import Interactions
-from erasable.errors import Refused, Suppressed, SuppressionUnknown, UnknownUser, WorkspaceBusy, WorkspaceError
+from erasable.errors import (
+    Refused,
+    Said,
+    Suppressed,
+    SuppressionUnknown,
+    UnknownUser,
+    WorkspaceBusy,
+    WorkspaceError,
+)
 from erasable.models import Change
 from erasable.operations.given_ids import NumberedIds
 from erasable.operations.home import Home, Session
-from erasable.operations.offers import Offer, Served, Stock
-from erasable.operations.recommend import refuse_no_items
+from erasable.operations.offers import Offer, OwnItem, Served, Stock
+from erasable.operations.recommend import MOST_REASONS, refuse_no_items
 from erasable.operations.suppressed import pending_people, places_found
 from erasable.requests.asked import NOBODY_ASKED, Asked
 from erasable.store import Stamp
-from erasable.training import ROWS_SERVED, Knowledge, MemoryStore, Scoring, State
+from erasable.training import ROWS_SERVED, Knowledge, MemoryStore, Place, Scoring, State
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,8 @@ class Recommended:
 
     version: int
     ranked: list[Offer]
+    why: list[tuple[OwnItem, ...]] | None = None
+    """Which items of the user speak most for each, if that was asked for."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +93,10 @@ class _Snapshot:
             scoring = _without_lessons(scoring, self.served, new.people)
         return replace(self, served=self.served.scored_by(scoring), rid=asked)
 
+    def scored_as(self, other: "_Snapshot") -> "_Snapshot":
+        """Return the same with the scores of another one of the same version."""
+        return replace(self, served=self.served.scored_by(other.served.scoring), rid=other.rid)
+
     def without_rows_of_withheld(self) -> "_Snapshot":
         """Drop the rows that are kept of those who have asked, and keep none of theirs."""
         for scoring in (self.whole, self.served.scoring):
@@ -106,10 +120,12 @@ class Live:
         self._home = home
         self._asked = NOBODY_ASKED
         self._is_blind = False
+        self._fault: type[SuppressionUnknown] = SuppressionUnknown
         self._is_lost = False
         self._told_at, self._longest_silence = time.monotonic(), math.inf
         self._following = threading.Lock()
         self._swapping = threading.Lock()
+        self._settling = threading.Lock()
         self._mark = home.mark()
         with home.reading() as session:
             loaded = _Snapshot.of(session)
@@ -163,27 +179,34 @@ class Live:
 
     def not_served(self, asked: Asked) -> frozenset[str]:
         """Return who of those who have asked is not served from the version that is served now."""
-        return self.served.withholding(asked).withheld
+        return self.served.withholding(asked | self._snapshot.pending).withheld
 
-    def recommend(self, user: str, k: int, tell: bool = False) -> Recommended:
+    def recommend(self, user: str, k: int, tell: bool = False, why: bool = False) -> Recommended:
         """Return the k best items for a user; say of whom nothing may be used that they are suppressed, if wanted."""
-        (found,) = self.recommend_many([user], k)
+        (found,) = self.recommend_many([user], k, why)
         if found is None and tell and self.withholds(user):
             raise Suppressed(f"the user {user!r} has asked to be erased, and is not served")
         if found is None:
             raise UnknownUser(f"nothing is held about the user {user!r}: check the id, exactly as in the data")
         return found
 
-    def recommend_many(self, users: Sequence[str], k: int) -> list[Recommended | None]:
+    def recommend_many(self, users: Sequence[str], k: int, why: bool = False) -> list[Recommended | None]:
         """Return the same for several users, all from one version, None for each of whom nothing may be used."""
         refuse_no_items(k)
         if not self.is_serving:
-            raise SuppressionUnknown("who has asked to be erased can't be read, so nobody is served: look at the log")
+            raise self.fault
         snapshot = self._snapshot
         version, served = snapshot.stamp.version, snapshot.served
+        if why:
+            served.scoring.refuse_without_reasons()
         places = [served.find(user) for user in users]
         best = served.best_of_each([place for place in places if place is not None], k)
-        return [None if place is None else Recommended(version, next(best)) for place in places]
+
+        def recommended(place: Place) -> Recommended:
+            ranked = next(best)
+            return Recommended(version, ranked, served.why(place, ranked, MOST_REASONS) if why else None)
+
+        return [None if place is None else recommended(place) for place in places]
 
     def withhold(self, users: Collection[str]) -> None:
         """Serve none of these users from now on; whoever was withheld and is not among them is served after `follow`.
@@ -216,9 +239,15 @@ class Live:
         if after is not self._snapshot:
             self._snapshot = after.without_rows_of_withheld()
 
-    def serve_nobody(self) -> None:
+    def serve_nobody(self, fault: Exception | None = None) -> None:
         """Serve nobody, since it is not known who has asked to be erased, until `withhold` says it again."""
-        self._is_blind = True
+        self._is_blind, self._fault = True, type(fault) if isinstance(fault, SuppressionUnknown) else SuppressionUnknown
+
+    @property
+    def fault(self) -> SuppressionUnknown:
+        """Why nobody is served, while nobody is."""
+        kind = self._fault if self._is_blind else SuppressionUnknown
+        return kind("nobody is served: run ", Said("status()", "erasable status"), ", which says why")
 
     @property
     def is_behind(self) -> bool:
@@ -237,14 +266,15 @@ class Live:
         """Serve nobody from now on whenever `withhold` was not called for so long: whoever calls it may be stuck."""
         self._told_at, self._longest_silence = time.monotonic(), seconds
 
-    def follow(self) -> bool:
+    def follow(self, settle: bool = True) -> bool:
         """Swap in what is current, without what those taught who are withheld; say whether there was anything to do.
 
-        While what is current can't be read nobody is served: it may have been made without someone who asked.
+        While what is current can't be read nobody is served: it may have been made without someone who asked. What they
+        taught to a version that is served already may be left to `settle`, for which nobody waits.
         """
         with self._following:
             try:
-                changed = self._swap_in_current()
+                changed = self._swap_in_current(settle)
             except WorkspaceBusy:
                 raise
             except (WorkspaceError, OSError):
@@ -253,7 +283,18 @@ class Live:
             self._is_lost = False
             return changed
 
-    def _swap_in_current(self) -> bool:
+    def settle(self) -> None:
+        """Do without what those taught who are withheld, as soon as that is worked out."""
+        with self._settling:
+            before = self._snapshot
+            if before.is_settled:
+                return
+            after = before.settled().warmed_up()
+            with self._swapping:
+                if self._snapshot.stamp == before.stamp:
+                    self._snapshot = self._snapshot.scored_as(after).without_rows_of_withheld()
+
+    def _swap_in_current(self, settle: bool) -> bool:
         # In this order: whoever is not withheld any more and was forgotten before is missing in what is read next.
         asked, mark = self._asked, self._home.mark()
         before = self._snapshot
@@ -261,10 +302,14 @@ class Live:
         is_current = mark == self._mark and before.served.asked | asked | before.pending == asked | before.pending
         current = before if is_current else self._reread(before)
         asked |= current.pending
-        if current is before and before.is_settled and before.served.asked == asked:
+        settle |= current.stamp != before.stamp
+        if current is before and (before.is_settled or not settle) and before.served.asked == asked:
             return False
-        after = current.withholding(asked).settled().warmed_up()
+        after = current.withholding(asked)
+        after = (after.settled() if settle else after).warmed_up()
         with self._swapping:
+            if not settle and after.stamp == self._snapshot.stamp:
+                after = after.scored_as(self._snapshot)  # which may have been settled meanwhile
             self._snapshot = after.withholding(asked | self._asked).without_rows_of_withheld()
         self._mark = mark
         return True
@@ -283,11 +328,20 @@ def _without_lessons(scoring: Scoring, served: Served, users: frozenset[str]) ->
     What somebody has beside the items that they asked for goes on teaching.
     """
     knowledge = served.knowledge
-    known, lessons = knowledge.known(knowledge.stages - 1), knowledge.lessons_of(users)
-    left = [served.lessened[user].training.timeless for user in lessons.users if user in served.lessened]
-    taken = known.over(lessons)
-    given = known.over(Interactions.merge(left)) if left else taken.of_users([])
-    return scoring.rid_of(Change(taken, given)) if len(taken) else scoring
+    known = knowledge.known(knowledge.stages - 1)
+    taken = known.over(knowledge.lessons_of(users))
+    if not len(taken):
+        return scoring
+    after = known.over(_lessons_left(knowledge, served))
+    return scoring.rid_of(Change(taken, after.of_users(users), after))
+
+
+def _lessons_left(knowledge: Knowledge, served: Served) -> Interactions:
+    """Return what everyone teaches but for what was asked to be erased."""
+    asked = served.asked.people
+    others, learners = knowledge.lessons_without(asked), knowledge.lessons_of(asked).users
+    left = [served.lessened[user].training.timeless for user in learners if user in served.lessened]
+    return Interactions.merge([others, *left]) if left else others
 
 
 def _compile_removal(loaded: _Snapshot) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from erasable.data import Interactions, RememberedColumns, column_option
 from erasable.errors import DataRefused, NotReproducible, Refused, Said, WrongUse, option, said
@@ -93,7 +94,7 @@ def learn_more(
         seconds=time.perf_counter() - began,
         users_added=after.users - before.users,
         items_added=len({*after.items} - {*before.items}),
-        items_unknown=int(np.count_nonzero(~after.known_to_some)),
+        items_unknown=int(np.count_nonzero(~after.known_to_some[_learned_items(after)])),
         interactions_added=after.interactions - before.interactions,
         suppressed=read.suppressed.total,
         left_out=read.suppressed,
@@ -104,6 +105,11 @@ def learn_more(
         cost_ratio=planned.cost_ratio,
         **vars(InputFacts.of(read.source, after)),
     )
+
+
+def _learned_items(knowledge: Knowledge) -> NDArray[np.int32]:
+    """Return the items that someone has in training, not only among what is held out."""
+    return np.unique(np.concatenate([group.item_index for group in knowledge.groups]))
 
 
 def _as_before(inputs: Inputs, session: Session) -> Inputs:

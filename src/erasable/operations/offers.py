@@ -27,6 +27,28 @@ class Offer(NamedTuple):
     popular: bool = False
 
 
+class OwnItem(NamedTuple):
+    """One item that someone has, and the weight that it adds to the score of another."""
+
+    item_id: str | int
+    weight: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Which items of a person speak for an item; the weights and what the others add make the score."""
+
+    user_id: str | int
+    item_id: str | int
+    score: float
+    because: tuple[OwnItem, ...]
+    """Those that speak most for it, the largest weight first."""
+    others: float
+    """What all the other items of the person add together; below 0 where they speak against it."""
+    owned: bool
+    """Whether the person has the item itself: then this is what the person's other items say of it."""
+
+
 class Stock:
     """What the people of a dataset have, and what of it a model has learned from; counted when it is first needed."""
 
@@ -91,6 +113,11 @@ class Served:
     def counts(self) -> NDArray[np.int64]:
         """How many people who are served have each item."""
         return self._counts_changed(self.stock.counts, frozenset(), {}) if self.asked.people else self.stock.counts
+
+    @cached_property
+    def _of_nobody(self) -> ItemNumbers:
+        """The items that nobody has who is served."""
+        return np.flatnonzero(self.counts <= 0)
 
     @cached_property
     def withheld(self) -> frozenset[str]:
@@ -196,6 +223,48 @@ class Served:
                 return self._offers(found, scores, popular=False)
         return self._filled_up(scores if is_told_of else np.zeros_like(scores), owned, k)
 
+    def why(self, place: Place, offers: Sequence[Offer], k: int) -> list[tuple[OwnItem, ...]]:
+        """Return for each offer which items of whoever is at a place speak most for it, at most k; none if popular."""
+        return self._why(self._speaking(place), offers, k, place[0])
+
+    def why_for_history(self, history: Interactions, offers: Sequence[Offer], k: int) -> list[tuple[OwnItem, ...]]:
+        """Return the same for someone with this history."""
+        return self._why(history.item_index, offers, k)
+
+    def _why(
+        self, speaking: NDArray[np.int32], offers: Sequence[Offer], k: int, position: int | None = None
+    ) -> list[tuple[OwnItem, ...]]:
+        numbers = self.knowledge.items.positions([offer.item_id for offer in offers]).tolist()
+        return [
+            () if offer.popular else self._reasons(speaking, number, k, position)
+            for offer, number in zip(offers, numbers, strict=True)
+        ]
+
+    def explained(self, place: Place, item: str, k: int) -> Explanation:
+        """Say which items of whoever is at a place speak most for one item, at most k."""
+        number, left = self._number_of(item), self._lessened_at.get(place)
+        scores = self.scoring.scores(*place) if left is None else self.scoring.of_history(left.training)
+        owned = self.stock.owned(place) if left is None else left.owned
+        score = float(scores[number]) if np.isfinite(scores[number]) else 0.0
+        because, user = self._reasons(self._speaking(place), number, k, place[0]), self._user_at(place)
+        others = score - sum(reason.weight for reason in because)
+        return Explanation(user, item, score, because, others, number in owned)
+
+    def _user_at(self, place: Place) -> str:
+        return self.knowledge.groups[place[0]].users[place[1]]
+
+    def _speaking(self, place: Place) -> NDArray[np.int32]:
+        """Return the numbers of the items that scores of whoever is at a place come from, but for what they asked."""
+        left = self._lessened_at.get(place)
+        return self.scoring.owned(*place) if left is None else left.training.item_index
+
+    def _reasons(
+        self, speaking: NDArray[np.int32], number: int, k: int, position: int | None = None
+    ) -> tuple[OwnItem, ...]:
+        weights, items = self.scoring.reasons(speaking, number, position), self.knowledge.items
+        best = top_items(weights, k, excluded=np.flatnonzero(weights <= _SILENT))
+        return tuple(OwnItem(items[int(speaking[place])], float(weights[place])) for place in best.tolist())
+
     def history(self, ratings: Mapping[str, float | None]) -> tuple[Interactions, list[str]]:
         """Return a history as interactions of the id "", and the items that are not in the catalogue.
 
@@ -218,9 +287,7 @@ class Served:
 
     def similar(self, item: str, k: int) -> list[Offer]:
         """Return the k items that are most like one, and none that is not like it at all."""
-        number = int(self._numbers_of([item])[0])
-        if number < 0:
-            raise UnknownItem(f"the catalogue has no item {item!r}: check the id, exactly as in the data")
+        number = self._number_of(item)
         scores = self._of_who_is_served(self.scoring.similar(number))
         return self._offers(top_items(scores, k, excluded=_unlike(scores, number)), scores, popular=False)
 
@@ -230,6 +297,14 @@ class Served:
         for position, group in enumerate(self.knowledge.groups):
             if len(group):
                 self.best((position, 0), 1)
+                if self.scoring.explains:
+                    self.scoring.reasons(self.scoring.owned(position, 0), 0, position)
+
+    def _number_of(self, item: str) -> int:
+        number = int(self._numbers_of([item])[0])
+        if number < 0:
+            raise UnknownItem(f"the catalogue has no item {item!r}: check the id, exactly as in the data")
+        return number
 
     def _numbers_of(self, items: Sequence[str]) -> NDArray[np.int64]:
         """Return the numbers of items, −1 for one that is unknown, or that nobody has who is served."""
@@ -241,14 +316,18 @@ class Served:
 
     def _of_who_is_served(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the scores; an item that nobody has who is served goes with those who are not."""
-        if self.knowledge.catalogue is not None or not self.asked.people:
+        if self.knowledge.catalogue is not None or not self.asked.people or not len(self._of_nobody):
             return scores
-        return np.where(self.counts > 0, scores, np.float32(-np.inf))
+        without = scores.copy()
+        without[self._of_nobody] = -np.inf
+        return without
 
     def _filled_up(self, scores: NDArray[np.float32], owned: NDArray[np.int32], k: int) -> list[Offer]:
         """Return what the model speaks for; then, most popular first, what it says nothing about; then the others."""
         found: list[Offer] = []
         for block, popular in _blocks(scores):
+            if len(found) == k:
+                break
             block[owned] = False
             values: NDArray[Any] = self.counts if popular else scores
             found += self._of_a_block(block, values, k - len(found), popular)

@@ -108,7 +108,6 @@ class _Rehearsal:
         self._work_out(requests)
         for place in planned.rerun:
             if place < len(self.state.chain):
-                self.session.checkpoints.get(self.state.chain[place].fingerprint)  # what there was, and what there is
                 checkpoint = self.session.checkpoints.get(self.state.chain[place].fingerprint)
                 fingerprint.of_arrays(checkpoint.arrays())
                 fingerprint.of_bytes(encode_checkpoint(checkpoint))

@@ -1,14 +1,14 @@
 """Recommend: the best items for some users, or popular ones for those who are unknown."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from erasable.errors import Said, Suppressed, UnknownUser, WrongUse
 from erasable.models.blas import one_blas_thread
 from erasable.operations.home import Home
-from erasable.operations.offers import Offer, Served, Stock
+from erasable.operations.offers import Explanation, Offer, OwnItem, Served, Stock
 from erasable.operations.suppressed import asked_people
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.threads import pool_of
@@ -18,6 +18,8 @@ History = Sequence[str] | Mapping[str, float | None]
 """Items that someone has, or their ratings by item; an item without a rating counts as rated highest."""
 Unknown = Literal["raise", "skip", "popular"]
 """What becomes of those of whom nothing may be used: all is refused, they are left out, or they get popular items."""
+MOST_REASONS = 3
+"""How many of the own items are named with each recommendation, where it is asked why."""
 _USERS_PER_TASK = 100  # threads that meet after each user spend more time on meeting than on scoring
 
 
@@ -31,15 +33,23 @@ class Recommendation:
     rank: int
     popular: bool = False
     """Whether it fills up, where the model says nothing: then the score is how many people have the item."""
+    because: tuple[OwnItem, ...] = ()
+    """Which items of the user speak most for it, if that was asked for."""
 
 
 class UserRecommendations(list[Recommendation]):
     """The items for one user, best first; empty if the user has every item already."""
 
-    def __init__(self, user_id: str, ranked: Iterable[Offer], left_out: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        user_id: str,
+        ranked: Sequence[Offer],
+        left_out: Sequence[str] = (),
+        why: Sequence[tuple[OwnItem, ...]] = (),
+    ) -> None:
         super().__init__(
-            Recommendation(user_id, offer.item_id, offer.score, rank, offer.popular)
-            for rank, offer in enumerate(ranked, start=1)
+            Recommendation(user_id, offer.item_id, offer.score, rank, offer.popular, because)
+            for rank, (offer, because) in enumerate(zip(ranked, why or [()] * len(ranked), strict=True), start=1)
         )
         self.user_id = user_id
         self.left_out = tuple(left_out)
@@ -52,23 +62,24 @@ def recommend(
     k: int = 10,
     unknown: Unknown = "raise",
     work: Work = QUIET_WORK,
+    why: bool = False,
 ) -> list[UserRecommendations]:
-    """Return the k best items for each of these users (None: for all), in their order.
+    """Return the k best items for each of these users (None: for all), in their order, and why if that is wanted.
 
     Whoever has asked to be erased is suppressed from the moment that the request is accepted, or served without the
     items that they asked for.
     """
     with _reading(home) as served:
-        return best_items(served, users, k, unknown, work)
+        return best_items(served, users, k, unknown, work, why)
 
 
-def recommend_for_history(home: Home, history: History, k: int = 10) -> UserRecommendations:
+def recommend_for_history(home: Home, history: History, k: int = 10, why: bool = False) -> UserRecommendations:
     """Return the k best items for someone with this history and no id; nothing of it is stored.
 
     Items that are not in the catalogue are left out; if none is in it, popular items are all there is.
     """
     with _reading(home) as served:
-        return best_for_history(served, history, k)
+        return best_for_history(served, history, k, why)
 
 
 @contextmanager
@@ -85,20 +96,37 @@ def refuse_no_items(k: int) -> None:
         raise WrongUse(f"{k} items make no sense: give k of 1 or more")
 
 
-def best_for_history(served: Served, history: History, k: int) -> UserRecommendations:
+def best_for_history(served: Served, history: History, k: int, why: bool = False) -> UserRecommendations:
     """Return the k best items for someone with this history, and what of it is not in the catalogue."""
     refuse_no_items(k)
+    if why:
+        served.scoring.refuse_without_reasons()
     ratings = history if isinstance(history, Mapping) else dict.fromkeys(history)
     known, unknown = served.history(ratings)
     with one_blas_thread():
-        return UserRecommendations("", served.best_for_history(known, k), unknown)
+        best = served.best_for_history(known, k)
+        reasons = served.why_for_history(known, best, MOST_REASONS) if why else ()
+    return UserRecommendations("", best, unknown, reasons)
+
+
+def explain(served: Served, user: str, item: str, k: int) -> Explanation:
+    """Say which items of a user speak most for an item, at most k; refused for whom nothing may be used."""
+    refuse_no_items(k)
+    served.scoring.refuse_without_reasons()
+    place = served.find(user)
+    if place is None:
+        raise _nothing_for(user, served)
+    with one_blas_thread():
+        return served.explained(place, item, k)
 
 
 def best_items(
-    served: Served, users: Sequence[str] | None, k: int, unknown: Unknown, work: Work
+    served: Served, users: Sequence[str] | None, k: int, unknown: Unknown, work: Work, why: bool = False
 ) -> list[UserRecommendations]:
-    """Return the k best items for each of these users (None: for all), in their order."""
+    """Return the k best items for each of these users (None: for all), in their order, and why if that is wanted."""
     refuse_no_items(k)
+    if why:
+        served.scoring.refuse_without_reasons()
     if users is None:
         everyone = [pair for pair in _everyone(served.knowledge) if pair[0] not in served.withheld]
         names = [user for user, _ in everyone]
@@ -107,40 +135,39 @@ def best_items(
         names, places = list(users), [served.find(user) for user in users]
     if None in places:
         if unknown == "raise":
-            raise _no_recommendations_for(names[places.index(None)], served)
+            raise _nothing_for(names[places.index(None)], served, ", or give ", _FALLBACK)
         if unknown == "skip":
             names = [user for user, place in zip(names, places, strict=True) if place is not None]
             places = [place for place in places if place is not None]
-    return _scored(served, names, places, (k, served.popular(k) if None in places else []), work)
+    return _scored(served, names, places, _Wanted(k, served.popular(k) if None in places else [], why), work)
 
 
 _FALLBACK = Said("unknown='skip' or 'popular'", "--fallback popular")
 
 
-def _no_recommendations_for(user: str, served: Served) -> UnknownUser:
+def _nothing_for(user: str, served: Served, *else_: str) -> UnknownUser:
     if user in served.withheld:
-        return Suppressed(
-            f"the user {user!r} has asked to be erased and is suppressed: leave them out, or give ", _FALLBACK
-        )
-    return UnknownUser(f"nothing is held about the user {user!r}: check the id, or give ", _FALLBACK)
+        return Suppressed(f"the user {user!r} has asked to be erased and is suppressed: leave them out", *else_)
+    return UnknownUser(f"nothing is held about the user {user!r}: check the id", *else_)
+
+
+class _Wanted(NamedTuple):
+    k: int
+    popular: Sequence[Offer]
+    why: bool
 
 
 def _scored(
-    served: Served,
-    names: Sequence[str],
-    places: Sequence[Place | None],
-    wanted: tuple[int, Sequence[Offer]],
-    work: Work,
+    served: Served, names: Sequence[str], places: Sequence[Place | None], wanted: _Wanted, work: Work
 ) -> list[UserRecommendations]:
-    k, popular = wanted
-
     def several(first: int) -> list[UserRecommendations]:
-        part = slice(first, first + _USERS_PER_TASK)
-        best = served.best_of_each([place for place in places[part] if place is not None], k)
-        return [
-            UserRecommendations(name, popular if place is None else next(best))
-            for name, place in zip(names[part], places[part], strict=True)
-        ]
+        part, found = slice(first, first + _USERS_PER_TASK), list[UserRecommendations]()
+        best = served.best_of_each([place for place in places[part] if place is not None], wanted.k)
+        for name, place in zip(names[part], places[part], strict=True):
+            offers = wanted.popular if place is None else next(best)
+            why = served.why(place, offers, MOST_REASONS) if wanted.why and place is not None else ()
+            found.append(UserRecommendations(name, offers, why=why))
+        return found
 
     found: list[UserRecommendations] = []
     with (

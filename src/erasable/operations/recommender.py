@@ -39,7 +39,7 @@ class Recommender(Estimator):
     Parameters
     ----------
     model : str or Model, optional
-        A model's name, or an object such as `NMF(epochs=20)`; als unless a preset says otherwise.
+        A model's name, or an object such as `NMF(epochs=20)`; ease unless a preset says otherwise.
     strategy : str or Strategy, optional
         A strategy's name, or an object such as `Laser(groups=8)`; the first that the model can be learned with.
     threads : int, optional

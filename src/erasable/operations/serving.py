@@ -3,18 +3,19 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from erasable.operations.given_ids import NumberedIds
 from erasable.operations.home import Home
 from erasable.operations.live import Live
-from erasable.operations.offers import Offer, Served
+from erasable.operations.offers import Explanation, Offer, Served
 from erasable.operations.recommend import (
     History,
     Unknown,
     UserRecommendations,
     best_for_history,
     best_items,
+    explain,
     refuse_no_items,
 )
 from erasable.operations.suppressed import FiledPeople
@@ -48,6 +49,10 @@ class Serving:
         served = self._current()
         return [served.similar(item, k) for item in items]
 
+    def explain(self, user: str, item: str, k: int) -> Explanation:
+        """Say which items of a user speak most for an item, at most k."""
+        return explain(self._current(), user, item, k)
+
     @property
     def numbered(self) -> NumberedIds:
         """Whose ids are shown as whole numbers."""
@@ -66,14 +71,18 @@ class Serving:
         """Serve without these people, or these items of theirs, from now on; and without what they taught, if possible.
 
         Inside the block they are forgotten for good; when it ends, what is current then is served as it is. What they
-        taught, where a model can tell that at once, is worked out when someone is next served: nothing of that can keep
-        an erasure from being carried out.
+        taught, where a model can tell that at once, is worked out before it begins, while others are served: nothing of
+        that can keep an erasure from being carried out.
         """
         asked = Counter({Subject(request.user, request.items): 1 for request in requests})
         with self._lock:
             self._withdrawn += asked
-            if self._live is not None:
-                self._live.withhold_asked(Asked.of(self._withdrawn) | self._filed.last_read)
+            live = self._live
+            if live is not None:
+                live.withhold_asked(Asked.of(self._withdrawn) | self._filed.last_read)
+        if live is not None:
+            with suppress(Exception):
+                live.settle()
         try:
             yield
         finally:
@@ -88,7 +97,7 @@ class Serving:
             filed, live = self._filed.now(), self._loaded()
             with self._lock:
                 live.withhold_asked(Asked.of(self._withdrawn) | filed)
-            live.follow()
+            live.follow(settle=not self._withdrawn)  # whoever is forgetting someone here has seen to that
             return live.served
 
     def _loaded(self) -> Live:

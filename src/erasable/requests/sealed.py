@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
+from erasable.errors import QueueLost
 from erasable.requests.database import Connection, Interaction, Row, Value
 from erasable.requests.key_files import Key, KeyFiles, seal, unseal
 from erasable.requests.plain import in_parts, marks
@@ -35,6 +36,7 @@ ALTER TABLE remarks ADD COLUMN key_name TEXT NOT NULL;
 """What is needed beside the queue's own tables: what each change touched, and which key each row is sealed with."""
 _WAITING = "waiting"
 _LABEL = "label"
+LABEL_LOST = "(its key is lost: rename the token)"
 
 
 class OlderSnapshot(Exception):
@@ -414,11 +416,14 @@ class SealedLabels:
         return f"{key.name} {seal(key.secret, key.name, label).hex()}"
 
     def read(self, written: str) -> str:
-        """Return the label, opened."""
+        """Return the label, opened; where its key is lost it is noise, which names nobody and keeps nobody waiting."""
         if not written:
             return ""
         name, _, sealed = written.partition(" ")
-        return str(unseal(self._keys.read(name).secret, name, bytes.fromhex(sealed)))
+        try:
+            return str(unseal(self._keys.read(name).secret, name, bytes.fromhex(sealed)))
+        except QueueLost:
+            return LABEL_LOST
 
 
 def _sealed(key: Key, one: Interaction) -> bytes:

@@ -36,7 +36,7 @@ T = TypeVar("T")
 _TRUNCATE_SECONDS = 10
 _PAUSE_SECONDS = 0.01
 _LOOK_SECONDS = 0.05
-_LARGEST_LOG = 1_000_000
+_LARGEST_LOG = 8_000_000  # bytes, of some hundred submissions
 _MEMORY = Path(":memory:")
 _NOTHING = "SELECT 1 WHERE 0"
 
@@ -180,7 +180,9 @@ class SqliteDatabase:
             self.cut_log()
 
     def cut_log(self) -> None:
-        """Put the log into the file, and cut it off."""
+        """Put the log into the file, and cut it off; nobody who submits waits for more than the end of that."""
+        with self._writing, explained(self.path):
+            self._writer.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         end = time.monotonic() + _TRUNCATE_SECONDS
         while self._is_log_in_use():
             if time.monotonic() > end:

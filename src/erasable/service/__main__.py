@@ -7,6 +7,9 @@ _STOPPED = b"erasable: stopped; nothing is left half done\n"
 _INTERRUPTED = 130
 
 try:
+    from erasable.without_pandas import keep_pandas_out
+
+    keep_pandas_out()
     from erasable.errors import ErasableError
     from erasable.service.running import Place, serve
 except KeyboardInterrupt:

@@ -40,6 +40,7 @@ _CAME_TO_NOTHING = "nothing came of it: look at the log of the service, then try
 _ENDED_WORKERS = "the worker ended again and again while it was carried out: look at the log of the service"
 _SLOWER = 4  # each wait for the next attempt is so many times the one before
 _SLOWEST = timedelta(hours=6)
+_TIME_TO_TAKE_BACK = timedelta(days=1)
 _REASONS: Mapping[type[Exception], str] = {
     ListUnusable: "the do-not-learn list or its key is missing or damaged: restore it from its newest copy, or name "
     "another with erasable forget DIR --resume --do-not-learn LIST --do-not-learn-key KEY",
@@ -105,10 +106,15 @@ class Eraser:
         return True
 
     def carry_out_due(self) -> bool:
-        """Carry out the requests that are due, and those that are best done with them; say whether there were any."""
-        due = self.queue.due(self.clock())
+        """Carry out the requests that are due, and those that are best done with them; say whether there were any.
+
+        Who has asked just now is not among these: there is time to take it back.
+        """
+        now = self.clock()
+        due = self.queue.due(now)
         if due:
-            self._carry_out(due, self.queue.history.in_states(["suppressed"]))
+            waiting = self.queue.history.in_states(["suppressed"])
+            self._carry_out(due, [one for one in waiting if one.received <= now - _TIME_TO_TAKE_BACK])
         return bool(due)
 
     def _carry_out(self, due: Sequence[Request], waiting: Sequence[Request] = ()) -> None:

@@ -7,8 +7,21 @@ import traceback
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from erasable.errors import DiskFull
+from erasable.errors import DiskFull, QueueLost, QueueUnreachable, SuppressionUnknown, WorkspaceDamaged
 from erasable.requests.request import DISK_FULL
+
+REMEDIES: dict[type, str] = {
+    DiskFull: DISK_FULL,
+    QueueUnreachable: "the database of requests can't be reached, and it says who has asked to be erased, so nobody is "
+    "served: see that it runs, and that this machine may connect to it; all goes on by itself then",
+    QueueLost: "the requests are lost, and they say who has asked to be erased, so nobody is served: run erasable "
+    "status on the workspace, which says how to bring them back",
+    SuppressionUnknown: "who has asked to be erased can't be read, so nobody is served: run erasable status on the "
+    "workspace, which says what to do",
+    WorkspaceDamaged: "a file of the workspace is missing or damaged: run erasable status on the workspace, which says "
+    "which one and what to do",
+}
+"""What is to be done about errors whose own words may name people or places of this machine."""
 
 
 def log(event: str, **facts: object) -> None:
@@ -28,7 +41,7 @@ def log_failure(event: str, error: BaseException) -> None:
 
 def in_words(error: BaseException) -> dict[str, str]:
     """Return what is to be done about an error, as far as that is known without naming anyone."""
-    return {"reason": DISK_FULL} if isinstance(error, DiskFull) else {}
+    return next(({"reason": REMEDIES[kind]} for kind in type(error).__mro__ if kind in REMEDIES), {})
 
 
 def log_everything_as_json() -> None:

@@ -22,7 +22,7 @@ from erasable.errors import (
     http_status,
 )
 from erasable.requests.request import DISK_FULL
-from erasable.service.logs import log_failure
+from erasable.service.logs import REMEDIES, log_failure
 
 MEDIA_TYPE = "application/problem+json"
 _TITLES: dict[type, str] = {Suppressed: "Suppressed"}
@@ -32,6 +32,7 @@ _INSTEAD: dict[type, str] = {
     UnknownUser: "nothing is held about this user: check the id, exactly as in the data",
     UnknownInteraction: "the user has no such interaction: check the item",
     WorkspaceBusy: "the workspace is being changed just now: try again soon",
+    **REMEDIES,
     DiskFull: f"{DISK_FULL} and try again",
     WorkspaceError: "the workspace can't be used: look at the log of the service",
 }
@@ -92,10 +93,10 @@ async def _of_ours(request: Request, error: Exception) -> JSONResponse:
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log_failure("request failed", error)
     headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else None
-    return problem(status, _said(error), headers=headers, title=_TITLES.get(type(error)))
+    return problem(status, in_answer(error), headers=headers, title=_TITLES.get(type(error)))
 
 
-def _said(error: Exception) -> str:
+def in_answer(error: Exception) -> str:
     """Return what an error says, unless that may name people or places of this machine."""
     return next(
         (_INSTEAD[kind] for kind in type(error).__mro__ if kind in _INSTEAD),

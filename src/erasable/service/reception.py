@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from erasable.errors import UnknownUser, WorkspaceError, WrongUse
 from erasable.operations import Live
-from erasable.requests.asked import Asked
+from erasable.requests.asked import NOBODY_ASKED, Asked
 from erasable.requests.database import Connection
 from erasable.requests.decisions import Decisions
 from erasable.requests.intake import Intake
@@ -38,6 +38,7 @@ class Reception:
         self._clock = clock
         self._settings = settings
         self._lock = threading.Lock()
+        self._lately = NOBODY_ASKED  # since the queue was last begun to be read
 
     def submit(self, request: Request, actor: str, reference: str | None = None, unaware: bool = False) -> Submission:
         """Take a request in; when this returns the person is not served any more, or not with what was asked for."""
@@ -60,7 +61,9 @@ class Reception:
             submission = self._queue.submit(request, self._is_held(request), actor, self._clock(), reference, unaware)
             limit = None
             if not submission.rejected:
-                self._live.withhold_also(Asked.of([request]))
+                asked = Asked.of([request])
+                self._live.withhold_also(asked)
+                self._lately |= asked
             if not submission.rejected and not submission.joined:
                 limit = self._limit_passed(actor)
             if limit is not None:
@@ -103,7 +106,7 @@ class Reception:
         self._refuse_names(reason)
         with self._lock:
             self._decisions.withdraw(request_id, reason, actor, self._clock())
-            self._suppress()
+            self._live.withhold_asked(self._asked())
 
     def follow(self) -> None:
         """Serve what is current, without what open requests ask for."""
@@ -111,17 +114,22 @@ class Reception:
         self._live.follow()
 
     def suppress(self) -> None:
-        """Serve nobody whose request is open now, or not with the items that it asks for."""
-        with self._lock:
-            self._suppress()
+        """Serve nobody whose request is open now, or not with the items that it asks for.
 
-    def _suppress(self) -> None:
+        Others can submit while the queue is read: what they ask for is remembered.
+        """
+        with self._lock:
+            self._lately = NOBODY_ASKED  # what came in before is durable, and is read now
+        asked = self._asked()
+        with self._lock:
+            self._live.withhold_asked(asked | self._lately)
+
+    def _asked(self) -> Asked:
         try:
-            asked = self._queue.asked()
-        except WorkspaceError:
-            self._live.serve_nobody()
+            return self._queue.asked()
+        except WorkspaceError as error:
+            self._live.serve_nobody(error)
             raise
-        self._live.withhold_asked(asked)
 
     def _refuse_names(self, reason: str | None) -> None:
         """Refuse a reason that names someone who is known: who looks at a request must not learn of anyone else."""

@@ -1,8 +1,11 @@
 """Running the service: one process that answers, and a worker process that it starts again whenever it ends."""
 
+import gc
 import signal
 import socket
+import sys
 import threading
+import time
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
@@ -11,7 +14,7 @@ from pathlib import Path
 import uvicorn
 from pydantic import BaseModel, ConfigDict
 
-from erasable.errors import WorkspaceBusy
+from erasable.errors import QueueUnreachable, WorkspaceBusy
 from erasable.interrupts import end_at_once, kept_from_children
 from erasable.models.blas import one_blas_thread
 from erasable.operations import DiskHome
@@ -33,8 +36,10 @@ _FOLLOW_SECONDS = 0.1
 _REST_SECONDS = 0.05
 _LOOK_SECONDS = 1.0
 _END_SECONDS = 30
+_START_SECONDS = 30
 _LONGEST_SILENCE = 3.0  # seconds; it is looked ten times a second, but a queue elsewhere may not answer
 _FAILURE_SECONDS = 5.0
+_SWITCH_SECONDS = 0.0001  # Python's own is 5 ms: whoever comes back from the disk waits that long for who computes
 
 
 class Place(BaseModel):
@@ -63,12 +68,15 @@ class Place(BaseModel):
 def serve(place: Place) -> None:
     """Serve a workspace until the process is told to end; after erasures another may be run in its place."""
     stop, again = threading.Event(), threading.Event()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     log_everything_as_json()
     if place.listening is not None:
         reap_children()
     if place.suppression is not None:
         prepare_list(DiskHome(place.folder), place.suppression)
-    shop = Shop.open(place.folder, place.settings)
+    shop = _opened(place)
+    gc.collect()
+    gc.freeze()  # else what is held for good is walked through again and again, which holds everyone up for 100 ms
     config = uvicorn.Config(
         make_application(shop),
         host=place.host,
@@ -116,6 +124,19 @@ def serve(place: Place) -> None:
         replace_process(place.model_copy(update={"listening": listening.fileno()}).model_dump_json(), listening)
 
 
+def _opened(place: Place) -> Shop:
+    """Open the workspace; a database that is just being started, as the whole machine may be, is waited for."""
+    end = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            return Shop.open(place.folder, place.settings)
+        except QueueUnreachable as error:
+            if time.monotonic() > end:
+                raise
+            log_failure("waiting for the database", error)
+            time.sleep(_LOOK_SECONDS)
+
+
 def _stop_or_end(stop: threading.Event) -> None:
     """End in order when told to for the first time, and at once when told to again."""
     if stop.is_set():
@@ -134,7 +155,7 @@ def _suppress(shop: Shop, stop: threading.Event) -> None:
             log_failure("looking at the queue failed", error)
             stop.wait(_LOOK_SECONDS)
         except Exception as error:
-            shop.live.serve_nobody()
+            shop.live.serve_nobody(error)
             log_failure("nobody is served", error)
             stop.wait(_LOOK_SECONDS)
 

@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing import parent_process
 from pathlib import Path
@@ -36,6 +36,7 @@ from erasable.service.clock import Clock, universal_time
 from erasable.service.erasing import ACTOR, Eraser
 from erasable.service.logs import in_words, log, log_everything_as_json, log_failure
 from erasable.service.settings import ServiceSettings
+from erasable.without_pandas import keep_pandas_out
 
 _PAUSE = 0.2
 _NICENESS = 10
@@ -237,6 +238,7 @@ def _unverified(reason: str) -> dict[str, object]:
 
 def run_worker(post: Post) -> None:
     """Work until the process is told to end."""
+    keep_pandas_out()
     stop, told = threading.Event(), list[int]()
     log_everything_as_json()
 
@@ -246,7 +248,7 @@ def run_worker(post: Post) -> None:
 
     signal.signal(signal.SIGTERM, end)
     os.nice(_NICENESS)  # whoever asks for recommendations does not wait for whoever trains
-    worker, parent = Worker(post), parent_process()
+    worker, parent = _begun(post, told), parent_process()
     threading.Thread(target=keep_renewing, args=(worker.lease, stop, _tell), daemon=True).start()
     log("worker started")
     try:
@@ -269,6 +271,19 @@ def run_worker(post: Post) -> None:
         if told:
             log("worker stopped")
         give_back(worker.lease)
+
+
+def _begun(post: Post, told: Sequence[int]) -> Worker:
+    """Return a worker; where there is none to be had, since its queue is lost, say, the log has it in one line."""
+    try:
+        return Worker(post)
+    except KeyboardInterrupt:
+        raise SystemExit(0) from None
+    except Exception as error:
+        if told:
+            raise SystemExit(0) from None
+        log_failure("worker failed", error)
+        raise SystemExit(1) from None
 
 
 def _tell(what: str, error: Exception | None = None) -> None:

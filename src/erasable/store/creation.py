@@ -4,7 +4,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from erasable.errors import WorkspaceError
+from erasable.errors import Said, WorkspaceError
 from erasable.store import files, layout
 from erasable.store.leftovers import sweep
 from erasable.store.sealing import NamedFiles
@@ -17,7 +17,11 @@ def refuse_occupied(root: Path) -> None:
     if not root.is_dir():
         raise WorkspaceError(f"{root} is no folder: give a new folder, or an empty one")
     if (root / layout.MANIFEST).exists():
-        raise WorkspaceError(f"{root} holds a workspace already: give another folder, or delete that one first")
+        raise WorkspaceError(
+            f"{root} holds a workspace already: add to it with ",
+            Said("learn_more", "--more"),
+            ", give another folder, or delete that one first, with its certificates and its key",
+        )
     if not layout.is_empty(root) and not _is_unfinished(root):
         raise WorkspaceError(f"{root} is not empty: give a new folder, or an empty one")
 

@@ -22,12 +22,17 @@ class CheckedFolder:
         self.mode = mode
         self._hashes = dict(hashes)
         self._making = Lock()
+        self._seen: dict[str, tuple[str, tuple[int, int, int]]] = {}
 
     def read(self, name: str) -> bytes:
         """Return the content of a known file once its hash is found right."""
         if name not in self._hashes:
             raise WorkspaceError(f"{self.root / name} is not current any more: open the workspace again")
-        return self.read_as(name, self._hashes[name])
+        self._seen.pop(name, None)
+        digest, mark = self._hashes[name], _mark(self.root / name)
+        content = self.read_as(name, digest)
+        self._seen[name] = digest, mark
+        return content
 
     def read_as(self, name: str, digest: str) -> bytes:
         """Return the content of a file once its hash is found to be this one."""
@@ -44,13 +49,21 @@ class CheckedFolder:
 
     def write(self, name: str, content: bytes, private: bool = False) -> str:
         """Write a file durably and return its name: another than wanted if other content has that one."""
+        return self._write(name, content, fingerprint.of_bytes(content), private)
+
+    def write_hashed(self, name: str, content: bytes, private: bool = False) -> str:
+        """Write a file durably under a name that changes with its content, and return that name."""
         digest = fingerprint.of_bytes(content)
+        return self._write(hashed_name(name, digest), content, digest, private)
+
+    def _write(self, name: str, content: bytes, digest: str, private: bool) -> str:
         if self._hashes.get(name, digest) != digest:
             name = hashed_name(name, digest)
         refuse_links(self.root, [name])
         if not self._holds(name, digest):
             self._make_folder((self.root / name).parent)
             files.write_file(self.root / name, content, files.OWNER_ONLY if private else self.mode)
+            self._seen[name] = digest, _mark(self.root / name)
         self._hashes[name] = digest
         return name
 
@@ -63,6 +76,10 @@ class CheckedFolder:
             self._make_folder(self.root / below)
             files.write_files(self.root / below, {name: contents[name] for name in names}, self.mode)
         self._hashes |= digests
+
+    def is_untouched(self, name: str) -> bool:
+        """Whether a known file was found right when it was read, or was written, and was not touched since."""
+        return self._seen.get(name) == (self._hashes.get(name), _mark(self.root / name))
 
     def hashes(self, names: Iterable[str]) -> dict[str, str]:
         """Return the hashes of some known files, by name."""
@@ -80,7 +97,7 @@ class CheckedFolder:
     def _holds(self, name: str, digest: str) -> bool:
         if self._hashes.get(name) != digest:
             return False
-        return self._is_whole(name)
+        return self.is_untouched(name) or self._is_whole(name)
 
     def _is_whole(self, name: str) -> bool:
         with suppress(WorkspaceError):
@@ -109,6 +126,15 @@ def _kind(path: Path) -> int:
         return path.lstat().st_mode
     except (OSError, ValueError):
         return 0
+
+
+def _mark(path: Path) -> tuple[int, int, int]:
+    """Return what a file has another of once it is changed; zeros if it is not there."""
+    try:
+        found = path.lstat()
+    except (OSError, ValueError):
+        return 0, 0, 0
+    return found.st_ino, found.st_ctime_ns, found.st_size
 
 
 def read_whole(path: Path) -> bytes:

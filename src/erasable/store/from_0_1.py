@@ -68,7 +68,8 @@ def config_of_0_1(settings: Mapping[str, Any], file: str) -> Config:
     try:
         chosen = Config(model=settings["model"], strategy=settings["strategy"])
         known = [*chosen.flat(), *OwnSettings.model_fields]
-        return Config(**{name: settings[name] for name in dict.fromkeys(known) if name in settings})
+        given = {name: settings[name] for name in dict.fromkeys(known) if name in settings}
+        return Config(**{**chosen.learner.settings.earlier, **given})
     except WrongUse as error:
         raise damaged(file) from error
 

@@ -54,6 +54,11 @@ def checkpoint_name(fingerprint: str) -> str:
     return f"{CHECKPOINTS}/{fingerprint}.safetensors"
 
 
+def block_name(number: int) -> str:
+    """Return where a block of a checkpoint lies, the hash of its content left out."""
+    return f"{CHECKPOINTS}/block-{number:04d}.safetensors"
+
+
 def certificate_name(name: str) -> str:
     """Return where a certificate lies."""
     return f"{CERTIFICATES}/{name}"

@@ -65,13 +65,15 @@ class GroupRecord(_Record):
 
 
 class LinkRecord(_Record):
-    """One stage of the chain and the file of its checkpoint."""
+    """One stage of the chain and the files of its checkpoint."""
 
     fingerprint: str
     parent: str
     samples: int = Field(ge=0)
     seconds: float = Field(ge=0)
     file: str
+    blocks: tuple[str, ...] = ()
+    """The files of its arrays by item, in the order of the items, if its model has them in blocks."""
     environment: int = Field(0, ge=0)
     """Which of the manifest's environments made it."""
 
@@ -164,7 +166,8 @@ def encode_manifest(manifest: Manifest) -> bytes:
 def named_files(manifest: Manifest) -> set[str]:
     """Return every file that a manifest names."""
     names = {manifest.config, manifest.holdout.file}
-    names |= {group.file for group in manifest.groups} | {link.file for link in manifest.chain}
+    names |= {group.file for group in manifest.groups}
+    names |= {name for link in manifest.chain for name in (link.file, *link.blocks)}
     names |= {layout.certificate_name(name) for name in manifest.certificates}
     names |= {name for record in manifest.segments for name in (record.certificates, record.log)}
     optional = {manifest.catalogue.file, manifest.catalogue.kept_items, manifest.audit, manifest.key}

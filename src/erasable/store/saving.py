@@ -7,7 +7,6 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from erasable import fingerprint
 from erasable.data import Catalogue, Ids, Interactions
 from erasable.documents import says_more
 from erasable.errors import WorkspaceError, WrongUse
@@ -99,20 +98,16 @@ def _with_hashes(manifest: Manifest, before: Manifest | None, folder: CheckedFol
     return manifest.model_copy(update={"files": folder.hashes(named_files(manifest) | others)}).sealed()
 
 
-def _write_hashed(folder: CheckedFolder, name: str, content: bytes, private: bool = False) -> str:
-    return folder.write(layout.hashed_name(name, fingerprint.of_bytes(content)), content, private)
-
-
 def _write_catalogue(
     folder: CheckedFolder, catalogue: Catalogue | None, kept: frozenset[str] | None
 ) -> CatalogueRecord:
     kept_file = None
     if kept is not None:
-        kept_file = _write_hashed(folder, "kept-items.parquet", encode_items(Ids.of(kept).sorted()))
+        kept_file = folder.write_hashed("kept-items.parquet", encode_items(Ids.of(kept).sorted()))
     if catalogue is None:
         return CatalogueRecord(file=None, declared=False, versions=(), kept_items=kept_file)
     return CatalogueRecord(
-        file=_write_hashed(folder, "catalogue.parquet", encode_items(catalogue.items)),
+        file=folder.write_hashed("catalogue.parquet", encode_items(catalogue.items)),
         declared=catalogue.declared,
         versions=catalogue.versions,
         kept_items=kept_file,
@@ -144,14 +139,12 @@ def _cohesion(knowledge: Knowledge) -> Sequence[Cohesion | None]:
 
 def _write_group(position: int, group: Interactions, before: Version) -> str:
     file = before.groups.file_of(position, group) if before.groups else None
-    return file or _write_hashed(
-        before.folder, f"{layout.DATA}/group-{position:03d}.parquet", encode_interactions(group)
-    )
+    return file or before.folder.write_hashed(f"{layout.DATA}/group-{position:03d}.parquet", encode_interactions(group))
 
 
 def _write_holdout(folder: CheckedFolder, held_out: Interactions) -> HoldoutRecord:
     return HoldoutRecord(
-        file=_write_hashed(folder, f"{layout.HOLDOUT}/held-out.parquet", encode_interactions(held_out)),
+        file=folder.write_hashed(f"{layout.HOLDOUT}/held-out.parquet", encode_interactions(held_out)),
         users=len(held_out.users),
         interactions=len(held_out),
     )
@@ -164,6 +157,7 @@ def _link_record(link: Link, checkpoints: DiskCheckpoints, environments: Sequenc
         samples=link.samples,
         seconds=link.seconds,
         file=checkpoints.file_of(link.fingerprint),
+        blocks=checkpoints.blocks_of(link.fingerprint),
         environment=environments.index(link.environment),
     )
 
@@ -181,9 +175,9 @@ def _write_papers(papers: Papers, before: Manifest | None, folder: CheckedFolder
     return {
         "certificates": certificates,
         "segments": segments,
-        "audit": _write_hashed(folder, layout.AUDIT, audit) if audit else None,
+        "audit": folder.write_hashed(layout.AUDIT, audit) if audit else None,
         "key": folder.write(layout.KEY, papers.key, private=True) if papers.key else None,
-        "pending": _write_hashed(folder, layout.PENDING, papers.pending, private=True) if papers.pending else None,
+        "pending": folder.write_hashed(layout.PENDING, papers.pending, private=True) if papers.pending else None,
         "requests": _write_requests(papers, before, folder),
         "preferences": papers.preferences,
     }
@@ -192,7 +186,7 @@ def _write_papers(papers: Papers, before: Manifest | None, folder: CheckedFolder
 def _write_requests(papers: Papers, before: Manifest | None, folder: CheckedFolder) -> str | None:
     if papers.requests is None:
         return before.requests if before else None
-    return _write_hashed(folder, layout.REQUESTS, papers.requests, private=True)
+    return folder.write_hashed(layout.REQUESTS, papers.requests, private=True)
 
 
 def _divided(audit: bytes) -> tuple[bytes, bytes]:

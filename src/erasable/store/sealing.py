@@ -91,10 +91,7 @@ def write_segment(folder: CheckedFolder, number: int, certificates: Mapping[str,
     """Write a segment: the hashes of finished certificates by name, and finished records."""
     listed = canonical_json({"format": _FORMAT, "files": [*certificates.items()]}) + b"\n"
     places = {f"{layout.SEALED}/certificates-{number:04d}.json": listed, f"{layout.SEALED}/log-{number:04d}.jsonl": log}
-    files = [
-        folder.write(layout.hashed_name(name, fingerprint.of_bytes(content)), content)
-        for name, content in places.items()
-    ]
+    files = [folder.write_hashed(name, content) for name, content in places.items()]
     erasures = sum(name.endswith(".json") for name in certificates)
     return SegmentRecord(certificates=files[0], log=files[1], erasures=erasures)
 

@@ -84,7 +84,7 @@ def decode_settings(content: bytes, file: str, handed_over: type[Model] | None =
     document = _read(content, file)
     model, strategy = document.model, document.strategy
     kind = _model_class(document, handed_over)
-    learner = _learner(kind, model.settings, file)
+    learner = _learner(kind, {**kind.settings_class.earlier, **model.settings}, file)
     unnamed = frozenset(kind.settings_class.model_fields) - model.settings.keys()
     try:
         learning = STRATEGIES[strategy.name](**strategy.settings)

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from erasable.data import Ids, Interactions, RatingScale, differing_rows, over_own_items
+from erasable.data import Ids, Interactions, RatingScale, over_own_items
 from erasable.errors import WrongSetting
 from erasable.models import (
     Amends,
     Arrays,
     Change,
     Effort,
+    Explains,
     Model,
     Prepares,
     Subtracts,
@@ -37,7 +38,7 @@ _AT = stage(_OTHERS, scale=_SCALE, epochs=2)
 
 
 class Abilities(Suite):
-    """What is asked of `Prepares`, `Amends`, `Subtracts`, `TellsSimilarItems` and `only_for_rows`."""
+    """What is asked of `Prepares`, `Amends`, `Subtracts`, `TellsSimilarItems`, `Explains` and `only_for_rows`."""
 
     def test_settings_that_reach_no_stage_change_no_byte_of_it(self) -> None:
         """Those of `only_for_rows`, and `epochs`, which a strategy shares out (`stage.epochs`)."""
@@ -67,7 +68,7 @@ class Abilities(Suite):
         if isinstance(self.model, Amends):
             (one,), (other,) = over_own_items([_ROWS]), over_own_items([after])
             for before, then in ((_ROWS, after), (after, _ROWS), (one, other), (other, one)):
-                change, trained = Change(*differing_rows(before, then)), self._trained(before)
+                change, trained = Change.between(before, then), self._trained(before)
                 known = contents(trained)
                 assert contents(self.model.amended(trained, change, Effort(2))) == contents(self._trained(then))
                 assert contents(trained) == known
@@ -79,7 +80,7 @@ class Abilities(Suite):
         if isinstance(self.model, Subtracts):
             trained = self._trained(_ROWS)
             before = contents(trained)
-            provisional = self.model.provisional(trained, Change(*differing_rows(_ROWS, after)))
+            provisional = self.model.provisional(trained, Change.between(_ROWS, after))
             prepared = prepared_by(self.model, provisional)
             newcomer = row_at(self.model.newcomers(prepared, Ids.of(["new"]), _ROWS.items, 0), 0)
             score = scorer(self.model, provisional)
@@ -91,7 +92,7 @@ class Abilities(Suite):
         """Others are scored nearly as without them: at most `left_in_between` of what they taught is left."""
         if isinstance(self.model, Subtracts):
             trained = self._trained(_ROWS)
-            served = self.model.provisional(trained, Change(*differing_rows(_ROWS, after)))
+            served = self.model.provisional(trained, Change.between(_ROWS, after))
             learned, found, wanted = (self._scores_of_others(one) for one in (trained, served, self._trained(after)))
             assert np.abs(found - wanted).sum() <= self.left_in_between * np.abs(learned - wanted).sum()
 
@@ -120,6 +121,18 @@ class Abilities(Suite):
                 assert isinstance(other, TellsSimilarItems)
                 assert other.similar(shared, 3).tobytes() == kept
             assert contents(shared) == before
+
+    def test_reasons_add_up_to_the_score(self) -> None:
+        """What each of the own items adds, none of itself, is together what is scored (`Explains`)."""
+        if isinstance(self.model, Explains):
+            prepared, owned = prepared_by(self.model, self._trained(_ROWS)), _OTHERS.items_at(3)
+            found = self.model.score(prepared, {}, owned)
+            for item in range(len(_ROWS.items)):
+                reasons = self.model.reasons(prepared, owned, item)
+                assert reasons.shape == owned.shape
+                assert reasons.dtype == np.float32
+                assert np.isclose(reasons.sum(), found[item], rtol=1e-4, atol=1e-5)
+                assert not reasons[owned == item].any()
 
     def _trained(self, rows: Interactions) -> Arrays:
         return self.model.train(self.model.start(rows.items, 0), stage(rows, scale=_SCALE), Effort()).shared

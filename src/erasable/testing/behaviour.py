@@ -111,10 +111,11 @@ class _Training(Suite):
         assert {name: array.shape for name, array in trained.rows.items()} == expected
 
     def test_a_stage_can_start_from_what_another_returned(self) -> None:
-        """A chain trains on; what was there before stays as it was."""
+        """A chain trains on, if the model can be learned in one; what was there before stays as it was."""
         first = train(self.model, _ROWS)
         before = contents_of(first)
-        assert contents_of(train(self.model, _ROWS, start=first.shared, position=1)) != before
+        further = contents_of(train(self.model, _ROWS, start=first.shared, position=1))
+        assert further != before or "laser" not in self.model.strategies
         assert contents_of(first) == before
 
     def test_without_interactions_the_shared_parameters_stay_as_they_are(self) -> None:

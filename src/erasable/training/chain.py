@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from erasable.data import Interactions, differing_rows
+from erasable.data import Interactions
 from erasable.errors import Refused
 from erasable.models import Amends, Change, Effort, Model, calls, make_model
 from erasable.training.checkpoint import Checkpoint, CheckpointStore
@@ -237,6 +237,6 @@ def _with_shortcut(task: Task, knowledge: Knowledge, earlier: Earlier) -> Task:
     if made is None or before is None or before.config != knowledge.config or not isinstance(model, Amends):
         return task
     was, learners = before.learners(0), knowledge.learners(0)
-    visits = model.samples_amended(learners, Change(*differing_rows(was, learners)))
+    visits = model.samples_amended(learners, Change.between(was, learners))
     shortcut = Shortcut(made.fingerprint, before.learners_name(0), made.samples, made.seconds)
     return replace(task, visits=visits, shortcut=shortcut)

@@ -23,6 +23,8 @@ class Checkpoint:
     parameters: Parameters
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The numeric environment that made it."""
+    by_item: tuple[str, ...] = ()
+    """The shared arrays that lie in blocks of items, as `Model.by_item` says."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays under one name each, sorted."""
@@ -30,14 +32,23 @@ class Checkpoint:
         named |= {_ROWS + name: array for name, array in self.parameters.rows.items()}
         return dict(sorted(named.items()))
 
+    def arrays_by_item(self) -> dict[str, NDArray[Any]]:
+        """Return those arrays that lie in blocks of items, under the names that they have among all."""
+        return {_SHARED + name: self.parameters.shared[name] for name in sorted(self.by_item)}
+
     @staticmethod
     def from_arrays(
-        fingerprint: str, parent: str, arrays: Mapping[str, NDArray[Any]], environment: Mapping[str, str] = _UNKNOWN
+        fingerprint: str,
+        parent: str,
+        arrays: Mapping[str, NDArray[Any]],
+        environment: Mapping[str, str] = _UNKNOWN,
+        by_item: Iterable[str] = (),
     ) -> "Checkpoint":
-        """Build a checkpoint from what `arrays` gave."""
+        """Build a checkpoint from what `arrays` gave, and the names that `arrays_by_item` gave."""
         shared = {name.removeprefix(_SHARED): array for name, array in arrays.items() if name.startswith(_SHARED)}
         rows = {name.removeprefix(_ROWS): array for name, array in arrays.items() if name.startswith(_ROWS)}
-        return Checkpoint(fingerprint, parent, Parameters(shared, rows), environment)
+        in_blocks = tuple(sorted(name.removeprefix(_SHARED) for name in by_item))
+        return Checkpoint(fingerprint, parent, Parameters(shared, rows), environment, in_blocks)
 
 
 class CheckpointStore(Protocol):

@@ -13,6 +13,7 @@ from erasable.models import (
     Arrays,
     Change,
     Effort,
+    Explains,
     Stage,
     Subtracts,
     TellsSimilarItems,
@@ -66,7 +67,7 @@ class Scoring:
 
     def of_history(self, history: Interactions) -> NDArray[np.float32]:
         """Return the scores for one person's history, which need not be known; every model that has learned judges."""
-        judges = self._judges(0) if self._state.knowledge.config.aggregate is None else self._learned_stages(0)
+        judges = self._judges_of_history()
         rows = [_row_at(self.represent(history, judge), 0) for judge in judges]
         return _mean_of_known(
             [self._score(judge, row, history.item_index) for judge, row in zip(judges, rows, strict=True)]
@@ -92,6 +93,28 @@ class Scoring:
             with one_blas_thread():
                 found[known.places] = calls.similar(self._model, self._shared_at(last), int(own), len(known))
         return found
+
+    @property
+    def explains(self) -> bool:
+        """Whether the model can tell which items speak for an item."""
+        return isinstance(self._model, Explains)
+
+    def refuse_without_reasons(self) -> None:
+        """Refuse a model that can't tell which items speak for an item."""
+        if not self.explains:
+            others = " and ".join(models_with(Explains))
+            raise Refused(f"{self._model.name} can't tell which items speak for an item: learn with the model {others}")
+
+    def reasons(self, owned: NDArray[np.int32], number: int, position: int | None = None) -> NDArray[np.float32]:
+        """Return what each of someone's items adds to the score of one item, which never speaks for itself.
+
+        The person is of the group at a position, or has a history and no group. Refused if the model can't tell.
+        """
+        self.refuse_without_reasons()
+        judges = self._judges_of_history() if position is None else self._judges(position)
+        found = [self._reasons(judge, owned, number) for judge in judges]
+        known = [reasons for reasons in found if reasons is not None]
+        return np.mean(known, axis=0, dtype=np.float32) if known else np.zeros(len(owned), np.float32)
 
     def owned(self, position: int, row: int) -> NDArray[np.int32]:
         """Return the numbers of the items that the user has in training."""
@@ -156,6 +179,22 @@ class Scoring:
         with one_blas_thread():
             found = calls.scored(self._model, prepared, personal, known.numbers_of(owned), len(known))
         return known.among_all(found)
+
+    def _reasons(self, judge: int, owned: NDArray[np.int32], number: int) -> NDArray[np.float32] | None:
+        """Return what each item adds to the score of one by the model of a stage; None if that does not know it."""
+        prepared, known = self._prepared_at(judge), self._state.knowledge.known(judge)
+        own, speaking = known.numbers_of(np.array([number], np.int32)), known.numbers_of(owned)
+        if not len(own) or not isinstance(self._model, Explains):
+            return None
+        found = np.zeros(known.total, np.float32)  # a stage may number items otherwise than all stages together do
+        with one_blas_thread():
+            found[known.places[speaking]] = calls.reasons(self._model, prepared, speaking, int(own[0]))
+        found[number] = 0
+        return found[owned]
+
+    def _judges_of_history(self) -> Sequence[int]:
+        """Return the positions of the stages whose shared parameters score who is in no group."""
+        return self._judges(0) if self._state.knowledge.config.aggregate is None else self._learned_stages(0)
 
     def _judges(self, position: int) -> Sequence[int]:
         """Return the positions of the stages whose shared parameters score the users of a group."""

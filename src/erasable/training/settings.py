@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any, Literal, Self
 
 from pydantic import Field
@@ -20,7 +21,7 @@ PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
     "paper": {"model": "nmf", "strategy": "laser", "grouping": "cbkm", "groups": 8, "order": "easy", "rows": "stage"},
 }
 """Settings that belong together: paper is LASER as it was published."""
-USUAL_MODEL = "als"
+USUAL_MODEL = "ease"
 RowsFrom = Literal["stage", "solved"]
 
 
@@ -329,11 +330,12 @@ def _own(given: Mapping[str, Any]) -> OwnSettings:
 
 def _rows(own: OwnSettings, learner: Model, learning: Strategy) -> RowsFrom:
     """Return where rows come from, or refuse what does not go together."""
-    needed = own.anchors < 1 or not learner.trains_rows
+    at_risk = own.risk_threshold is not None and not learner.has_rows  # who is at risk then shapes nothing
+    needed = own.anchors < 1 or at_risk or not learner.trains_rows
     rows: RowsFrom = own.rows or ("solved" if needed else "stage")
     if rows == "stage" and needed:
         raise WrongSetting(
-            'users who are no anchors, and those of a model such as als, have solved rows: leave out `rows="stage"`'
+            'users who shape nothing, and those of a model such as als, have solved rows: leave out `rows="stage"`'
         )
     if rows == "solved" and learning.name == "sisa":
         raise WrongSetting(
@@ -356,23 +358,35 @@ def _no_such_strategy(name: str, kind: type[Model]) -> WrongSetting:
 
 
 def _foreign_setting(name: str, kind: type[Model], strategy: str, there: Mapping[str, Any]) -> WrongSetting:
-    """Refuse a setting that neither model nor strategy have: say whose it is, or what is nearest."""
+    """Refuse a setting that neither model nor strategy have: say whose it is, or what is nearest and whose that is."""
+    owner, whose = _owner(name, kind, strategy)
+    if not whose:
+        every = {one: None for settings in settings_classes().values() for one in settings.model_fields}
+        near = "".join(get_close_matches(name, {**there, **every}, n=1))
+        owner, whose = _owner(near, kind, strategy)
+        if near in there or not whose:
+            return no_such_setting(name, str(kind.name), there)
+        whose = f"did you mean `{near}`? I{whose[1:]}"
+    return WrongSetting(f"there is no setting `{name}` in {owner}: {whose}", f"{owner} has no option `{name}`: {whose}")
+
+
+def _owner(name: str, kind: type[Model], strategy: str) -> tuple[str, str]:
+    """Return which of model and strategy has no such setting, and whose it is with what to give ("" if nobody's)."""
     owners = [one for one in STRATEGIES if name in STRATEGIES[one].settings_class.model_fields]
     having = [one for one, model in BUILT_IN.items() if name in model.settings_class.model_fields]
     near = [one for one in owners if one in kind.strategies]
     if near:
-        return _belonging(name, strategy, f"the {_strategies(owners)}", f'`strategy="{near[0]}"`')
+        return strategy, _belonging(f"the {_strategies(owners)}", f'`strategy="{near[0]}"`')
     if owners:
         having = [one for one, model in BUILT_IN.items() if set(owners) & set(model.strategies)]
-        return _belonging(name, kind.name, f"the {_strategies(owners)} of {listed(having)}", f'`model="{having[0]}"`')
-    if having:
-        return _belonging(name, kind.name, listed(having), f'`model="{having[0]}"`')
-    return no_such_setting(name, str(kind.name), there)
+        usual = BUILT_IN[having[0]].strategies[0] in owners
+        remedy = f'`model="{having[0]}"`' + ("" if usual else f' and `strategy="{owners[0]}"`')
+        return kind.name, _belonging(f"the {_strategies(owners)} of {listed(having)}", remedy)
+    return kind.name, _belonging(listed(having), f'`model="{having[0]}"`') if having else ""
 
 
-def _belonging(name: str, owner: object, others: str, remedy: str) -> WrongSetting:
-    whose = f"it belongs to {others}; give {remedy}, or leave it out"
-    return WrongSetting(f"there is no setting `{name}` in {owner}: {whose}", f"{owner} has no option `{name}`: {whose}")
+def _belonging(others: str, remedy: str) -> str:
+    return f"it belongs to {others}; give {remedy}, or leave it out"
 
 
 def _strategies(names: Sequence[str]) -> str:

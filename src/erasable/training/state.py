@@ -109,6 +109,11 @@ class Knowledge:
         held = [self.groups[position].of_users(users) for position in range(self.stages)]
         return Interactions.merge([self._of_anchors(part) for part in held])
 
+    def lessons_without(self, users: Collection[str]) -> Interactions:
+        """Return the interactions of everyone else that shaped shared parameters."""
+        held = [self.learners_over_all(position).without(users) for position in range(self.stages)]
+        return held[0] if len(held) == 1 else Interactions.merge(held)
+
     @cached_property
     def _known(self) -> tuple[KnownItems, ...]:
         if self.catalogue is not None and len(self.catalogue.versions) == 1:  # no group need be read
@@ -244,7 +249,7 @@ class State:
         return self.chain[-1:]
 
     def trained_rows(self, checkpoints: CheckpointStore, position: int) -> Arrays:
-        """Return the user rows that the checkpoint of a group's stage holds; none where rows are solved."""
-        if self.knowledge.solves_rows:
+        """Return the user rows that the checkpoint of a group's stage holds; none where none are trained."""
+        if self.knowledge.solves_rows or not self.knowledge.config.learner.has_rows:
             return {}
         return checkpoints.get(self.chain[position].fingerprint).parameters.rows

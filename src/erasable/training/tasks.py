@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from erasable import fingerprint
-from erasable.data import Interactions, RatingScale, differing_rows
+from erasable.data import Interactions, RatingScale
 from erasable.errors import Refused, option, said
 from erasable.models import Amends, Arrays, Change, Effort, Model, Parameters, Stage, calls, one_blas_thread
 from erasable.training.checkpoint import Checkpoint
@@ -111,13 +111,14 @@ class Task:
             raise Refused(f"training {model.name} diverged at {self.label}: ", self._remedy())
         environment = environment_of(model, self.beside)
         link = Link(self.name, self.parent, self.samples, self._from_scratch(seconds), environment)
-        return Checkpoint(self.name, self.parent, parameters, environment), link
+        by_item = calls.by_item(model, parameters.shared, len(rows.items))
+        return Checkpoint(self.name, self.parent, parameters, environment, by_item), link
 
     def _amended(self, model: Model, made: Arrays, rows: Interactions, stage: Stage, effort: Effort) -> Parameters:
         """Take the short way from what was made earlier of other rows."""
         if not isinstance(model, Amends):
             raise Refused(f"{model.name} has no short way from other rows: plan again")
-        return Parameters(calls.amended(model, made, Change(*differing_rows(rows, stage.interactions)), effort), {})
+        return Parameters(calls.amended(model, made, Change.between(rows, stage.interactions), effort), {})
 
     def _trained(self, model: Model, shared: Arrays | None, stage: Stage, effort: Effort) -> Parameters:
         """Train from the parent's shared parameters, which have not seen the stage's data."""

@@ -1,5 +1,6 @@
 """Recommendations by HTTP."""
 
+import asyncio
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -97,3 +98,63 @@ class TestWhereTheModelSaysNothing:
         application.post("/v1/erasure-requests", json={"user_id": "cat"})
         found = application.get("/v1/recommendations/zoe").json()["items"]
         assert [(item["item_id"], item["score"]) for item in found] == [("b", 2.0), ("a", 1.0), ("c", 1.0)]
+
+
+class TestWhy:
+    @pytest.fixture
+    def folder(self, swift_path):
+        rows = [
+            (user, item)
+            for user, has in {"ann": "abc", "bob": "abd", "cat": "bce", "dan": "cd"}.items()
+            for item in has
+        ]
+        users, items = zip(*rows, strict=True)
+        config = Config(model="ease", neighbours=2, regularisation=1)
+        learn(pa.table({"user_id": users, "item_id": items}), swift_path / "shop", config)
+        return swift_path / "shop"
+
+    def test_it_says_which_own_items_speak(self, application, shop):
+        found = application.get("/v1/recommendations/dan", params={"why": "true"}).json()["items"]
+        expected = recommend(shop.home, ["dan"], why=True)[0]
+        assert [item["because"] for item in found] == [[own._asdict() for own in r.because] for r in expected]
+        assert {own["item_id"] for item in found for own in item["because"]} == {"c", "d"}
+        plain = application.get("/v1/recommendations/dan").json()["items"]
+        assert plain == [{name: value for name, value in item.items() if name != "because"} for item in found]
+        assert application.get("/v1/recommendations/dan", params={"why": "false"}).json()["items"] == plain
+
+    def test_nobody_else_waits_for_reasons(self, application, shop, monkeypatch):
+        recommend_, in_the_loop = shop.live.recommend, []
+
+        def watched(*given, **named):
+            in_the_loop.append(asyncio._get_running_loop() is not None)
+            return recommend_(*given, **named)
+
+        monkeypatch.setattr(shop.live, "recommend", watched)
+        for why in ("false", "true"):
+            assert application.get("/v1/recommendations/dan", params={"why": why}).status_code == 200
+        assert in_the_loop == [True, False]
+
+    def test_who_has_asked_gets_the_answer_of_someone_who_was_never_known(self, application):
+        application.post("/v1/erasure-requests", json={"user_id": "dan"})
+        for why in ("true", "false"):
+            asked, never = (
+                application.get(f"/v1/recommendations/{user}", params={"why": why}) for user in ("dan", "zzz")
+            )
+            assert (asked.status_code, never.status_code) == (404, 404)
+            assert asked.text.replace("dan", "zzz") == never.text
+
+    def test_who_asks_for_some_items_is_told_of_the_others_alone(self, application):
+        application.post("/v1/erasure-requests", json={"user_id": "dan", "item_ids": ["c"]})
+        found = application.get("/v1/recommendations/dan", params={"why": "true"}).json()["items"]
+        assert {own["item_id"] for item in found for own in item["because"]} == {"d"}
+
+    @pytest.mark.parametrize("why", ["", "1", "yes", "True"])
+    def test_anything_but_true_and_false_is_refused(self, application, why):
+        answer = application.get("/v1/recommendations/dan", params={"why": why})
+        assert (answer.status_code, answer.json()["detail"]) == (422, "query.why: give true or false")
+
+
+def test_a_model_that_does_not_explain_is_refused_for_everyone_alike(application):
+    for user in ("ann", "nobody"):
+        answer = application.get(f"/v1/recommendations/{user}", params={"why": "true"})
+        assert (answer.status_code, "learn with the model ease" in answer.json()["detail"]) == (409, True)

@@ -2,6 +2,10 @@
 
 import re
 
+import pytest
+
+from erasable.errors import QueueLost, QueueUnreachable
+
 
 def test_health_needs_no_token(client):
     assert client().get("/healthz").json() == {"status": "ok"}
@@ -32,6 +36,38 @@ def test_it_is_not_ready_while_nobody_is_served(client, worker, shop):
     assert (found.status_code, found.json()["serving"]) == (503, False)
     shop.reception.suppress()
     assert client().get("/readyz").json()["serving"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "remedy"),
+    [
+        (QueueUnreachable("postgresql://h:1/d"), "see that it runs"),
+        (QueueLost("/srv/shop/ledger.sqlite"), "run erasable status"),
+        (OSError("/srv/shop"), "run erasable status"),
+    ],
+    ids=["unreachable", "lost", "another"],
+)
+def test_it_says_why_nobody_is_served_and_what_to_do_without_a_place(client, shop, fault, remedy):
+    shop.live.serve_nobody(fault)
+    problem = client().get("/readyz").json()["problem"]
+    assert remedy in problem
+    assert "srv" not in problem
+    assert client("application").get("/v1/recommendations/ann").json()["detail"] == problem
+
+
+def test_status_has_one_count_of_the_suppressed_also_of_who_can_not_be_certified(client, worker, folder, clock, shop):
+    officer = client("officer")
+    officer.post("/v1/erasure-requests", json={"user_id": "fay-the-unmistakable"})
+    (folder / "notes.txt").write_text("called fay-the-unmistakable")
+    clock.pass_days(8)
+    while worker.step():
+        pass
+    shop.reception.follow()
+    officer.post("/v1/erasure-requests", json={"user_id": "ann"})
+    found = officer.get("/v1/status").json()
+    assert found["failed"] == 1
+    assert (found["suppressed_people"], found["workspace"]["suppressed"]) == (2, 2)
+    assert "erasable_people_suppressed 2.0" in officer.get("/metrics").text
 
 
 def test_status_counts_requests_and_names_nobody(client):

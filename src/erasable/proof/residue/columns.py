@@ -143,11 +143,25 @@ class ArrayColumn:
 
     def texts(self) -> set[str]:
         """Return the distinct texts in it; bytes count if they are text."""
+        return self._texts
+
+    @cached_property
+    def _texts(self) -> set[str]:
         if _is_text(self._kind):
             return set(pc.drop_null(self._distinct).to_pylist())
-        if _is_binary(self._kind):
-            return {text for value in self._distinct.to_pylist() if value is not None and (text := _decoded(value))}
-        return set()
+        if not _is_binary(self._kind):
+            return set()
+        if self._decoded is not None:
+            return {text for text in self._decoded.to_pylist() if text}
+        return {text for value in self._distinct.to_pylist() if value is not None and (text := _decoded(value))}
+
+    @cached_property
+    def _decoded(self) -> ArrowColumn | None:
+        """The distinct values of a column of bytes, if all of them are text: Arrow reads them at once."""
+        try:
+            return self._distinct.cast(pa.large_binary()).cast(pa.large_string())
+        except pa.ArrowException:
+            return None
 
     def whole_numbers(self) -> set[str]:
         """Return the distinct whole numbers in it, in decimal."""
@@ -169,7 +183,7 @@ class ArrayColumn:
 
     def blobs(self) -> Iterable[bytes]:
         """Return the distinct bytes in it that are no text."""
-        if not _is_binary(self._kind):
+        if not _is_binary(self._kind) or self._decoded is not None:
             return ()
         return (value for value in self._distinct.to_pylist() if value is not None and _decoded(value) is None)
 

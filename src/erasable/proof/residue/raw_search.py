@@ -1,8 +1,10 @@
 """Finding many byte strings in one pass over some bytes; what they mean is not known here.
 
 At each offset the next 8 bytes are one number. Each needle is known by 8 of its own bytes, those that the fewest other
-needles share (of very many needles the first 8); a table of bits, filled by a hash of these numbers, rules out nearly
-every offset. The few that are left are compared in full.
+needles share (of very many needles the first 8). Wherever these stand, 4 of them are one of the words that the bytes
+consist of. So words are looked at first: a table, filled by a hash of those that may be in 8 such bytes, rules out
+nearly all of them. Around those that are left another one, filled by a hash of the 8 bytes, does the same. The few
+offsets that both leave are compared in full.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 WINDOW = 8
+_WORD = 4
 _BLOCK = 1 << 16
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_SPREAD_WORD = np.uint32(0x9E3779B1)
 _FEWEST_BITS, _MOST_BITS = 16, 24
 _VERY_MANY = 20_000
 
@@ -33,6 +37,9 @@ class RawSearch:
     _shift: Places
     """Where in its needle each key stands."""
     _seen: NDArray[np.bool_]
+    """Which keys there are, by their hash."""
+    _seen_words: NDArray[np.bool_]
+    """Which words a key may hold, by their hash."""
     _bits: int
 
     @staticmethod
@@ -40,27 +47,33 @@ class RawSearch:
         """Make distinct needles ready."""
         keys, shifts = _first_windows(needles) if len(needles) > _VERY_MANY else _rarest_windows(needles)
         order = np.argsort(keys, kind="stable")
-        bits = min(max(_FEWEST_BITS, (64 * len(needles)).bit_length()), _MOST_BITS)
-        seen = np.zeros(1 << bits, dtype=bool)
+        bits = min(max(_FEWEST_BITS, (256 * len(needles)).bit_length()), _MOST_BITS)
+        seen, words = np.zeros((2, 1 << bits), dtype=bool)
         seen[_hashed(keys, bits)] = True
-        return RawSearch(tuple(needles), keys[order], order, shifts[order], seen, bits)
+        for shift in range(_WORD):
+            words[_hashed_words((keys >> np.uint64(8 * shift)).astype(np.uint32), bits)] = True
+        return RawSearch(tuple(needles), keys[order], order, shifts[order], seen, words, bits)
 
     def find(self, content: bytes) -> Iterator[tuple[int, int]]:
         """Yield where each needle begins and which one it is, by ascending place of its key."""
         if not self.needles or len(content) < WINDOW:
             return
-        numbers = _windows(content)
-        for begin in range(0, len(numbers), _BLOCK):
-            yield from self._find_in_block(content, numbers, begin)
+        numbers, words = _windows(content), np.frombuffer(content, "<u4", len(content) // _WORD)
+        for begin in range(0, len(words), _BLOCK):
+            places = np.flatnonzero(self._seen_words[_hashed_words(words[begin : begin + _BLOCK], self._bits)])
+            if len(places):
+                yield from self._find_around(content, numbers, _WORD * (places + begin))
 
-    def _find_in_block(self, content: bytes, numbers: Numbers, begin: int) -> Iterator[tuple[int, int]]:
-        block = numbers[begin : begin + _BLOCK].copy()
-        places = np.flatnonzero(self._seen[_hashed(block, self._bits)])
-        found = block[places]
+    def _find_around(self, content: bytes, numbers: Numbers, words: Places) -> Iterator[tuple[int, int]]:
+        """Yield the same of keys that hold one of these words; of the words of a key, the first is the one."""
+        places = (words[:, None] - np.arange(_WORD - 1, -1, -1)).ravel()
+        places = places[(places >= 0) & (places < len(numbers))]
+        places = places[self._seen[_hashed(numbers[places], self._bits)]]
+        found = numbers[places]
         first = np.searchsorted(self._keys, found, side="left")
         counts = np.searchsorted(self._keys, found, side="right") - first
         which = np.repeat(first, counts) + _counted_up(counts)
-        starts = np.repeat(places, counts) + begin - self._shift[which]
+        starts = np.repeat(places, counts) - self._shift[which]
         for start, needle in zip(starts.tolist(), self._order[which].tolist(), strict=True):
             if content.startswith(self.needles[needle], start):
                 yield start, needle
@@ -73,6 +86,10 @@ def _windows(content: bytes) -> Numbers:
 
 def _hashed(numbers: Numbers, bits: int) -> Numbers:
     return (numbers * _SPREAD) >> np.uint64(64 - bits)
+
+
+def _hashed_words(words: NDArray[np.uint32], bits: int) -> NDArray[np.uint32]:
+    return (words * _SPREAD_WORD) >> np.uint32(32 - bits)
 
 
 def _first_windows(needles: Sequence[bytes]) -> tuple[Numbers, Places]:

@@ -43,15 +43,15 @@ def read_header(content: bytes) -> Object | None:
 
 def search_tensors(file: File, content: bytes, header: Object) -> None:
     """Search a safetensors file with this header."""
-    start = _LENGTH + int.from_bytes(content[:_LENGTH], "little")
+    arrays = content[_LENGTH + int.from_bytes(content[:_LENGTH], "little") :]  # once: it may be large
     for name, value in header.pairs:
         if name == _METADATA:
             _search_metadata(file, value)
             continue
         if not is_own_tensor(name):
             _search_name(file, name)
-        _search_integers(file, name, dict(value.pairs), content[start:])
-    file.search_texts(content[start:], "arrays, raw bytes", "bytes")
+        _search_integers(file, name, dict(value.pairs), arrays)
+    file.search_texts(arrays, "arrays, raw bytes", "bytes")
     file.search_values(file.wanted.personal_rows, content, "raw bytes")
     file.search_values(file.wanted.times, content, "raw bytes")
 

@@ -57,7 +57,7 @@ FREE_FORM = words("environment environments software kinds files before after ce
 """Fields of ours that hold names of their own, none of a person: libraries, files, measures, request ids."""
 
 FORMAT_WORDS = (
-    "held-out do-not-learn safetensors parquet "
+    "held-out do-not-learn block safetensors parquet "
     "__metadata__ data_offsets parquet-cpp-arrow ARROW:schema key_value sqlite_master sqlite_sequence SQLite format 3 "
     "signing-key kept-items recall@10 recall@20\nall data of one person\nsome interactions of one person\n"
     "certificate of erasure\nreceipt of erasure\n" + "0" * 64
@@ -83,7 +83,7 @@ _OWN_JSON = re.compile(
 _OWN_PAGE = re.compile(r"certificates/[^/]+\.html")
 _NAMING_ISSUERS = re.compile(r"manifest\.json(\.new)?|certificates/[0-9a-f]{32}\.(json|html)")
 _OWN_NAME = re.compile(
-    rf"[0-9a-f]{{64}}(-{_HASH})?\.safetensors|[0-9a-f]{{32}}\.(json|html)|"
+    rf"([0-9a-f]{{64}}|block-\d{{4,}}-{_HASH})(-{_HASH})?\.safetensors|[0-9a-f]{{32}}\.(json|html)|"
     rf"(config|catalogue|kept-items|audit|signing-key|pending|group-\d+|held-out)(-{_HASH})?\.(json|jsonl|parquet|txt)|"
     rf"(certificates|log)-\d{{4,}}-{_HASH}\.jsonl?|requests-{_HASH}\.sqlite"
 )

@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
 
 from erasable.errors import WrongUse
@@ -33,7 +35,9 @@ class _Direct(APIRoute):
 async def _recommended(request: Request) -> Response:
     caller = await RECOMMENDING(request)
     user, k = request.path_params["user_id"], _number_of_items(request.query_params.get("k", "10"))
-    found = shop_of(request).live.recommend(user, k, tell=may_know(caller))
+    why = _yes_or_no("why", request.query_params.get("why", "false"))
+    answer = partial(shop_of(request).live.recommend, user, k, tell=may_know(caller), why=why)
+    found = await run_in_threadpool(answer) if why else answer()  # reasons for many items may take a while
     return Response(json.dumps(_as_json(user, found)), media_type=_JSON)
 
 
@@ -44,10 +48,17 @@ def _number_of_items(text: str) -> int:
     return k
 
 
+def _yes_or_no(name: str, text: str) -> bool:
+    if text not in ("true", "false"):
+        raise WrongUse(f"query.{name}: give true or false")
+    return text == "true"
+
+
 def recommend(
     user_id: str,
     caller: Annotated[Caller, Depends(RECOMMENDING)],
     k: Annotated[int, Query(ge=1, le=_MOST_ITEMS, description="How many items.")] = 10,
+    why: Annotated[bool, Query(description="Whether to say which own items speak most for each.")] = False,
 ) -> Recommended:
     """Recommend the best items to a user; whoever has asked to be erased is unknown, and to operators suppressed."""
     raise NotImplementedError("it stands for the parameters; _recommended answers")
@@ -77,4 +88,7 @@ def recommend_to_many(
 
 def _as_json(user: str, found: Found) -> dict[str, Any]:
     ranked = [{**offer._asdict(), "rank": rank} for rank, offer in enumerate(found.ranked, 1)]
+    if found.why is not None:
+        for item, reasons in zip(ranked, found.why, strict=True):
+            item["because"] = [reason._asdict() for reason in reasons]
     return {"user_id": user, "version": found.version, "items": ranked}

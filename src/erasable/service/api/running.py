@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
-from erasable.errors import DiskFull, WorkspaceError
+from erasable.errors import DiskFull, SuppressionUnknown, WorkspaceError
 from erasable.operations import InMemory, status
 from erasable.requests.lease import is_at_work
 from erasable.requests.progress import read_progress
@@ -14,7 +14,7 @@ from erasable.requests.request import DISK_FULL
 from erasable.requests.tokens import Caller
 from erasable.service.access import ANYONE, OFFICE
 from erasable.service.api.schemas import Health, Readiness, ServiceStatus, in_v1
-from erasable.service.problems import RESPONSES
+from erasable.service.problems import RESPONSES, in_answer
 from erasable.service.shop import Shop, shop_of
 
 router = APIRouter(tags=["the service"], responses=RESPONSES)
@@ -81,7 +81,7 @@ def _readiness(shop: Shop) -> Readiness:
     ledger, serving = problem is None, shop.live.is_serving
     worker = ledger and is_at_work(shop.database, shop.settings.lease_seconds)
     if not serving:
-        problem = problem or "who has asked to be erased can't be read, so nobody is served: look at the log"
+        problem = in_answer(shop.live.fault)  # no request can be taken in then, either
     if not worker:
         problem = problem or "no worker is at work: wait a moment, then look at the log of the service"
     status: Literal["ready", "not ready"] = "ready" if problem is None else "not ready"
@@ -94,6 +94,8 @@ def _unwritable(shop: Shop) -> str | None:
         shop.queue.try_to_write()
     except DiskFull:
         return DISK_FULL
+    except SuppressionUnknown as error:
+        return in_answer(error)
     except (WorkspaceError, OSError):
         return "no request can be taken in: look at the log of the service"
     return None

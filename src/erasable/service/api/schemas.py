@@ -106,7 +106,7 @@ class Clocks(_Schema):
     """The two clocks of a request, in universal time: suppressed from serving, and erased."""
 
     suppressed: datetime | None
-    """Since when the person is not served any more."""
+    """Since when the person is not served any more, or not with the items asked for: `meanwhile` says which."""
     erased: datetime | None
     begin: datetime
     """When its batch is begun."""
@@ -272,6 +272,13 @@ class PlanFound(_Schema):
     """What the same people cost one after the other."""
 
 
+class SpeakingItem(_Schema):
+    """One item that the user has, and the weight that it adds to the score."""
+
+    item_id: str
+    weight: float
+
+
 class RecommendedItem(_Schema):
     """One item; rank 1 is best."""
 
@@ -280,6 +287,8 @@ class RecommendedItem(_Schema):
     rank: int
     popular: bool
     """Whether it fills up where the model says nothing; then the score is how many people have the item."""
+    because: list[SpeakingItem] | None = None
+    """Which items of the user speak most for it, the largest weight first; given with `why=true` only."""
 
 
 class Recommended(_Schema):
