@@ -142,20 +142,21 @@ class Bench:
         """Return the settings of a rival that are best on the validation rows."""
         rival = RIVALS[name]
         if len(rival.settings) > 1:
-            return max(rival.settings, key=partial(self._validated, name))
+            return max(rival.settings, key=partial(self.validated, name))
         return self._climbed(name, rival) if rival.steps else rival.settings[0]
 
     def _climbed(self, name: str, rival: Rival) -> Settings:
         """Return where single steps from the first settings lead, each to something better."""
         here, tried = rival.settings[0], 1
-        reached, around = self._validated(name, here), list(_around(here, rival.steps))
+        reached, around = self.validated(name, here), list(_around(here, rival.steps))
         while around and tried < rival.most.get(self.name, tried + 1):
             further, tried = around.pop(0), tried + 1
-            if (found := self._validated(name, further)) > reached:
+            if (found := self.validated(name, further)) > reached:
                 here, reached, around = further, found, list(_around(further, rival.steps))
         return here
 
-    def _validated(self, name: str, settings: Settings) -> float:
+    def validated(self, name: str, settings: Settings) -> float:
+        """Return how good a rival is on the validation rows."""
         return float(self._found(name, settings, 0, is_test=False)["ndcg@10"])
 
     def test(self, name: str, seed: int) -> dict[str, Any]:

@@ -111,6 +111,26 @@ def test_nobody_waits_for_what_someone_taught_to_be_taken_out(ease, monkeypatch)
     assert after != meanwhile
 
 
+def test_whoever_is_first_served_while_someone_is_being_forgotten_is_served_without_what_they_taught(ease):
+    serving = Serving(ease)
+    before = scores(Serving(ease).recommend(["ann"]))
+    with serving.withdrawing([Request("eve")]):
+        provisional = scores(serving.recommend(["ann"]))
+    forget(ease, [Request("eve")])
+    assert provisional != before
+    assert provisional == scores(recommend(ease, ["ann"]))
+
+
+def test_one_erasure_that_ends_does_not_bring_back_what_another_takes_out(ease):
+    serving = Serving(ease)
+    serving.recommend(["ann"])
+    with serving.withdrawing([Request("eve")]):
+        provisional = scores(serving.recommend(["ann"]))
+        with serving.withdrawing([Request("dan")]):
+            pass
+        assert scores(serving.recommend(["ann"])) == provisional
+
+
 def test_an_erasure_goes_on_where_what_someone_taught_can_not_be_taken_out(ease, monkeypatch):
     def fail(self, shared, change):
         raise MemoryError

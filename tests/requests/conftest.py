@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,21 +13,7 @@ from erasable.store.layout import KEYS
 from kit import small_shop
 from kit.copies import copy_of
 from kit.postgres_queues import queue_in
-
-NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
-
-
-class SetClock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def pass_days(self, days: float) -> None:
-        self.now += timedelta(days=days)
+from kit.set_clock import SetClock
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from erasable.service.shop import Shop
 from erasable.service.worker import Post, Worker
 from erasable.training import Config
 from kit.copies import copy_of
+from kit.set_clock import SetClock
 
 RATINGS = {
     "ann": {"a": 5, "b": 4, "c": 1},
@@ -26,20 +26,6 @@ RATINGS = {
     "eve": {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 1},
     "fay-the-unmistakable": {"a": 3, "d": 3, "e": 1},
 }
-NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
-
-
-class SetClock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def pass_days(self, days: float) -> None:
-        self.now += timedelta(days=days)
 
 
 @pytest.fixture

@@ -118,10 +118,14 @@ def test_the_bytes_are_those_of_forgetting_by_command(shop, worker, file, clock,
         ).read_bytes()
 
 
+def first_and_last(shop):
+    """Return someone of the group that is trained first, and someone of the one that is trained last."""
+    everyone = ("ann", "bob", "cat", "dan", "eve", FAY)
+    return sorted(everyone, key=lambda user: shop.live.knowledge.find(user)[0])[::5]
+
+
 def test_who_has_asked_just_now_joins_no_batch_and_can_take_it_back(shop, worker, file, clock):
-    first, late = sorted(("ann", "bob", "cat", "dan", "eve", FAY), key=lambda user: shop.live.knowledge.find(user)[0])[
-        ::5
-    ]
+    first, late = first_and_last(shop)
     due = file(first)
     clock.pass_days(6.5)
     fresh = file(late)
@@ -133,9 +137,7 @@ def test_who_has_asked_just_now_joins_no_batch_and_can_take_it_back(shop, worker
 
 
 def test_who_costs_hardly_anything_besides_joins_the_batch(shop, worker, file, clock):
-    early, late = sorted(("ann", "bob", "cat", "dan", "eve", FAY), key=lambda user: shop.live.knowledge.find(user)[0])[
-        ::5
-    ]
+    early, late = first_and_last(shop)
     first = file(early)
     clock.pass_days(3)
     second = file(late)
@@ -145,9 +147,7 @@ def test_who_costs_hardly_anything_besides_joins_the_batch(shop, worker, file, c
 
 
 def test_who_would_cost_a_training_of_its_own_waits(shop, worker, file, clock):
-    early, late = sorted(("ann", "bob", "cat", "dan", "eve", FAY), key=lambda user: shop.live.knowledge.find(user)[0])[
-        ::5
-    ]
+    early, late = first_and_last(shop)
     first = file(late)
     clock.pass_days(3)
     second = file(early)
@@ -387,9 +387,7 @@ def test_what_waits_to_be_learned_goes_when_a_command_forgets_the_person(shop, w
 
 
 def test_who_takes_a_request_back_while_the_batch_is_chosen_is_left_out(shop, worker, file, clock, monkeypatch):
-    early, late = sorted(("ann", "bob", "cat", "dan", "eve", FAY), key=lambda user: shop.live.knowledge.find(user)[0])[
-        ::5
-    ]
+    early, late = first_and_last(shop)
     first = file(early)
     clock.pass_days(3)
     second = file(late)

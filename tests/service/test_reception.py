@@ -1,6 +1,7 @@
 """Reception: whoever asks is not served any more, now and after a restart."""
 
 import json
+import threading
 
 import pytest
 
@@ -140,6 +141,34 @@ def test_while_the_workspace_can_not_be_read_nobody_is_served(shop):
     manifest.write_bytes(content)
     shop.reception.follow()
     assert shop.live.recommend("bob", 3).ranked
+
+
+def test_who_submits_while_two_look_at_the_queue_stays_withheld(shop, monkeypatch):
+    """The first look began before the submission, and ends after the second one has begun."""
+    real, looked, go_on = shop.queue.asked, threading.Event(), threading.Event()
+    slow = []
+
+    def asked():
+        found = real()
+        if not slow:
+            slow.append(True)
+            looked.set()
+            go_on.wait(20)
+        return found
+
+    monkeypatch.setattr(shop.queue, "asked", asked)
+    first = threading.Thread(target=shop.reception.suppress)
+    first.start()
+    looked.wait(20)
+    shop.reception.submit(Request("bob"), "application 1")
+    second = threading.Thread(target=shop.reception.suppress)
+    second.start()
+    second.join(1)  # it may have to wait for the first
+    go_on.set()
+    first.join()
+    second.join()
+    shop.live.follow()
+    assert shop.live.withholds("bob")
 
 
 def test_while_neither_can_be_read_one_of_them_is_not_enough(shop):

@@ -94,10 +94,12 @@ class Serving:
         """Return what is current, for everyone but those who have asked to be erased by now, wherever they did."""
         with self._looking:  # one after the other: nobody is served again because of what was read before a request
             # In this order: whoever has left the ledger because they were forgotten is missing in what is read next.
-            filed, live = self._filed.now(), self._loaded()
+            filed, before = self._filed.now(), self._live
+            live = self._loaded()
             with self._lock:
                 live.withhold_asked(Asked.of(self._withdrawn) | filed)
-            live.follow(settle=not self._withdrawn)  # whoever is forgetting someone here has seen to that
+            # Whoever forgets someone here works out what they taught, in what was loaded before.
+            live.follow(settle=live is not before or not self._withdrawn)
             return live.served
 
     def _loaded(self) -> Live:

@@ -38,6 +38,7 @@ class Reception:
         self._clock = clock
         self._settings = settings
         self._lock = threading.Lock()
+        self._looking = threading.Lock()
         self._lately = NOBODY_ASKED  # since the queue was last begun to be read
 
     def submit(self, request: Request, actor: str, reference: str | None = None, unaware: bool = False) -> Submission:
@@ -118,11 +119,12 @@ class Reception:
 
         Others can submit while the queue is read: what they ask for is remembered.
         """
-        with self._lock:
-            self._lately = NOBODY_ASKED  # what came in before is durable, and is read now
-        asked = self._asked()
-        with self._lock:
-            self._live.withhold_asked(asked | self._lately)
+        with self._looking:  # one after the other: what came in since the first began is the first one's to add
+            with self._lock:
+                self._lately = NOBODY_ASKED  # what came in before is durable, and is read now
+            asked = self._asked()
+            with self._lock:
+                self._live.withhold_asked(asked | self._lately)
 
     def _asked(self) -> Asked:
         try:

@@ -109,7 +109,7 @@ class Clocks(_Schema):
     """Since when the person is not served any more, or not with the items asked for: `meanwhile` says which."""
     erased: datetime | None
     begin: datetime
-    """When its batch is begun."""
+    """When its batch is begun at the latest; a day after its receipt at the earliest, if others are due then."""
     erase_by: datetime
     """The end of the batch window."""
     alarm: datetime
