@@ -10,12 +10,12 @@ from collections import Counter
 
 import pyarrow as pa
 
+from erasable.chain import Config
 from erasable.data import SyntheticSettings, synthesise
-from erasable.operations import MemoryHome, Work
-from erasable.operations.audit import audit
+from erasable.operations import MemoryStorage, Work
+from erasable.operations.attack import attack
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
-from erasable.training import Config
 from reporting import RESULTS, documented_parser, print_table, save
 
 KEPT = RESULTS / "accusations-probes.jsonl"
@@ -44,13 +44,13 @@ def _kept() -> list[list]:
 
 def _probe(seed: int) -> list:
     shop = SyntheticSettings(users=100, items=100, groups=4, per_user=20, ratings=True, seed=seed)
-    rows, home = synthesise(shop).interactions, MemoryHome()
+    rows, storage = synthesise(shop).interactions, MemoryStorage()
     users, items = rows.users.array.take(pa.array(rows.user_index)), rows.items.array.take(pa.array(rows.item_index))
     config = Config(model="nmf", groups=2, epochs=20, batch=64, learning_rate=0.005, seed=seed)
-    with home.writing() as session:
+    with storage.writing() as session:
         table = pa.table({"user_id": users, "item_id": items, "rating": rows.rating})
         learn_into(session, table, config, NO_INPUTS, Work(1))
-    probe = audit(home, users=20, seeds=5, work=Work(1))
+    probe = attack(storage, users=20, seeds=5, work=Work(1))
     return [probe.rounds, probe.verdict]
 
 

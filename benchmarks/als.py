@@ -24,9 +24,8 @@ import numpy as np
 from erasable.data import Interactions, RatingScale, read_interactions, recognise_scale, split_holdout
 from erasable.evaluation.metrics import ndcg
 from erasable.models import Arrays, Effort, Stage
-from erasable.models.als import ALS
-from erasable.models.blas import one_blas_thread
-from erasable.models.ranking import top_items
+from erasable.models._als import ALS
+from erasable.models.machine import one_blas_thread, top_items
 from erasable.seeding import id_keys
 from implicit_rival import IMPLICIT, Trained, train_implicit
 from reporting import documented_parser, print_table, save, warn_if_busy

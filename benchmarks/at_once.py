@@ -18,7 +18,7 @@ from typing import Any
 from erasable import Recommender
 from erasable.errors import UnknownUser
 from erasable.seeding import id_keys
-from erasable.store import Workspace
+from erasable.workspace import Workspace
 from reporting import documented_parser, print_table, save, verdict, warn_if_busy
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -81,9 +81,9 @@ def _until_refused(recommender: Recommender, users: list[str]) -> float:
 def _people(folder: Path) -> tuple[list[str], list[str]]:
     """Return users in random order: those who shape shared parameters, and those who do not."""
     with Workspace.reading(folder) as workspace:
-        knowledge = workspace.state().knowledge
-        users = [user for group in knowledge.groups for user in group.users]
-        shaping = set(knowledge.lessons_of(users).users)
+        dataset = workspace.state().dataset
+        users = [user for group in dataset.groups for user in group.users]
+        shaping = set(dataset.lessons_of(users).users)
     keys = dict(zip(users, id_keys(0, "at once", users).tolist(), strict=True))
     ordered = sorted(users, key=lambda user: keys[user])
     return [user for user in ordered if user in shaping], [user for user in ordered if user not in shaping]

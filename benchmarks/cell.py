@@ -10,9 +10,7 @@ from pathlib import Path
 
 from erasable.data import ColumnNames
 from erasable.evaluation import PROTOCOLS
-from erasable.experiments.cells import Cell
-from erasable.experiments.paper.utility import measure
-from erasable.experiments.workbench import DataSource, Workbench
+from erasable.paper import Cell, DataSource, Workbench, measure_utility
 from reporting import documented_parser, print_table, save, warn_if_busy
 
 BAR_SECONDS = 25
@@ -36,7 +34,7 @@ def _seconds(source: DataSource, threads: int) -> float:
     began = time.perf_counter()
     for request in ("learn", "rand@5"):
         details = {"request": request, "protocols": PROTOCOLS}
-        measure(workbench, Cell("utility", "", {**SETTINGS, "seed": 0}, details))
+        measure_utility(workbench, Cell("utility", "", {**SETTINGS, "seed": 0}, details))
     return time.perf_counter() - began
 
 

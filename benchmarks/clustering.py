@@ -25,11 +25,9 @@ from numpy.typing import NDArray
 
 from erasable.data import read_interactions, recognise_scale
 from erasable.grouping import GroupingEffort, GroupingSettings
-from erasable.grouping.balanced_clustering import RESTARTS, balanced_k_means
-from erasable.grouping.bipartite import bipartite_graph
-from erasable.grouping.centres import inertia
-from erasable.grouping.points import Labels, Points, vector_points
-from erasable.grouping.user_space import user_space
+from erasable.grouping.balanced_clustering import RESTARTS, balanced_k_means, inertia
+from erasable.grouping.groups import user_space
+from erasable.grouping.points import Labels, Points, bipartite_graph, vector_points
 from reporting import RESULTS, documented_parser, print_table, save, verdict, warn_if_busy
 
 PEER = "k-means-constrained"

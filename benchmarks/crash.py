@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the kit that the tests share
 
 from erasable.errors import DiskFull
-from erasable.operations import DiskHome, status, verify
+from erasable.operations import DiskStorage, status, verify
 from kit import small_shop
 from kit.copies import copy_of
 from kit.killing import killed_after
@@ -75,7 +75,7 @@ class Trial:
     def killed_forget(self, number: int) -> str:
         path = Path(shutil.copytree(self._folder / "shop", self._folder / f"forget-{number}"))
         died = killed_after(self._moment(self._forget_seconds), lambda: small_shop.forget_in(path, self._user))
-        found = status(DiskHome(path))
+        found = status(DiskStorage(path))
         accepted = found["pending"] or found["erasures"]
         small_shop.forget_in(path, *(() if accepted else (self._user,)))
         self._check(path, self._forgotten, certificates=1)
@@ -116,14 +116,14 @@ class Trial:
         return self._random.uniform(0, 1.1 * seconds)
 
     def _check(self, path: Path, expected: dict[str, bytes], certificates: int) -> None:
-        found = status(DiskHome(path))
+        found = status(DiskStorage(path))
         _require((found["pending"], found["erasures"]) == (0, certificates), f"one certificate: {found}")
         _require(small_shop.lasting_files(path) == expected, "the same bytes as undisturbed")
         _require(not small_shop.unnamed_files(path), "nothing is left over")
-        with DiskHome(path).reading() as session:
+        with DiskStorage(path).reading() as session:
             _require(not session.damaged(), "every file is whole")
         if certificates:
-            _require(verify(DiskHome(path)).identical is True, "verified")
+            _require(verify(DiskStorage(path)).identical is True, "verified")
 
 
 def _require(holds: bool, what: str) -> None:

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from erasable.data import Interactions, RatingScale, read_interactions, split_holdout
 from erasable.evaluation.metrics import ndcg
 from erasable.models import Arrays, Effort, Stage
-from erasable.models.ease import EASE
-from erasable.models.model import Change
-from erasable.models.ranking import top_items
+from erasable.models._ease import EASE
+from erasable.models.base import Change
+from erasable.models.machine import top_items
 from reporting import documented_parser, print_table, save, verdict, warn_if_busy
 
 SEEDS, ONE, MANY, IN_A_ROW, SAMPLE = 3, 20, 302, 1000, 200

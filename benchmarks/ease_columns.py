@@ -18,9 +18,9 @@ import numpy as np
 
 from erasable.data import Ids, Interactions, RatingScale, k_core, read_interactions
 from erasable.models import Arrays, Effort, Stage
-from erasable.models.ease import EASE
-from erasable.models.model import Change
-from erasable.testing.tables import made_up
+from erasable.models._ease import EASE
+from erasable.models.base import Change
+from erasable.testing._suite import made_up
 from reporting import documented_parser, print_table, save, verdict, warn_if_busy
 
 PEOPLE, SCORED = 7, 500

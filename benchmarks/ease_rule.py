@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from erasable.models import ease_columns
-from erasable.models.columns_kernel import Rule
-from erasable.models.ease import EASE
+from erasable.models import _ease_columns as ease_columns
+from erasable.models._columns_kernel import Penalty
+from erasable.models._ease import EASE
 from reporting import documented_parser, print_table, save
 from rivals import RIVALS, SETS, Bench, Rival, Settings
 from rivals_fitted import Scorer, Split, ours, timed
@@ -47,8 +47,8 @@ def main() -> None:
 
 
 def _fitted(split: Split, neighbours: int, base: float | None = None, constant: float | None = None) -> Scorer:
-    rule = Rule(constant, 0.0, 1.0) if constant is not None else Rule(base or 0.0, 1.0, base or 0.0)
-    with patch.object(ease_columns, "RULE", rule):
+    rule = Penalty(constant, 0.0, 1.0) if constant is not None else Penalty(base or 0.0, 1.0, base or 0.0)
+    with patch.object(ease_columns, "USUAL_PENALTY", rule):
         return ours(EASE, split, neighbours=neighbours)
 
 

@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from erasable.operations import DiskHome, Work, forget, learn
+from erasable.chain import Config
+from erasable.operations import DiskStorage, Work, forget, learn
 from erasable.requests import Request
-from erasable.store import Workspace
-from erasable.training import Config
+from erasable.workspace import Workspace
 from reporting import documented_parser, print_table, save, verdict, warn_if_busy
 
 PEOPLE = 5
@@ -49,7 +49,7 @@ def _measured(name: str, options: argparse.Namespace, folder: Path) -> dict[str,
     config = Config(model="ease", neighbours=200, **settings)
     learn(options.data / name / "ratings.csv", shop, config, work=_WORK)
     with Workspace.reading(shop) as workspace:
-        users = sorted(user for group in workspace.state().knowledge.groups for user in group.users)
+        users = sorted(user for group in workspace.state().dataset.groups for user in group.users)
     people = random.Random(options.seed).sample(users, PEOPLE + 1)
     _, *each = [_forgotten(shop, folder / f"copy-{number}", person) for number, person in enumerate(people)]
     seconds, written = ([one[place] for one in each] for place in (0, 1))
@@ -68,7 +68,7 @@ def _forgotten(shop: Path, copy: Path, person: str) -> tuple[float, int, int]:
     """Forget someone in a copy, and return the seconds, how many blocks of columns were written, and their bytes."""
     shutil.copytree(shop, copy)
     began = time.process_time()
-    done = forget(DiskHome(copy), [Request(person)], work=_WORK, yes=True)
+    done = forget(DiskStorage(copy), [Request(person)], work=_WORK, yes=True)
     seconds = time.process_time() - began
     if len(done.certificates) != 1:
         sys.exit("broken: the erasure is not certified")

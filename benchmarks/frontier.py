@@ -21,12 +21,20 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from erasable.chain import Config, State
 from erasable.data import ColumnNames, RatingScale, SyntheticSettings, synthesise
 from erasable.evaluation import measure
-from erasable.experiments.expected_cost import drawn_plans, likely_plans
-from erasable.experiments.workbench import Chain, DataSource, Latest, Workbench, arrange_into_groups, learn_chain
 from erasable.models import Effort
-from erasable.training import Config, State
+from erasable.paper import (
+    Chain,
+    DataSource,
+    Latest,
+    Workbench,
+    arrange_into_groups,
+    drawn_plans,
+    learn_chain,
+    likely_plans,
+)
 from frontier_figure import draw, picture, results_name
 from reporting import RESULTS, documented_parser, markdown_table, print_table, save, verdict, warn_if_busy
 
@@ -219,8 +227,8 @@ class Bench:
 
     def _measured(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         chain, cpu_seconds = self._learned.get({**settings, "aggregate": None}, lambda: self._learn(settings))
-        state = replace(chain.state, knowledge=replace(chain.state.knowledge, config=Config.of(settings)))
-        utility = measure(state, chain.checkpoints, state.knowledge.held_out, self._options.threads)
+        state = replace(chain.state, dataset=replace(chain.state.dataset, config=Config.of(settings)))
+        utility = measure(state, chain.checkpoints, state.dataset.held_out, self._options.threads)
         return {
             **{name: utility.values[name] for name in ("ndcg@10", "hr@10")},
             "users": utility.users,
@@ -230,10 +238,10 @@ class Bench:
         }
 
     def _learn(self, settings: Mapping[str, Any]) -> tuple[Chain, float]:
-        knowledge = self._workbench.grouped(settings)
-        _compile(knowledge.config.model, knowledge.config.rows, self._workbench.effort)
+        dataset = self._workbench.grouped(settings)
+        _compile(dataset.config.model, dataset.config.rows, self._workbench.effort)
         began = time.process_time()
-        return learn_chain(knowledge, self._workbench.effort), time.process_time() - began
+        return learn_chain(dataset, self._workbench.effort), time.process_time() - began
 
 
 def _as_if_quiet(cell: Mapping[str, Any], threads: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from erasable.experiments.figures import panels
+from erasable.plots import panels
 from reporting import RESULTS, documented_parser
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"

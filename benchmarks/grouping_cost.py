@@ -172,14 +172,18 @@ def _warm_up(grouping: str, threads: int) -> None:
         path = Path(folder) / "tiny.parquet"
         _write(SyntheticSettings(users=200, items=100, groups=4, per_user=5), path)
         _group(path, grouping, threads)
-        large = {"user_space.MOST_PAIRS": 0, "cohesion.MOST_EXACT": 1, "cohesion.SAMPLED_PAIRS": 10}
-        large |= {"balanced_clustering.SAMPLE": 100}
+        large = {
+            "paper._vectors.MOST_PAIRS": 0,
+            "grouping.cohesion.MOST_EXACT": 1,
+            "grouping.cohesion.SAMPLED_PAIRS": 10,
+        }
+        large |= {"grouping.balanced_clustering.SAMPLE": 100}
         with contextmanager(_patched)(large):
             _group(path, grouping, threads)
 
 
 def _patched(values: dict[str, int]) -> Iterator[None]:
-    patches = [mock.patch(f"erasable.grouping.{name}", value) for name, value in values.items()]
+    patches = [mock.patch(f"erasable.{name}", value) for name, value in values.items()]
     for patch in patches:
         patch.start()
     yield

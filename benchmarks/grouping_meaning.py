@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import erasable
+from erasable.chain import Config, Dataset, MemoryStore, arrange, train_chain
 from erasable.data import (
     Catalogue,
     Interactions,
@@ -34,12 +35,9 @@ from erasable.data import (
 )
 from erasable.evaluation import adjusted_rand_index, measure, within_group_cosine
 from erasable.grouping import GroupingEffort, GroupingSettings, assign_groups
-from erasable.grouping.bipartite import bipartite_graph
-from erasable.grouping.cohesion import cohesion_of_groups
-from erasable.grouping.points import Labels, Points
-from erasable.grouping.user_space import user_space
+from erasable.grouping.groups import cohesion_of_groups, user_space
+from erasable.grouping.points import Labels, Points, bipartite_graph
 from erasable.models import Effort
-from erasable.training import Config, Knowledge, MemoryStore, arrange, train_chain
 from reporting import RESULTS, documented_parser, markdown_table, print_table, save
 
 FOLDER = "grouping_meaning"
@@ -49,7 +47,7 @@ OTHER_ORDERS = {"hard": ("cbkm-near", "bkm", "random"), "number": ("cbkm-near", 
 SPACES = {"rating rows": "bkm", "vectors of cbkm-near": "cbkm-near", "vectors of cbkm": "cbkm"}
 PLANTED = SyntheticSettings(users=2000, items=800, groups=8, per_user=20, in_group=0.8, popularity_exponent=0.5)
 PLANTED_GROUPINGS = ("cbkm-near", "cbkm", "bkm")
-GROUPING_CODE = ("seeding", "data", "grouping", "evaluation/groupings.py")
+GROUPING_CODE = ("seeding", "data", "grouping", "evaluation/metrics.py")
 SHARING_CODE = ("seeding", "data")
 CHAIN_CODE = ("seeding", "data", "grouping", "models", "training", "evaluation")
 _ROWS_AT_ONCE = 500
@@ -131,11 +129,11 @@ class Bench:
 
     def _learned(self, data: str, config: Config) -> dict[str, Any]:
         everything = _interactions(self, data)
-        frame = Knowledge(config, Catalogue.from_items(everything.items), _scale(everything), (), everything)
-        knowledge = arrange(everything, frame, GroupingEffort(self.threads))
+        frame = Dataset(config, Catalogue.from_items(everything.items), _scale(everything), (), everything)
+        dataset = arrange(everything, frame, GroupingEffort(self.threads))
         store = MemoryStore()
-        state = train_chain(knowledge, store, Effort(threads=self.threads))
-        utility = measure(state, store, knowledge.held_out, self.threads)
+        state = train_chain(dataset, store, Effort(threads=self.threads))
+        utility = measure(state, store, dataset.held_out, self.threads)
         seconds = sum(link.seconds for link in state.chain)
         return {"users": utility.users, "values": dict(utility.values), "training_seconds": seconds}
 

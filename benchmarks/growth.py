@@ -24,12 +24,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the kit that the tests share
 
-from erasable.operations import DiskHome, status
+from erasable.operations import DiskStorage, status
 from erasable.operations.do_not_learn import default_places
 from erasable.requests import Request
+from erasable.service._service import Service
+from erasable.service._worker import Worker, WorkerOptions
 from erasable.service.settings import ServiceSettings
-from erasable.service.shop import Shop
-from erasable.service.worker import Post, Worker
 from kit import erasure_service
 from reporting import documented_parser, print_table, save, warn_if_busy
 
@@ -96,7 +96,7 @@ def _costs(trial: Trial) -> dict[str, Any]:
 
 def _erase_all(trial: Trial, shop: Path, people: Sequence[str], batch: int) -> None:
     """Erase people in batches; those of a run that was broken off are erased already."""
-    done = status(DiskHome(shop))["erasures"]
+    done = status(DiskStorage(shop))["erasures"]
     for start in range(done, len(people), batch):
         seconds = trial.erase(shop, people[start : start + batch])
         print(f"{shop.name}: {min(len(people), start + batch):,} erased ({seconds:.1f} s)", flush=True)
@@ -119,8 +119,8 @@ def _by_command(shop: Path, people: Sequence[str]) -> float:
 def _by_service(shop: Path, people: Sequence[str]) -> float:
     """Ask a service for people to be erased, and work until nothing is left to do; in this process, already warm."""
     actor = secrets.token_hex(8)  # another each time: nobody may ask for so many in a day
-    opened = Shop.open(shop, _SETTINGS)
-    worker = Worker(Post(shop, _SETTINGS, default_places(shop), threads=1, pause=0))
+    opened = Service.open(shop, _SETTINGS)
+    worker = Worker(WorkerOptions(shop, _SETTINGS, default_places(shop), threads=1, pause=0))
     with closing(opened.database), closing(worker.database):
         _work_off(worker)
         before = time.process_time()
@@ -151,7 +151,7 @@ def _write_data(path: Path, people: Sequence[str], seed: int) -> None:
 
 
 def _sizes(shop: Path) -> dict[str, int]:
-    """Return how many bytes lie in the ledger and in what is sealed, and how many certificates there are."""
+    """Return how many bytes lie in the queue and in what is sealed, and how many certificates there are."""
     ledger = shop / "ledger.sqlite"
     return {
         "ledger": ledger.stat().st_size if ledger.exists() else 0,

@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the kit that the tests share
 
-from kit.interrupting import IN_TIME, MODELS, Shop, Trial
+from kit.interrupting import IN_TIME, MODELS, Service, Trial
 from reporting import RESULTS, documented_parser, print_table, save
 
 _KEPT = RESULTS / "interrupts"
@@ -29,7 +29,7 @@ def main() -> None:
     options = _options()
     _KEPT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        trials = Shop(Path(folder)).trials()
+        trials = Service(Path(folder)).trials()
         place = Path(folder) / "place"
         rounds = options.learn // len(MODELS)
         times = {name: rounds if name.split()[-1] in MODELS else options.others for name in trials}

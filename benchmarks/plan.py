@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from erasable.operations import DiskHome, Work, forget, learn, plan
+from erasable.chain import Config
+from erasable.operations import DiskStorage, Work, forget, learn, plan
 from erasable.requests import Request
 from erasable.seeding import id_keys
-from erasable.store import Workspace
-from erasable.training import Config
+from erasable.workspace import Workspace
 from reporting import documented_parser, print_table, save, warn_if_busy
 
 BAR = 0.30
@@ -46,24 +46,24 @@ def main() -> None:
 def _measured(way: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     work = Work(options.threads)
     with tempfile.TemporaryDirectory() as folder:
-        home = DiskHome(Path(folder) / "shop")
-        learn(options.data / "ml-1m" / "ratings.csv", home.path, Config(**WAYS[way]), work=work)
-        forget(home, [Request(_some(home, 1, "first")[0])], work=work)  # whatever is compiled on first use
-        return [_line(way, home, _some(home, count, str(number)), work) for number, count in enumerate(COUNTS)]
+        storage = DiskStorage(Path(folder) / "shop")
+        learn(options.data / "ml-1m" / "ratings.csv", storage.path, Config(**WAYS[way]), work=work)
+        forget(storage, [Request(_some(storage, 1, "first")[0])], work=work)  # whatever is compiled on first use
+        return [_line(way, storage, _some(storage, count, str(number)), work) for number, count in enumerate(COUNTS)]
 
 
-def _line(way: str, home: DiskHome, users: Sequence[str], work: Work) -> dict[str, Any]:
+def _line(way: str, storage: DiskStorage, users: Sequence[str], work: Work) -> dict[str, Any]:
     requests = [Request(user) for user in users]
-    planned = plan(home, requests, work)
-    done = forget(home, requests, work=work, yes=True)
+    planned = plan(storage, requests, work)
+    done = forget(storage, requests, work=work, yes=True)
     off = planned.seconds_estimated / done.seconds - 1
     facts = {"way": way, "people": len(users), "stages_rerun": done.stages_rerun}
     return {**facts, "estimated": planned.seconds_estimated, "measured": done.seconds, "off": off}
 
 
-def _some(home: DiskHome, count: int, draw: str) -> list[str]:
-    with Workspace.reading(home.path) as workspace:
-        users = [user for group in workspace.state().knowledge.groups for user in group.users]
+def _some(storage: DiskStorage, count: int, draw: str) -> list[str]:
+    with Workspace.reading(storage.path) as workspace:
+        users = [user for group in workspace.state().dataset.groups for user in group.users]
     order = np.argsort(id_keys(0, f"plan {draw}", users), kind="stable")
     return [users[place] for place in order[:count]]
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from erasable.training import numeric_environment
+from erasable.chain import numeric_environment
 
 RESULTS = Path(__file__).parent / "results"
 # Taken before the benchmark itself adds to it: timings made beside other work say little.

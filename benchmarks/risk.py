@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from erasable.chain import Config, Dataset, Link, State, arrange, stages_of
 from erasable.data import Catalogue, Interactions, RatingScale, read_interactions
-from erasable.experiments.expected_cost import likely_plans
 from erasable.grouping import ALONE
+from erasable.paper import likely_plans
 from erasable.seeding import id_keys
-from erasable.training import Config, Knowledge, Link, State, arrange, stages_of
 from reporting import documented_parser, print_table, save
 
 RISKY_USERS = 0.1
@@ -41,19 +41,19 @@ def main() -> None:
 
 
 def _line(way: str, rows: Interactions, risky: frozenset[str], share: float) -> dict[str, Any]:
-    without = _cost(_knowledge(rows, WAYS[way], frozenset()), risky, share)
-    known = _cost(_knowledge(rows, {**WAYS[way], "risk_threshold": 0.5}, risky), risky, share)
+    without = _cost(_dataset(rows, WAYS[way], frozenset()), risky, share)
+    known = _cost(_dataset(rows, {**WAYS[way], "risk_threshold": 0.5}, risky), risky, share)
     return {"way": way, "requests_of_risky": share, "cost_without": without, "cost_with": known}
 
 
-def _knowledge(rows: Interactions, settings: dict[str, Any], risky: frozenset[str]) -> Knowledge:
-    frame = Knowledge(Config(**settings), Catalogue.from_items(rows.items), RatingScale(1, 5), (), rows)
+def _dataset(rows: Interactions, settings: dict[str, Any], risky: frozenset[str]) -> Dataset:
+    frame = Dataset(Config(**settings), Catalogue.from_items(rows.items), RatingScale(1, 5), (), rows)
     return arrange(rows, frame, ALONE, risky=risky)
 
 
-def _cost(knowledge: Knowledge, risky: frozenset[str], share: float) -> float:
+def _cost(dataset: Dataset, risky: frozenset[str], share: float) -> float:
     """Return the expected cost of one request if the risky make this share of them."""
-    state = State(knowledge, tuple(Link(task.name, task.parent, 0, 0.0) for task in stages_of(knowledge)))
+    state = State(dataset, tuple(Link(task.name, task.parent, 0, 0.0) for task in stages_of(dataset)))
     return share * _mean_cost(state, risky, inside=True) + (1 - share) * _mean_cost(state, risky, inside=False)
 
 

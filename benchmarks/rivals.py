@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from erasable.data import Interactions, RatingScale, k_core, read_interactions, recognise_scale, split_holdout
-from erasable.experiments.workbench import data_digest
-from erasable.models.als import ALS
-from erasable.models.ease import EASE
+from erasable.models._als import ALS
+from erasable.models._ease import EASE
+from erasable.paper import data_digest
 from implicit_rival import IMPLICIT
 from reporting import RESULTS, documented_parser, markdown_table, print_table, save, verdict, warn_if_busy
 from rivals_fitted import Fitted, Split, implicit_als, item_knn, ndcg_at_10, ours, popular, timed

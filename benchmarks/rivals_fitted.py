@@ -13,9 +13,9 @@ from scipy import sparse
 
 from erasable.data import Interactions, RatingScale
 from erasable.models import Effort, Model, Stage
-from erasable.models.blas import one_blas_thread
-from erasable.models.columns_kernel import by_source, summed
-from erasable.models.embedding_model import USER_ROWS
+from erasable.models._columns_kernel import by_source, summed
+from erasable.models._embedding_model import USER_ROWS
+from erasable.models.machine import one_blas_thread
 from implicit_rival import train_implicit
 
 AT_ONCE = 256

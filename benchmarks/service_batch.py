@@ -21,13 +21,13 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from erasable.chain import Config
 from erasable.operations import learn
 from erasable.requests import Request
+from erasable.requests.lease import read_progress
 from erasable.requests.opening import open_database
-from erasable.requests.progress import read_progress
 from erasable.requests.queue import Queue
-from erasable.service.worker import Post, run_worker
-from erasable.training import Config
+from erasable.service._worker import WorkerOptions, run_worker
 from kit import erasure_service, small_shop
 from reporting import print_table, save, warn_if_busy
 
@@ -99,7 +99,7 @@ def _by_service(shop: Path, people: Sequence[str]) -> Callable[[], list[float]]:
         database.change(lambda _: [queue.submit(Request(one), True, "application bench", now) for one in people])
 
     def work_off() -> list[float]:
-        worker = get_context("spawn").Process(target=run_worker, args=(Post(shop, settings, threads=1),))
+        worker = get_context("spawn").Process(target=run_worker, args=(WorkerOptions(shop, settings, threads=1),))
         worker.start()
         told, last = [time.perf_counter()], None
         with closing(open_database(shop)) as database:

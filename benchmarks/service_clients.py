@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from erasable.operations import DiskHome, name_queue
+from erasable.chain import Config
+from erasable.operations import DiskStorage, name_queue
 from erasable.service.settings import ServiceSettings
-from erasable.training import Config
 from kit import erasure_service, postgres_server, service_process, small_shop
 from kit.service_process import ServiceProcess
 from reporting import print_table, save, warn_if_busy
@@ -63,7 +63,7 @@ def _measured(queue: str, options: argparse.Namespace) -> dict[str, dict[str, fl
         source = small_shop.table(2 * options.requests, 2_000)
         shop = small_shop.learn_shop(Path(folder) / "shop", source, Config(model="als"))
         if address:
-            name_queue(DiskHome(shop), address)
+            name_queue(DiskStorage(shop), address)
         people = erasure_service.people_in(shop)
         random.Random(options.seed).shuffle(people)
         with service_process.running(shop, _SETTINGS) as service:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import httpx2
 
-from erasable.operations import DiskHome
+from erasable.operations import DiskStorage
 from erasable.operations.queue_place import name_queue
 from erasable.requests.queue import Queue
 from kit import erasure_service, service_process, small_shop
@@ -56,7 +56,7 @@ def _run(options: argparse.Namespace) -> None:
         shop = erasure_service.learn(Path(folder) / "shop", USERS)
         before = copy_of(shop, Path(folder) / "apart" / "before")
         if postgres is not None:
-            name_queue(DiskHome(shop), postgres.address)
+            name_queue(DiskStorage(shop), postgres.address)
         client = Client(shop, [service_process.free_port() for _ in range(options.servers)])
         killer = Killer(shop, client.ports, random.Random(options.seed), postgres)
         try:

@@ -24,9 +24,9 @@ import httpx2
 import pyarrow as pa
 
 from ease_columns import sparse_shop
+from erasable.chain import Config
 from erasable.operations import learn
 from erasable.service.settings import ServiceSettings
-from erasable.training import Config
 from kit import erasure_service, service_process
 from kit.service_process import ServiceProcess
 from reporting import print_table, save, verdict, warn_if_busy

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from erasable.service.application import make_application
+from erasable.chain import Config
+from erasable.service._application import make_application
+from erasable.service._service import Service
 from erasable.service.settings import ServiceSettings
-from erasable.service.shop import Shop
-from erasable.training import Config
 from kit import small_shop
 from reporting import print_table, save, warn_if_busy
 
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     warn_if_busy()
     with tempfile.TemporaryDirectory() as folder:
         source = small_shop.table(2 * options.requests, 2_000)
-        shop = Shop.open(small_shop.learn_shop(Path(folder) / "shop", source, _CONFIG), _SETTINGS)
+        shop = Service.open(small_shop.learn_shop(Path(folder) / "shop", source, _CONFIG), _SETTINGS)
         measured = _measured(shop, options.requests)
         shop.database.close()
     rows = [[name, *(f"{1000 * one[key]:.1f}" for key in FIGURES)] for name, one in measured.items()]
@@ -45,13 +45,13 @@ def run(options: argparse.Namespace) -> None:
         sys.exit(f"broken: too slow with {options.requests:,} open requests: {', '.join(slow)}")
 
 
-def _measured(shop: Shop, requests: int) -> dict[str, dict[str, float]]:
+def _measured(shop: Service, requests: int) -> dict[str, dict[str, float]]:
     stop = threading.Event()
     follower = threading.Thread(target=_follow, args=(shop, stop))
     headers = {"Authorization": f"Bearer {shop.tokens.create('operator', '', shop.clock())[1]}"}
     client = TestClient(make_application(shop), headers=headers)
     client.post("/login", data={"token": headers["Authorization"].split()[1], "next": "/"})
-    users = iter([user for group in shop.live.knowledge.groups for user in group.users.texts()])
+    users = iter([user for group in shop.live.dataset.groups for user in group.users.texts()])
     follower.start()
     try:
         submit = _times(lambda: client.post("/v1/erasure-requests", json={"user_id": next(users)}), requests, 201)
@@ -84,7 +84,7 @@ def _figures(found: list[tuple[float, float]]) -> dict[str, float]:
     }
 
 
-def _follow(shop: Shop, stop: threading.Event) -> None:
+def _follow(shop: Service, stop: threading.Event) -> None:
     while not stop.is_set():
         shop.database.wait(0.1)
         shop.reception.follow()

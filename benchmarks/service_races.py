@@ -24,7 +24,7 @@ from erasable.requests import Request
 from erasable.requests.lease import Process, holder_of
 from erasable.requests.queue import Queue
 from erasable.requests.sqlite import SqliteDatabase
-from erasable.service.worker import Post, run_worker
+from erasable.service._worker import WorkerOptions, run_worker
 from kit import erasure_service, service_process, small_shop
 from kit.copies import copy_of
 from reporting import print_table, save
@@ -132,7 +132,7 @@ class Pair:
         return holder_of(self._database) or self._holder()
 
     def _started(self) -> BaseProcess:
-        post = Post(self._shop, _SETTINGS, threads=1)
+        post = WorkerOptions(self._shop, _SETTINGS, threads=1)
         worker = get_context("spawn").Process(target=run_worker, args=(post,), daemon=True)
         worker.start()
         return worker

@@ -20,11 +20,11 @@ import httpx2
 import numpy as np
 from scipy.stats import rankdata
 
-from erasable.operations import DiskHome, forget, learn
+from erasable.chain import Config
+from erasable.operations import DiskStorage, forget, learn
 from erasable.requests import Request
+from erasable.service._service import Service
 from erasable.service.settings import ServiceSettings
-from erasable.service.shop import Shop
-from erasable.training import Config
 from kit import erasure_service, service_process, small_shop
 from reporting import print_table, save, warn_if_busy
 
@@ -67,8 +67,8 @@ def _people(shop: Path, options: argparse.Namespace) -> dict[str, list[str]]:
     everyone = erasure_service.people_in(shop)
     random.Random(options.seed).shuffle(everyone)
     erased, suppressed = everyone[: options.people], everyone[options.people : 2 * options.people]
-    forget(DiskHome(shop), [Request(user) for user in erased])
-    served = Shop.open(shop, _SETTINGS)
+    forget(DiskStorage(shop), [Request(user) for user in erased])
+    served = Service.open(shop, _SETTINGS)
     with closing(served.database):
         for user in suppressed:
             served.reception.submit(Request(user), "application 1")

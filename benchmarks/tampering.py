@@ -1,10 +1,10 @@
 """Flip one random bit of a document 10,000 times: each must be noticed before anything is loaded.
 
-The documents are those of a workspace that has learned, forgotten three people, sealed the papers of two and verified,
-a certificate and a receipt as they were handed out, a do-not-learn list and its key; and the same of every released
-version, from the fixtures of the tests. A document is drawn first and then a byte in it, so that small files are hit as
-often as large ones. What looks is the first step of `erasable verify`, before any data or parameters are decoded. Left
-out are a live ledger and the sentence of a receipt that says what it is for: nothing seals them.
+The documents are those of a workspace that has learned, forgotten three people, sealed the documents of two and
+verified, a certificate and a receipt as they were handed out, a do-not-learn list and its key; and the same of every
+released version, from the fixtures of the tests. A document is drawn first and then a byte in it, so that small files
+are hit as often as large ones. What looks is the first step of `erasable verify`, before any data or parameters are
+decoded. Left out are a live queue and the sentence of a receipt that says what it is for: nothing seals them.
 """
 
 import argparse
@@ -17,12 +17,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the kit that the tests share
 
-from erasable.operations import DiskHome, verify
+from erasable.operations import DiskStorage, verify
 from erasable.operations.do_not_learn import default_places
-from erasable.store import saving
+from erasable.workspace import versions as saving
 from kit import small_shop
 from kit.released import watched_documents
-from kit.tampering import Watched, flipped, watched_list, watched_papers, watched_workspace
+from kit.tampering import Watched, flipped, watched_list, watched_proof, watched_workspace
 from reporting import documented_parser, print_table, save
 
 
@@ -51,11 +51,11 @@ def _documents_here(folder: Path) -> list[Watched]:
     saving.OPEN_CERTIFICATES = 2  # so that some are sealed
     for position in (1, 2, 1):
         done = small_shop.forget_in(shop, small_shop.member_of(shop, position))
-    verify(DiskHome(shop))
+    verify(DiskStorage(shop))
     certificate = Path(shutil.copy(done.certificates[0], folder / "certificate.json"))
     receipt = folder / "receipt.json"
     receipt.write_bytes(done.receipts[0].encoded())
-    outside = [*watched_papers(shop, certificate, receipt), *watched_list(default_places(shop))]
+    outside = [*watched_proof(shop, certificate, receipt), *watched_list(default_places(shop))]
     return watched_workspace(shop, certificate) + outside
 
 

@@ -23,10 +23,10 @@ import pyarrow as pa
 from pyarrow import csv
 
 import erasable
+from erasable.chain import Config, Dataset, MemoryStore, State, train_chain
 from erasable.data import Catalogue, Interactions, RatingScale, read_interactions, split_holdout
 from erasable.evaluation import Utility, measure, sampled_candidates
 from erasable.models import Effort
-from erasable.training import Config, Knowledge, MemoryStore, State, train_chain
 from reporting import RESULTS, documented_parser, print_table, save, verdict
 
 BARS = {
@@ -93,8 +93,8 @@ def _movielens(cell: Cell, options: argparse.Namespace) -> tuple[State, Utility]
     data = read_interactions(options.data / "ml-1m" / "ratings.csv").interactions
     training, held_out = split_holdout(data, cell.config.holdout, cell.config.seed)
     catalogue = Catalogue.from_items(data.items)
-    knowledge = Knowledge(cell.config, catalogue, RatingScale(1, 5), (training,), held_out)
-    state, store = _learn(knowledge, options.threads)
+    dataset = Dataset(cell.config, catalogue, RatingScale(1, 5), (training,), held_out)
+    state, store = _learn(dataset, options.threads)
     return state, measure(state, store, held_out, options.threads)
 
 
@@ -109,8 +109,8 @@ def _leave_one_out(cell: Cell, options: argparse.Namespace) -> tuple[State, Util
     items = {*parts[0].items, *parts[1].items, *(item for several in candidates.values() for item in several)}
     catalogue = Catalogue.from_items(items)
     training, test = (part.with_items(catalogue.items) for part in parts)
-    knowledge = Knowledge(cell.config, catalogue, RatingScale(1, 1), (training,), test)
-    state, store = _learn(knowledge, options.threads)
+    dataset = Dataset(cell.config, catalogue, RatingScale(1, 1), (training,), test)
+    state, store = _learn(dataset, options.threads)
     return state, sampled_candidates(state, store, test, candidates, options.threads)
 
 
@@ -118,9 +118,9 @@ def _implicit(interactions: Interactions) -> Interactions:
     return replace(interactions, rating=np.ones_like(interactions.rating))
 
 
-def _learn(knowledge: Knowledge, threads: int) -> tuple[State, MemoryStore]:
+def _learn(dataset: Dataset, threads: int) -> tuple[State, MemoryStore]:
     store = MemoryStore()
-    return train_chain(knowledge, store, Effort(threads=threads)), store
+    return train_chain(dataset, store, Effort(threads=threads)), store
 
 
 def _candidates(path: Path) -> Mapping[str, Sequence[str]]:

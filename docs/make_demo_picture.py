@@ -1,4 +1,4 @@
-"""Write docs/demo.svg, a picture of `erasable demo` in a terminal."""
+"""Write docs/pictures/demo.svg, a picture of `erasable demo` in a terminal."""
 
 import re
 import sys
@@ -8,7 +8,7 @@ from rich.console import Console
 
 from erasable.cli import demo, output
 
-PICTURE = Path(__file__).parent / "demo.svg"
+PICTURE = Path(__file__).parent / "pictures" / "demo.svg"
 
 
 def main() -> None:

@@ -7,11 +7,14 @@ os.environ["COLUMNS"] = "100"  # the help is laid out for the terminal's width
 
 from typer.testing import CliRunner
 
-from erasable.cli.main import app
+from erasable.chain.settings import settings_classes
+from erasable.cli.main import make_app
 from erasable.data import ColumnNames
-from erasable.training.settings import listed, settings_classes
+from erasable.wording import listed
 
-HEADING = """# Reference
+app = make_app()
+
+HEADING = """# Commands and settings
 
 Made from the commands' own help by `scripts/reference`; change the sentences in the code, not here.
 
@@ -25,8 +28,8 @@ with 0 (done), 1 (refused) or 2 (wrong use).
 
 Each is an option of `erasable learn`, a line of its `--config` file, and, but for the columns, an argument of
 `erasable.Recommender`. In Python, columns are named where the table is given, `fit(table, user="who", item="what")`;
-`on_bad_row="skip"` leaves out rows that can't be used ([how to use the library](how-to/use-the-library.md)). Models and
-strategies may be objects there, each with its own settings:
+`on_bad_row="skip"` leaves out rows that can't be used ([how to use the library](../how-to/use-the-library.md)).
+Models and strategies may be objects there, each with its own settings:
 `Recommender(NMF(epochs=20), strategy=Laser(groups=8), seed=3)`.
 
 A setting belongs to a model, to a strategy, or to the recommender whatever its model is. One that the chosen model and
@@ -56,7 +59,7 @@ def settings_table() -> str:
 
 def command_names() -> list[str]:
     """Return every command, those below another one as two words."""
-    names = [command.name for command in app.registered_commands]
+    names = [command.name for command in app.registered_commands if not command.hidden]
     for group in app.registered_groups:
         names += [group.name, *(f"{group.name} {command.name}" for command in group.typer_instance.registered_commands)]
     return names

@@ -15,16 +15,15 @@ import uvicorn
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
+from erasable.chain import Config
 from erasable.data import SyntheticSettings, synthesise
 from erasable.operations import Work, learn
 from erasable.requests import Request
-from erasable.requests.lease import Lease
-from erasable.requests.progress import QueueReporter
-from erasable.service.application import make_application
+from erasable.requests.lease import Lease, QueueReporter
+from erasable.service._application import make_application
+from erasable.service._service import Service
+from erasable.service._worker import Worker, WorkerOptions
 from erasable.service.settings import ServiceSettings
-from erasable.service.shop import Shop
-from erasable.service.worker import Post, Worker
-from erasable.training import Config
 
 PICTURES = Path(__file__).parent / "pictures"
 START = datetime(2026, 10, 12, 8, 40, tzinfo=UTC)
@@ -56,13 +55,13 @@ def made_up_table() -> pa.Table:
     )
 
 
-def filled_shop(folder: Path) -> tuple[Shop, dict[str, str]]:
+def filled_shop(folder: Path) -> tuple[Service, dict[str, str]]:
     """Learn a shop, let five weeks pass, and return it with the ids of some requests."""
     clock, settings = Clock(), ServiceSettings()
     learn(made_up_table(), folder, Config(model="nmf", groups=10, epochs=5, holdout=0.1), work=Work(1))
-    shop = Shop.open(folder, settings, clock)
-    worker = Worker(Post(folder, settings, threads=1, clock=clock))
-    groups = shop.live.knowledge.groups
+    shop = Service.open(folder, settings, clock)
+    worker = Worker(WorkerOptions(folder, settings, threads=1, clock=clock))
+    groups = shop.live.dataset.groups
     ids = {"held": file(shop, groups[2].users[0])}
     shop.queue.advance(ids["held"], "on hold", OFFICER, clock(), {"reason": "identity is being checked"})
     for place, user in enumerate((groups[7].users[1], groups[4].users[3], groups[8].users[0])):
@@ -78,9 +77,9 @@ def filled_shop(folder: Path) -> tuple[Shop, dict[str, str]]:
     return shop, ids
 
 
-def file_the_rest(shop: Shop, clock: Clock, ids: dict[str, str]) -> None:
+def file_the_rest(shop: Service, clock: Clock, ids: dict[str, str]) -> None:
     """Leave some requests open: one that failed, one under way, and some that wait."""
-    groups = shop.live.knowledge.groups
+    groups = shop.live.dataset.groups
     ids["failed"] = file(shop, groups[5].users[2])
     clock.advance(hours=5)
     ids["under way"] = file(shop, groups[3].users[1])
@@ -95,19 +94,19 @@ def file_the_rest(shop: Shop, clock: Clock, ids: dict[str, str]) -> None:
     begin(shop, clock, ids["under way"], 3)
 
 
-def file(shop: Shop, user: str) -> str:
+def file(shop: Service, user: str) -> str:
     return shop.reception.submit(Request(user), "application 81be44d0").request_id
 
 
-def begin(shop: Shop, clock: Clock, request_id: str, first: int) -> None:
-    stages = len(shop.live.knowledge.groups)
+def begin(shop: Service, clock: Clock, request_id: str, first: int) -> None:
+    stages = len(shop.live.dataset.groups)
     rerun = list(range(first, stages))
     facts = {"batch": request_id, "requests": 1, "stages_rerun": len(rerun), "stages_total": stages, "rerun": rerun}
     shop.queue.advance(request_id, "erasing", "worker", clock(), facts)
 
 
 @contextmanager
-def served(shop: Shop) -> Iterator[str]:
+def served(shop: Service) -> Iterator[str]:
     """Serve a shop for a while, and return its address."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -121,7 +120,7 @@ def served(shop: Shop) -> Iterator[str]:
         thread.join()
 
 
-def sign_in(page: Page, address: str, shop: Shop) -> None:
+def sign_in(page: Page, address: str, shop: Service) -> None:
     _, token = shop.tokens.create("officer", "pictures", shop.clock())
     page.goto(f"{address}/login")
     page.get_by_label("Token").fill(token)

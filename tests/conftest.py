@@ -1,8 +1,9 @@
 """The kit as fixtures: what tests of several units share, by the name of its module in tests/kit."""
 
 import os
+import shutil
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from types import ModuleType
 
 import pytest
@@ -15,6 +16,23 @@ from kit import reference as _reference
 from kit import tables as _tables
 from kit.copies import copy_of
 from kit.postgres_server import NoPostgres, PostgresServer
+
+_IN_MEMORY = Path("/dev/shm")
+_ROOM = 4 * 2**30
+
+# Thousands of flushes take long on a busy disk. What passes leaves nothing behind (pyproject.toml). Each run has a root
+# of its own, which the processes that it starts share: what another run removes is none of its folders.
+_OWN_ROOT = "PYTEST_DEBUG_TEMPROOT" not in os.environ
+if _OWN_ROOT and os.access(_IN_MEMORY, os.W_OK) and shutil.disk_usage(_IN_MEMORY).free >= _ROOM:
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = mkdtemp(prefix="erasable-tests-", dir=_IN_MEMORY)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_unconfigure(config):
+    """Remove the root of this run, if nothing failed whose folders somebody may want to look at."""
+    root = Path(os.environ.get("PYTEST_DEBUG_TEMPROOT", ""))
+    if _OWN_ROOT and root.parent == _IN_MEMORY and not any(root.glob("pytest-of-*/pytest-*/*")):
+        shutil.rmtree(root, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -58,11 +76,11 @@ def hashed(monkeypatch):
 
 @pytest.fixture
 def swift_path(tmp_path):
-    """A folder in memory, where there is one: thousands of flushes take long on a busy disk."""
-    if not os.access("/dev/shm", os.W_OK):
+    """A folder in memory, where there is one, that other users could be let into: tmp_path is in one of our own."""
+    if not os.access(_IN_MEMORY, os.W_OK):
         yield tmp_path
         return
-    with TemporaryDirectory(dir="/dev/shm") as folder:
+    with TemporaryDirectory(dir=_IN_MEMORY) as folder:
         yield Path(folder)
 
 

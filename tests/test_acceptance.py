@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from erasable.cli.main import main
+from kit.choosing import cases, pairs
 
 ODD = "the-only-one-with-a-nine-and-with-the-last-item"
 LONELY = "has-one-item"
@@ -89,6 +90,7 @@ ERASURES = {
         frozenset({("u05", items_of("u05")[1]), ("u05", items_of("u05")[0])}),
     ),
 }
+HARD = {name: ERASURES[name] for name in ("the only one with a rating and an item", "in several calls")}
 SETTINGS = {
     "nmf": ("--model", "nmf"),
     "dmf": ("--model", "dmf"),
@@ -102,13 +104,13 @@ SETTINGS = {
     "order by count": ("--model", "nmf", "--order", "count", "--seed", "3", "--negatives", "1"),
     "observed only": ("--model", "nmf", "--negatives", "0", "--batch", "7"),
 }
-# With the filter on, whoever it dropped can't be forgotten.
-CASES = [
-    pytest.param(erasure, settings, id=f"{what}-{how}")
-    for what, erasure in ERASURES.items()
-    for how, settings in SETTINGS.items()
-    if not ("filter" in how and LONELY in erasure.users)
-]
+
+
+def is_not_dropped(what: str, how: str) -> bool:
+    """Whether a filter leaves someone who is to be forgotten."""
+    return not ("filter" in how and LONELY in ERASURES[what].users)
+
+
 AT_ONCE = ("--model", "nmf", "--strategy", "retrain", "--epochs", "6", "--batch", "64")
 COMMON = ("--model", "nmf", "--groups", "4", "--epochs", "6", "--batch", "64")
 DECLARED_SCALE = ("--rating-scale", "1", "10")
@@ -184,23 +186,25 @@ def assert_nothing_is_left(folder: Path, erasure: Erasure, certificates: Sequenc
     assert sorted((folder / "certificates").iterdir()) == sorted(issued)
 
 
-@pytest.mark.parametrize(("erasure", "settings"), CASES)
+@pytest.mark.parametrize(("erasure", "settings"), pairs(ERASURES, SETTINGS, 3, 2, is_not_dropped))
 def test_laser_with_the_groups_of_the_first(compare, tmp_path, erasure, settings):
     compare(erasure, (*COMMON, *settings), "--groups-from", tmp_path / "a")
 
 
-@pytest.mark.parametrize(("model", "holdout"), [("nmf", "0"), ("dmf", "0.2")])
-@pytest.mark.parametrize("erasure", ERASURES.values(), ids=ERASURES)
-def test_independent_groups_without_the_groups_of_the_first(compare, tmp_path, erasure, model, holdout):
+@pytest.mark.parametrize(("erasure", "settings"), pairs(ERASURES, {"nmf": ("nmf", "0"), "dmf": ("dmf", "0.2")}, 0, 2))
+def test_independent_groups_without_the_groups_of_the_first(compare, tmp_path, erasure, settings):
+    model, holdout = settings
     items = sorted({item for _, item, _ in ROWS})
     (tmp_path / "items.txt").write_text("\n".join(items))
     declared = ("--catalogue", str(tmp_path / "items.txt"), *DECLARED_SCALE)
     compare(erasure, (*COMMON, "--grouping", "independent", "--model", model, "--holdout", holdout, *declared))
 
 
-@pytest.mark.parametrize(("model", "aggregate"), [("nmf", "mean"), ("dmf", "own")])
-@pytest.mark.parametrize("erasure", ERASURES.values(), ids=ERASURES)
-def test_sisa_with_the_groups_of_the_first(compare, tmp_path, erasure, model, aggregate):
+@pytest.mark.parametrize(
+    ("erasure", "settings"), pairs(ERASURES, {"nmf": ("nmf", "mean"), "dmf": ("dmf", "own")}, 0, 2)
+)
+def test_sisa_with_the_groups_of_the_first(compare, tmp_path, erasure, settings):
+    model, aggregate = settings
     options = ("--strategy", "sisa", "--model", model, "--aggregate", aggregate, "--holdout", "0.2")
     compare(erasure, (*COMMON, *options), "--groups-from", tmp_path / "a")
 
@@ -219,17 +223,18 @@ def test_sisa_trains_only_the_groups_that_are_hit(erasable, tmp_path):
 GROUPINGS = ("random", "bkm", "cbkm", "cbkm-near", "clpa", "cgmm")
 
 
-@pytest.mark.parametrize("grouping", GROUPINGS[1:])
-@pytest.mark.parametrize("name", ["the only one with a rating and an item", "in several calls"])
-def test_every_grouping_with_the_groups_of_the_first(compare, tmp_path, grouping, name):
-    compare(ERASURES[name], (*COMMON, "--grouping", grouping, "--holdout", "0.2"), "--groups-from", tmp_path / "a")
+@pytest.mark.parametrize(("erasure", "grouping"), pairs(HARD, {name: name for name in GROUPINGS[1:]}, 0, 1))
+def test_every_grouping_with_the_groups_of_the_first(compare, tmp_path, erasure, grouping):
+    compare(erasure, (*COMMON, "--grouping", grouping, "--holdout", "0.2"), "--groups-from", tmp_path / "a")
 
 
-@pytest.mark.parametrize("grouping", GROUPINGS)
-@pytest.mark.parametrize("name", ["the only one with a rating and an item", "in several calls", "some items"])
-def test_regrouping_with_nothing_of_the_first(compare, grouping, name):
+@pytest.mark.parametrize(
+    ("erasure", "grouping"),
+    pairs(HARD | {"some items": ERASURES["some items"]}, {name: name for name in GROUPINGS}, 0, 1),
+)
+def test_regrouping_with_nothing_of_the_first(compare, erasure, grouping):
     options = (*COMMON, *DECLARED_SCALE, "--policy", "regroup", "--grouping", grouping, "--holdout", "0.2")
-    compare(ERASURES[name], options)
+    compare(erasure, options)
 
 
 @pytest.mark.parametrize("order", ["hard", "count"])
@@ -251,15 +256,18 @@ def test_regrouping_decides_the_filter_and_the_order_anew(compare, erasable, tmp
     assert [json.loads(certificate.read_text())[name] for name in ("policy", "filter")] == ["regroup", "applied anew"]
 
 
-@pytest.mark.parametrize(("model", "holdout"), [("nmf", "0.2"), ("dmf", "0")])
-@pytest.mark.parametrize("erasure", ERASURES.values(), ids=ERASURES)
-def test_retrain_with_nothing_of_the_first(compare, erasure, model, holdout):
+@pytest.mark.parametrize(("erasure", "settings"), pairs(ERASURES, {"nmf": ("nmf", "0.2"), "dmf": ("dmf", "0")}, 0, 2))
+def test_retrain_with_nothing_of_the_first(compare, erasure, settings):
+    model, holdout = settings
     compare(erasure, (*AT_ONCE, *DECLARED_SCALE, "--model", model, "--holdout", holdout))
 
 
-@pytest.mark.parametrize("name", ["one user", "some items", "in several calls"])  # the filter drops some of the others
-def test_retrain_with_the_one_group_and_the_filter_of_the_first(compare, tmp_path, name):
-    compare(ERASURES[name], (*AT_ONCE, "--min-interactions", "3"), "--groups-from", tmp_path / "a")
+@pytest.mark.parametrize(
+    "erasure",  # the filter drops some of the others
+    cases({name: ERASURES[name] for name in ("one user", "some items", "in several calls")}, ["in several calls"]),
+)
+def test_retrain_with_the_one_group_and_the_filter_of_the_first(compare, tmp_path, erasure):
+    compare(erasure, (*AT_ONCE, "--min-interactions", "3"), "--groups-from", tmp_path / "a")
 
 
 OTHER_WAYS = {
@@ -279,8 +287,7 @@ OTHER_WAYS = {
 }
 
 
-@pytest.mark.parametrize("options", OTHER_WAYS.values(), ids=OTHER_WAYS)
-@pytest.mark.parametrize("erasure", ERASURES.values(), ids=ERASURES)
+@pytest.mark.parametrize(("erasure", "options"), pairs(ERASURES, OTHER_WAYS, 3, 2))
 def test_every_other_way_with_the_groups_of_the_first(compare, tmp_path, erasure, options):
     compare(erasure, options, "--groups-from", tmp_path / "a")
 
@@ -295,13 +302,14 @@ ON_THEIR_OWN = {
 }
 
 
-@pytest.mark.parametrize("options", ON_THEIR_OWN.values(), ids=ON_THEIR_OWN)
-@pytest.mark.parametrize("name", ["the only one with a rating and an item", "several users", "in several calls"])
-def test_a_scale_is_enough_where_nothing_is_decided_over_all(compare, name, options):
-    compare(ERASURES[name], (*options, *DECLARED_SCALE))
+@pytest.mark.parametrize(
+    ("erasure", "options"), pairs(HARD | {"several users": ERASURES["several users"]}, ON_THEIR_OWN, 0, 1)
+)
+def test_a_scale_is_enough_where_nothing_is_decided_over_all(compare, erasure, options):
+    compare(erasure, (*options, *DECLARED_SCALE))
 
 
-@pytest.mark.parametrize("options", ON_THEIR_OWN.values(), ids=ON_THEIR_OWN)
+@pytest.mark.parametrize("options", cases(ON_THEIR_OWN, ["anchors", "ease", "dense ease"]))
 def test_what_is_declared_stays(compare, tmp_path, options):
     items = sorted(items_in(ROWS))
     (tmp_path / "items.txt").write_text("\n".join(items))
@@ -323,8 +331,7 @@ WAYS_OF_SPARSE = {
 }
 
 
-@pytest.mark.parametrize("holdout", ["0", "0.3"])
-@pytest.mark.parametrize("options", WAYS_OF_SPARSE.values(), ids=WAYS_OF_SPARSE)
+@pytest.mark.parametrize(("options", "holdout"), pairs(WAYS_OF_SPARSE, {"0": "0", "0.3": "0.3"}, 1, 0))
 def test_someone_with_items_of_their_own_leaves_what_a_plain_learn_without_them_gives(
     erasable, tmp_path, options, holdout
 ):
@@ -354,12 +361,12 @@ LEARNED_LATER = {
 }
 
 
-@pytest.mark.parametrize("options", LEARNED_LATER.values(), ids=LEARNED_LATER)
 @pytest.mark.parametrize(
-    "name", ["one user", "the only one with a rating and an item", "several users", "some items", "in several calls"]
+    ("erasure", "options"),
+    pairs({name: ERASURES[name] for name in (*HARD, "one user", "several users", "some items")}, LEARNED_LATER, 0, 1),
 )
-def test_what_was_learned_later_is_forgotten_as_if_all_had_come_at_once(compare, tmp_path, name, options):
-    compare(ERASURES[name], options, "--groups-from", tmp_path / "a", later=LATER)
+def test_what_was_learned_later_is_forgotten_as_if_all_had_come_at_once(compare, tmp_path, erasure, options):
+    compare(erasure, options, "--groups-from", tmp_path / "a", later=LATER)
 
 
 def test_forgetting_all_who_came_later_with_a_new_item_leads_back(erasable, tmp_path):

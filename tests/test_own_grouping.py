@@ -11,7 +11,7 @@ import pytest
 from erasable import Laser, Recommender
 from erasable.cli.main import main
 from erasable.errors import NotReproducible, UnknownModel, WrongSetting
-from erasable.store import Workspace
+from erasable.workspace import Workspace
 from kit.packages import installed
 
 PAGE = (Path(__file__).parent.parent / "docs" / "how-to" / "add-a-grouping.md").read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ def run(monkeypatch, capsys):
 
 def groups_in(folder):
     with Workspace.reading(folder) as workspace:
-        return [sorted(group.users) for group in workspace.state().knowledge.groups]
+        return [sorted(group.users) for group in workspace.state().dataset.groups]
 
 
 def learned(policy: str) -> Recommender:
@@ -127,7 +127,7 @@ def test_groups_that_are_decided_anew_need_the_package(site, monkeypatch):
     loaded = Recommender.load("shop")
     assert loaded.status()["users"] == 8
     for call in (lambda: loaded.forget("u2"), loaded.verify, loaded.upgrade):
-        with pytest.raises(UnknownModel, match=r"decided anew.* no grouping 'by-activity'.*install the package"):
+        with pytest.raises(UnknownModel, match=r"groups again.* no grouping 'by-activity'.*install the package"):
             call()
     assert loaded.status()["users"] == 8
 

@@ -83,6 +83,7 @@ def test_it_needs_nothing_but_what_units_offer():
             assert {alias.name for alias in node.names} <= set(getattr(module, "__all__", vars(module)))
 
 
+@pytest.mark.full
 def test_it_is_learned_served_forgotten_verified_and_upgraded_by_command(site, data, tmp_path):
     shown = " ".join(erasable("learn", "--model", "bpr", "--help", site=site, cwd=tmp_path).stdout.split())
     assert "als|ease|nmf|dmf|bpr" in shown
@@ -113,6 +114,7 @@ def test_it_is_learned_served_forgotten_verified_and_upgraded_by_command(site, d
     assert run("verify", "shop").startswith("identical")
 
 
+@pytest.mark.full
 def test_the_commands_of_the_page_run_as_they_stand(site, tmp_path):
     page = (EXAMPLE.parent.parent / "docs" / "how-to" / "add-a-model.md").read_text()
     rows = [f"{user},{item}" for user in (7, 42, 51, 60) for item in range(user % 4, 8)]
@@ -146,6 +148,6 @@ def test_one_that_was_typed_in_is_used_in_memory_and_not_saved(bpr, data, tmp_pa
     recommender = Recommender(names["Typed"](factors=4, epochs=2)).fit(data)
     assert source_digest(names["Typed"]()) == ""
     assert recommender.verify().identical
-    with pytest.raises(Refused, match="no source file, so nobody could open it again: define it in a module"):
+    with pytest.raises(Refused, match="no source file, so nobody could open it again: define it in its own module"):
         recommender.save(tmp_path / "shop")
     assert not (tmp_path / "shop").exists()

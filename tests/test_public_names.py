@@ -13,8 +13,8 @@ import erasable
 import erasable.errors
 
 UNITS = [
-    *("data", "grouping", "models", "training", "unlearning", "testing"),
-    *("evaluation", "store", "proof", "operations"),
+    *("data", "grouping", "models", "chain", "testing"),
+    *("evaluation", "scan", "workspace", "proof", "operations", "paper"),
 ]
 
 

@@ -12,6 +12,7 @@ import pytest
 from erasable.requests import Request
 from kit import case_runs
 from kit.case_runs import AGREEMENT, CaseFailed, run_case, words_of
+from kit.choosing import numbers
 from kit.random_cases import (
     CHAINS,
     GROUPINGS,
@@ -37,6 +38,8 @@ OTHER_NUMBERS = (
     *(1000, 1001, 1002, 1003, 1005, 1006, 1007, 1008, 1011, 1015, 1018, 1019, 1021, 1022, 1026, 1031, 1040, 1044),
     *(1047, 1090, 1102, 1108, 1118, 1290),
 )
+# Of these each strategy with each policy, each grouping and model, each other way at once and later.
+QUICK = (0, 1, 2, 5, 9, 12, 13, 1000, 1002, 1003, 1006, 1018, 1019, 1022, 1108)
 # NMF side by side and in sequence, DMF in sequence; four to six stages each.
 WITH_REFERENCE = (60, 82, 91)
 POLICIES = {"fixed", "independent", "regroup"}
@@ -47,7 +50,7 @@ def thousand():
     return [case_of(number) for number in range(1000)]
 
 
-@pytest.mark.parametrize("number", [*NUMBERS, *OTHER_NUMBERS])
+@pytest.mark.parametrize("number", numbers([*NUMBERS, *OTHER_NUMBERS], QUICK))
 def test_forgetting_gives_the_bytes_of_learning_without(tmp_path, number):
     case = case_of(number)
     outcome = run_case(case, tmp_path)
@@ -68,6 +71,17 @@ def test_the_cases_run_here_are_of_every_strategy_with_every_grouping_and_policy
     pairs = {(name, policy) for name in GROUPINGS for policy in ("fixed", "regroup")}
     pairs = pairs - {("independent", "fixed")} | {("independent", "independent")}
     assert found == Counter((strategy, *pair) for strategy in set(STRATEGIES) for pair in pairs)
+
+
+def test_the_quick_cases_are_of_every_strategy_with_every_policy_and_of_every_grouping_model_and_way():
+    found = [case_of(number) for number in QUICK]
+    choices = [case.choices for case in found]
+    assert {(c.strategy, c.policy) for c in choices} >= {(s, p) for s in STRATEGIES for p in POLICIES}
+    assert {c.grouping for c in choices if c.way == "chain"} == {*GROUPINGS}
+    assert {c.model for c in choices} >= {*MODELS}
+    assert {(c.choices.way, c.later is not None) for c in found} >= {
+        (w, later) for w in WAYS for later in (False, True)
+    }
 
 
 def test_the_cases_of_other_ways_run_here_are_of_every_way_and_policy_at_once_and_later():

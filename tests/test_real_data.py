@@ -28,7 +28,7 @@ def test_all_of_it_is_read(name, users, items, rows):
     assert (len(interactions.users), len(interactions.items), len(interactions)) == (users, items, rows)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("model", ["nmf", "dmf"])
 def test_it_beats_popularity_and_forgets_exactly(model):
     recommender = Recommender(model=model, groups=4, epochs=16, holdout=0.1).fit(ratings("ml-100k"))
@@ -42,7 +42,7 @@ def test_it_beats_popularity_and_forgets_exactly(model):
     assert after == pytest.approx(before, abs=0.03)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_nmf_is_as_good_as_it_should_be():
     recommender = Recommender(model="nmf", strategy="retrain", epochs=8, holdout=0.1).fit(ratings("ml-1m"))
     assert recommender.evaluate().values["ndcg@10"] > 0.235

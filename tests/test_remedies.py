@@ -21,8 +21,8 @@ import pytest
 import typer
 
 import erasable
-from erasable.cli.main import app, main
-from erasable.operations import DiskHome
+from erasable.cli.main import main, make_app
+from erasable.operations import DiskStorage
 from erasable.requests import Request
 from kit import elsewhere
 from kit.asking import submit
@@ -49,7 +49,7 @@ class Case:
 
 def stop_before_the_certificate() -> None:
     """Leave an erasure that is accepted and not carried out."""
-    submit(DiskHome(Path("shop")), Request("ann"))
+    submit(DiskStorage(Path("shop")), Request("ann"))
 
 
 def learn_a_twin() -> None:
@@ -94,7 +94,7 @@ CASES = {
     ),
     "more, another scale": Case(
         MORE,
-        "for another scale learn all anew into another folder, with --rating-scale",
+        "for another scale learn everything again into another folder, with --rating-scale",
         "learn all.csv --into another --rating-scale 1 9",
         files={"m.csv": "user_id,item_id,rating\nzoe,a,9\n", "all.csv": SMALL + "zoe,a,9\n"},
     ),
@@ -463,7 +463,7 @@ CASES = {
     # the rest
     "no such data set": Case("data get nothing", "give one of", "data get --help"),
     "half of what a probe needs": Case(
-        "audit shop --data r.csv", "give both, or neither to forget", "audit shop --help"
+        "attack shop --data r.csv", "give both, or neither to forget", "attack shop --help"
     ),
 }
 
@@ -529,7 +529,7 @@ def options_of(command: click.Command) -> set[str]:
 
 
 def test_every_option_that_is_named_is_there():
-    options = options_of(typer.main.get_command(app))
+    options = options_of(typer.main.get_command(make_app()))
     nodes = [
         (path.name, node)
         for path in Path(erasable.__file__).parent.rglob("*.py")

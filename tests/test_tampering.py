@@ -8,29 +8,29 @@ from pathlib import Path
 import pytest
 
 from erasable.errors import WorkspaceError, WrongUse
-from erasable.operations import Claim, DiskHome, verify
+from erasable.operations import Claim, DiskStorage, verify
 from erasable.operations.do_not_learn import default_places
 from kit import small_shop
 from kit.copies import copy_of
 from kit.released import watched_documents
-from kit.tampering import files_of, flipped, notices, seal_again, watched_list, watched_papers
+from kit.tampering import files_of, flipped, notices, seal_again, watched_list, watched_proof
 
 FLIPS_PER_FILE = 12
 
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory) -> Path:
-    """A workspace with every kind of file: it has forgotten three people, sealed the papers of two, and verified."""
+    """A workspace with every kind of file: it has forgotten three people, sealed the documents of two, and verified."""
     folder = forgetful_shop(tmp_path_factory.mktemp("tampering") / "shop")
     assert len(list((folder / "sealed").iterdir())) == 2
-    assert verify(DiskHome(folder)).identical is True
+    assert verify(DiskStorage(folder)).identical is True
     return folder
 
 
 def forgetful_shop(folder: Path, users: int = 30) -> Path:
     small_shop.learn_shop(folder, small_shop.table(users))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("erasable.store.saving.OPEN_CERTIFICATES", 2)
+        patched.setattr("erasable.workspace.versions.OPEN_CERTIFICATES", 2)
         for position in (1, 2, 1):
             done = small_shop.forget_in(folder, small_shop.member_of(folder, position))
     (folder.parent / "receipt.json").write_bytes(done.receipts[0].encoded())
@@ -52,7 +52,7 @@ def certificate(shop) -> Path:
 
 def test_undisturbed_there_is_nothing_to_notice(shop, certificate):
     assert not notices(shop, certificate)
-    assert verify(DiskHome(shop), Claim(certificate)).identical is True
+    assert verify(DiskStorage(shop), Claim(certificate)).identical is True
 
 
 def test_a_flipped_bit_in_any_file_is_noticed(shop, certificate):
@@ -74,8 +74,8 @@ def test_a_flipped_bit_in_a_certificate_outside_is_noticed(shop, certificate):
 
 def test_a_flipped_bit_in_a_receipt_or_a_do_not_learn_list_is_noticed(shop, certificate):
     chance = random.Random(3)
-    papers = watched_papers(shop, certificate, certificate.with_name("receipt.json"))
-    for document in (*papers, *watched_list(default_places(shop))):
+    documents = watched_proof(shop, certificate, certificate.with_name("receipt.json"))
+    for document in (*documents, *watched_list(default_places(shop))):
         assert not document.notices()
         for _ in range(100):
             with flipped(document.path, chance, document.told):
@@ -111,12 +111,12 @@ def test_a_document_of_another_workspace_is_noticed(shop, other, tmp_path, kind,
 
 def test_a_certificate_of_another_workspace_gets_no_verdict(shop, other):
     with pytest.raises(WrongUse, match="signed with another key: it is of another workspace"):
-        verify(DiskHome(shop), Claim(sorted(other.glob("certificates/*.json"))[0]))
+        verify(DiskStorage(shop), Claim(sorted(other.glob("certificates/*.json"))[0]))
 
 
 def not_identical(folder: Path) -> bool:
     try:
-        return verify(DiskHome(folder)).identical is False
+        return verify(DiskStorage(folder)).identical is False
     except WorkspaceError:
         return True
 
@@ -127,5 +127,5 @@ def test_verify_tells_the_file_and_does_not_replay(shop, monkeypatch):
     chance = random.Random(2)
     for path in files_of(shop):
         with flipped(path, chance):
-            found = verify(DiskHome(shop)) if path.name != "manifest.json" else None
+            found = verify(DiskStorage(shop)) if path.name != "manifest.json" else None
             assert found is None or (found.identical is False and path.relative_to(shop).as_posix() in found.reason)

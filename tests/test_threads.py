@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from erasable.errors import DiskFull
-from erasable.models.crew import run_crew
+from erasable.models.machine import run_on_threads
 from erasable.threads import pool_of
 
 _FOR_EVER = 60
@@ -67,7 +67,7 @@ def test_a_crew_that_is_interrupted_does_not_work_off_the_rest():
     both = tuple(ended)
     try:
         with pytest.raises(KeyboardInterrupt):
-            run_crew(2, shift)
+            run_on_threads(2, shift)
     finally:
         signal.signal(signal.SIGINT, before)
     assert any(one.wait(_FOR_EVER / 2) for one in both)

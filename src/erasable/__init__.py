@@ -1,7 +1,8 @@
 """Recommender systems that can forget: learn, recommend, erase a person, and prove it byte for byte."""
 
-TYPE_CHECKING = False  # as type checkers know it; `typing` itself takes time to load
+TYPE_CHECKING = False  # type checkers know this name; importing `typing` takes time
 if TYPE_CHECKING:
+    from erasable.chain import Laser, Retrain, Sisa
     from erasable.errors import (
         BadRows,
         DataRefused,
@@ -29,19 +30,20 @@ if TYPE_CHECKING:
     )
     from erasable.evaluation import hit_rate, ndcg, recall
     from erasable.models import ALS, DMF, EASE, NMF
-    from erasable.operations import Claim, Inputs, Outside, Recommender
-    from erasable.proof.suppression import Suppression
+    from erasable.operations import Claim, Inputs, Outside
+    from erasable.proof.do_not_learn import Suppression
+    from erasable.recommender import Recommender
     from erasable.requests import Request
-    from erasable.training import Laser, Retrain, Sisa
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "erasable.operations": ("Claim", "Inputs", "Outside", "Recommender"),
+_UNITS = {
+    "erasable.recommender": ("Recommender",),
+    "erasable.operations": ("Claim", "Inputs", "Outside"),
     "erasable.models": ("ALS", "DMF", "EASE", "NMF"),
-    "erasable.training": ("Laser", "Retrain", "Sisa"),
+    "erasable.chain": ("Laser", "Retrain", "Sisa"),
     "erasable.requests": ("Request",),
-    "erasable.proof.suppression": ("Suppression",),
+    "erasable.proof.do_not_learn": ("Suppression",),
     "erasable.evaluation": ("hit_rate", "ndcg", "recall"),
     "erasable.errors": (
         *("BadRows", "DataRefused", "DiskFull", "ErasableError", "ErasableWarning", "ListUnusable", "NewerDocument"),
@@ -60,7 +62,7 @@ _HOMES = {
         "WrongUse",
     ),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_UNIT_OF = {name: unit for unit, names in _UNITS.items() for name in names}
 
 __all__ = [
     "ALS",
@@ -107,12 +109,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Load a name on first use: the command takes Ctrl-C before it loads anything."""
-    if name not in _HOME_OF:
+    """Load a name on first use, so that the command can handle Ctrl-C before it loads anything."""
+    if name not in _UNIT_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found: object = getattr(import_module(_HOME_OF[name]), name)
+    found: object = getattr(import_module(_UNIT_OF[name]), name)
     globals()[name] = found
     return found
 

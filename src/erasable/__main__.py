@@ -1,4 +1,4 @@
-"""The entry point of the command, also as `python -m erasable`: it takes Ctrl-C before anything else is loaded."""
+"""The entry point of the command, also as `python -m erasable`: it handles Ctrl-C before anything else is loaded."""
 
 import os
 
@@ -9,7 +9,7 @@ def main() -> None:
         from erasable.interrupts import guarded
 
         guarded(_command)
-    except KeyboardInterrupt:  # before the guard stood
+    except KeyboardInterrupt:  # before the guard was in place
         os.write(2, b"erasable: stopped; nothing is left half done\n")
         os._exit(130)
 

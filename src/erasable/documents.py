@@ -1,4 +1,4 @@
-"""What all documents share: JSON that can be read in one way only, the number of its format, and the bytes it seals."""
+"""What all documents share: unambiguous JSON, format numbers, and seals over bytes."""
 
 import json
 from typing import Any, NoReturn
@@ -9,10 +9,9 @@ _SHOWN = 40
 
 
 def read_json(content: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """Read JSON, or raise a ValueError for what two readers may understand differently.
+    """Read JSON; raise ValueError for anything that two readers may understand differently.
 
-    That is a name that stands twice, a number that is none, half a letter, a byte order mark, and what is nested so
-    deeply that it can't be read.
+    That is a duplicate name, NaN or infinity, a lone surrogate, a byte order mark, or nesting too deep to read.
     """
     try:
         found = json.loads(content.decode(), object_pairs_hook=_named_once, parse_constant=_refuse_constant)
@@ -23,7 +22,7 @@ def read_json(content: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
 
 
 def format_in(fields: Any, unnamed: int | None = None) -> int | None:  # noqa: ANN401 - whatever JSON holds
-    """Return the number of a document's format; None if what stands there is none.
+    """Return the format number of a document, None if it is not a valid one.
 
     >>> format_in({"format": 3}), format_in({}, unnamed=1), format_in({"format": True})
     (3, 1, None)
@@ -33,7 +32,7 @@ def format_in(fields: Any, unnamed: int | None = None) -> int | None:  # noqa: A
 
 
 def newer(found: int, newest: int) -> str:
-    """Say of a document that its format is a later one.
+    """Return the end of a sentence that says that a document has a later format.
 
     >>> newer(9, 3)[:68]
     'has the format 9 and this version of erasable reads up to 3: a later'
@@ -45,7 +44,7 @@ def newer(found: int, newest: int) -> str:
 
 
 def shortened(value: object) -> str:
-    """Show a value of a document in few characters.
+    """Return the repr of a value, shortened.
 
     >>> shortened(5), shortened("x" * 60)
     ('5', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…")
@@ -55,15 +54,15 @@ def shortened(value: object) -> str:
 
 
 def says_more(document: BaseModel) -> bool:
-    """Whether a document, or a part of it, has a field that this version does not know: a later one wrote it."""
+    """Whether a document, or part of it, has fields that this version does not know, from a later version."""
     parts = (part for value in vars(document).values() for part in (value if isinstance(value, tuple) else (value,)))
     return bool(document.model_extra) or any(says_more(part) for part in parts if isinstance(part, BaseModel))
 
 
 def sealed_bytes(content: bytes, name: str, seal: str) -> bytes | None:
-    """Return the bytes that a seal in a document is about: all of them, with nothing between the quotes of its field.
+    """Return the bytes that a seal in a document covers: all of them, with nothing between the quotes of its field.
 
-    None if the field does not stand there exactly once. Quotes inside a text are escaped, so a text holds no field.
+    None if the field does not occur exactly once. Quotes inside a text are escaped, so no text can look like a field.
 
     >>> sealed_bytes(b'{"a":1,"seal":"ff"}', "seal", "ff")
     b'{"a":1,"seal":""}'
@@ -73,7 +72,7 @@ def sealed_bytes(content: bytes, name: str, seal: str) -> bytes | None:
 
 
 def with_seal(content: bytes, name: str, seal: str) -> bytes:
-    """Return a document with its seal put between the quotes of the one field that is empty for it."""
+    """Return a document with its seal between the quotes of the field that is empty for it."""
     if content.count(_field(name, "")) != 1:
         raise ValueError(f"a document needs one empty field {name}")
     return content.replace(_field(name, ""), _field(name, seal))

@@ -1,8 +1,8 @@
-"""The one tree of errors; each message says what to do next.
+"""The tree of errors; each message says what to do next, in Python's words and in the command's.
 
 ErasableError
 ├── WrongUse                 an option or an argument makes no sense
-│   └── WrongSetting         a setting is not there, or has a wrong value
+│   └── WrongSetting         a setting does not exist, or has a wrong value
 ├── DataRefused              the input can't be read as interactions
 │   └── BadRows              some of its rows can't be used; they can be left out
 ├── Refused                  the request can't be carried out; nothing was changed
@@ -10,24 +10,24 @@ ErasableError
 │   │   └── Suppressed       the user has asked to be erased and is not served
 │   ├── UnknownInteraction   the user has no such interaction
 │   ├── UnknownItem          the catalogue has no such item
-│   ├── UnknownRequest       the ledger has no such request
-│   ├── UnknownModel         the workspace's model, or the grouping that it needs, is not here or can't be loaded
-│   ├── WrongModel           a method of a model failed, or returned what it must not: its author must mend it
-│   ├── NewerDocument        a later version wrote it: this one can't judge it
-│   ├── ListUnusable         the do-not-learn list or its key is missing, damaged, or of another key
-│   └── ResidueFound         an erasure is done, but something still holds the person: it is not certified
-├── WorkspaceError           the folder is no workspace, or can't be used as it is
-│   ├── WorkspaceDamaged     a file is missing or is not what the manifest says
+│   ├── UnknownRequest       the queue has no such request
+│   ├── UnknownModel         the workspace's model, or the grouping that it needs, is not installed or can't be loaded
+│   ├── WrongModel           a method of a model failed or returned something wrong: its author must fix it
+│   ├── NewerDocument        a later version wrote it, so this one can't read it
+│   ├── ListUnusable         the do-not-learn list or its key is missing or damaged, or the two don't match
+│   └── ResidueFound         the erasure is done, but a file still holds the person's data: it is not certified
+├── WorkspaceError           the folder is not a workspace, or can't be used as it is
+│   ├── WorkspaceDamaged     a file is missing, or differs from the manifest
 │   ├── WorkspaceBusy        another command is writing
-│   │   └── LeaseLost        another worker has taken over: what this one does must not count any more
-│   ├── SuppressionUnknown   who has asked to be erased can't be read: nobody is served
-│   │   ├── QueueUnreachable the queue that the workspace names can't be reached: there is no other
-│   │   └── QueueLost        the queue that the workspace has used is gone, empty, or another one
-│   └── DiskFull             there is no room for what would be written; what was there stays
-├── NotAllowed               whoever asks may not do that
-│   └── NoToken              nobody knows who asks
-├── NotReproducible          the numeric environment differs from the one that learned
-└── Unfinished               stopped by its user after a step that can't be taken back; it can be gone on with
+│   │   └── LeaseLost        another worker has taken over: this one may not write any more
+│   ├── SuppressionUnknown   who has asked to be erased can't be read, so nobody is served
+│   │   ├── QueueUnreachable the queue that the workspace names can't be reached
+│   │   └── QueueLost        the workspace's queue is gone, empty, or a different one
+│   └── DiskFull             there is no room to write; existing files are unchanged
+├── NotAllowed               the caller may not do that
+│   └── NoToken              the caller is unknown
+├── NotReproducible          the numeric environment differs from the one that trained
+└── Unfinished               interrupted after an irreversible step; run again to resume
 """
 
 import re
@@ -35,7 +35,7 @@ from typing import Any
 
 
 class Said(str):
-    """A text in Python's words, which knows how whoever runs a command has to hear it.
+    """A text for users of the library that also carries the wording for users of the command.
 
     >>> remedy = Said("forget([])", "erasable forget DIR --resume")
     >>> str(remedy), remedy.of_command
@@ -45,7 +45,7 @@ class Said(str):
     of_command: str
 
     def __new__(cls, in_python: str, of_command: str) -> "Said":
-        """Say the same twice."""
+        """Take both wordings."""
         text = super().__new__(cls, in_python)
         text.of_command = of_command
         return text
@@ -55,7 +55,7 @@ class Said(str):
 
 
 def said(*parts: str) -> Said:
-    """Join texts; what has two wordings keeps both. In an f-string it would lose the command's.
+    """Join texts, keeping both wordings; an f-string would lose the command's.
 
     >>> said("learn with ", option("holdout", 0.1), " first").of_command
     'learn with --holdout 0.1 first'
@@ -64,12 +64,12 @@ def said(*parts: str) -> Said:
 
 
 def of_command(text: str) -> str:
-    """Return a text as whoever runs a command has to hear it."""
+    """Return the wording of a text for users of the command."""
     return text.of_command if isinstance(text, Said) else text
 
 
 def option(name: str, value: Any = None) -> Said:  # noqa: ANN401 - a value of a setting of many types
-    """Name a setting, with a value if one is given, as a keyword of Python and as an option of the command.
+    """Name a setting, with a value if one is given, as a Python keyword and as an option of the command.
 
     >>> [(str(one), one.of_command) for one in (option("groups_from"), option("model", "nmf"))]
     [('groups_from', '--groups-from'), ("model='nmf'", '--model nmf')]
@@ -82,19 +82,19 @@ def option(name: str, value: Any = None) -> Said:  # noqa: ANN401 - a value of a
 
 
 class ErasableError(Exception):
-    """Anything that erasable refuses or can't do, said in Python's words and in the command's."""
+    """Anything that erasable refuses or can't do, with a message for the library and one for the command."""
 
     def __init__(self, *parts: str) -> None:
         super().__init__(*parts)
 
     @property
     def said(self) -> Said:
-        """What it says, in both wordings."""
+        """The message, in both wordings."""
         return said(*self.args)
 
     @property
     def of_command(self) -> str:
-        """What it says to whoever runs a command."""
+        """The message for users of the command."""
         return self.said.of_command
 
     def __str__(self) -> str:
@@ -106,7 +106,7 @@ class WrongUse(ErasableError):
 
 
 class WrongSetting(WrongUse):
-    """A setting is not there, or has a wrong value: said in Python's words, or as an option of the command.
+    """A setting does not exist, or has a wrong value; settings in backticks become options of the command.
 
     >>> print(WrongSetting('leave out `rows="stage"`, or give `groups`').of_command)
     leave out --rows stage, or give --groups
@@ -129,7 +129,7 @@ class DataRefused(ErasableError):
 
 
 class BadRows(DataRefused):
-    """Some of its rows can't be used; they can be left out."""
+    """Some rows of the input can't be used; they can be left out."""
 
     def __init__(self, *parts: str, off_scale: bool = False) -> None:
         super().__init__(*parts)
@@ -157,35 +157,35 @@ class UnknownItem(Refused):
 
 
 class UnknownRequest(Refused):
-    """The ledger has no such request."""
+    """The queue has no such request."""
 
 
 class UnknownModel(Refused):
-    """The workspace's model, or the grouping that it needs, is not here or can't be loaded."""
+    """The workspace's model, or the grouping that it needs, is not installed or can't be loaded."""
 
 
 class WrongModel(Refused):
-    """A method of a model failed, or returned what it must not: its author must mend it."""
+    """A method of a model failed or returned something wrong: its author must fix it."""
 
 
 class NewerDocument(Refused):
-    """A later version wrote it: this one can't judge it."""
+    """A later version wrote it, so this one can't read it."""
 
 
 class ListUnusable(Refused):
-    """The do-not-learn list or its key is missing, damaged, or of another key."""
+    """The do-not-learn list or its key is missing or damaged, or the two don't match."""
 
 
 class ResidueFound(Refused):
-    """An erasure is done, but something still holds the person: it is not certified."""
+    """The erasure is done, but a file still holds the person's data: it is not certified."""
 
 
 class WorkspaceError(ErasableError):
-    """The folder is no workspace, or can't be used as it is."""
+    """The folder is not a workspace, or can't be used as it is."""
 
 
 class WorkspaceDamaged(WorkspaceError):
-    """A file is missing or is not what the manifest says."""
+    """A file is missing, or differs from the manifest."""
 
 
 class WorkspaceBusy(WorkspaceError):
@@ -193,43 +193,43 @@ class WorkspaceBusy(WorkspaceError):
 
 
 class LeaseLost(WorkspaceBusy):
-    """Another worker has taken over: what this one does must not count any more."""
+    """Another worker has taken over: this one may not write any more."""
 
 
 class SuppressionUnknown(WorkspaceError):
-    """Who has asked to be erased can't be read: nobody is served."""
+    """Who has asked to be erased can't be read, so nobody is served."""
 
 
 class QueueUnreachable(SuppressionUnknown):
-    """The queue that the workspace names can't be reached: there is no other."""
+    """The queue that the workspace names can't be reached."""
 
 
 class QueueLost(SuppressionUnknown):
-    """The queue that the workspace has used is gone, empty, or another one."""
+    """The workspace's queue is gone, empty, or a different one."""
 
 
 class DiskFull(WorkspaceError):
-    """There is no room for what would be written; what was there stays."""
+    """There is no room to write; existing files are unchanged."""
 
 
 class NotAllowed(ErasableError):
-    """Whoever asks may not do that."""
+    """The caller may not do that."""
 
 
 class NoToken(NotAllowed):
-    """Nobody knows who asks."""
+    """The caller is unknown."""
 
 
 class NotReproducible(ErasableError):
-    """The numeric environment differs from the one that learned."""
+    """The numeric environment differs from the one that trained."""
 
 
 class Unfinished(ErasableError):
-    """Stopped by its user after a step that can't be taken back; it can be gone on with."""
+    """Interrupted after an irreversible step; run again to resume."""
 
 
 class ErasableWarning(UserWarning):
-    """Something was done that is most likely not what was meant; it is no error."""
+    """Something was done that is probably not what was meant; not an error."""
 
 
 _OUTCOMES: dict[type[ErasableError], tuple[int, int]] = {
@@ -258,7 +258,7 @@ def exit_code(error: ErasableError) -> int:
 
 
 def http_status(error: ErasableError) -> int:
-    """Return the HTTP status of an answer that reports this error."""
+    """Return the HTTP status of a response that reports this error."""
     return _outcome(error)[1]
 
 

@@ -1,4 +1,4 @@
-"""What other packages register as entry points: found by name, and imported only when somebody names it."""
+"""What other packages register as entry points: found by name, and imported only when used."""
 
 from collections.abc import Collection
 from difflib import get_close_matches
@@ -8,14 +8,14 @@ from erasable.errors import WrongSetting
 
 
 def registered(group: str) -> dict[str, EntryPoint]:
-    """Return what packages register in a group, by name; none of them is imported."""
+    """Return the entry points of a group by name, without importing them."""
     return {point.name: point for point in entry_points(group=group)}
 
 
 def loaded(point: EntryPoint, what: str) -> object:
-    """Import what a package registers; whatever that ends with is said in one line, with the name of the package.
+    """Import an entry point; any failure becomes one line with the name of the package.
 
-    A name that several packages register is refused: which one is meant must not depend on what lies where.
+    A name that several packages register is refused: the choice must not depend on the order of installation.
     """
     others = [other for other in entry_points(group=point.group) if other.name == point.name]
     if len({other.value for other in others}) > 1:
@@ -23,17 +23,16 @@ def loaded(point: EntryPoint, what: str) -> object:
         raise WrongSetting(f"the {what} {point.name!r} is registered by {packages}: remove all but one of them")
     try:
         return point.load()
-    except (Exception, SystemExit) as error:  # whatever another package does when it is imported
+    except (Exception, SystemExit) as error:  # an import can fail in any way
         package = f"{point.dist.name}, which" if point.dist else "the package that"
         said = " ".join(f"{type(error).__name__}: {error}".split())
         raise WrongSetting(
-            f"the {what} {point.name!r} can't be loaded ({said}): mend or remove {package} registers it as "
-            f"{point.value}"
+            f"the {what} {point.name!r} can't be loaded ({said}): fix or remove {package} registers it as {point.value}"
         ) from error
 
 
 def no_such_name(what: str, name: str, names: Collection[str], group: str) -> str:
-    """Say that nothing has a name, which name is near, and what brings others."""
+    """Return the message for an unknown name, with the nearest known one and how to get others."""
     near = get_close_matches(name, names, n=1)
     meant = f"did you mean {near[0]!r}? Else " if near else ""
     return (

@@ -1,4 +1,4 @@
-"""Fingerprints: what a value is, as 32 bytes in hexadecimal; equal values have equal fingerprints anywhere."""
+"""Fingerprints: 32-byte digests in hexadecimal; equal values have equal fingerprints on every machine."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ DIGEST_BYTES = 32
 
 
 def canonical_json(value: Any) -> bytes:  # noqa: ANN401 - anything that JSON can say
-    """Return the one way to write a value as JSON: sorted keys, no spaces, UTF-8, no NaN.
+    """Return canonical JSON: sorted keys, no spaces, UTF-8, no NaN.
 
     >>> canonical_json({"b": 1, "a": [True, None]})
     b'{"a":[true,null],"b":1}'
@@ -22,12 +22,12 @@ def canonical_json(value: Any) -> bytes:  # noqa: ANN401 - anything that JSON ca
 
 
 def of_bytes(content: bytes) -> str:
-    """Return the fingerprint of some bytes."""
+    """Return the fingerprint of bytes."""
     return blake2b(content, digest_size=DIGEST_BYTES).hexdigest()
 
 
 def of_value(value: Any) -> str:  # noqa: ANN401 - anything that JSON can say
-    """Return the fingerprint of anything JSON can say."""
+    """Return the fingerprint of a JSON value."""
     return of_bytes(canonical_json(value))
 
 

@@ -1,9 +1,9 @@
-"""Ctrl-C for the command's own process; whoever imports the library keeps what they have.
+"""Ctrl-C in the process of a command; importing the library changes nothing.
 
-Python raises KeyboardInterrupt in the main thread, between two of its steps. That alone is not enough: a thread that
-waits in compiled code does not hear of it, an import that is cut short leaves its lock and half a module to others, and
-some libraries swallow the exception. So a thread of its own hears of each Ctrl-C too, and ends a process that has not
-ended by itself in time. That may be done at any moment: the next command puts right what a killed one has left.
+Python raises KeyboardInterrupt in the main thread, between two bytecode instructions. That is not enough: compiled code
+that waits does not notice it, an interrupted import leaves a lock and half a module behind, and some libraries swallow
+the exception. So a separate thread also receives each Ctrl-C, and ends the process if it has not ended in time. That is
+safe at any moment: the next command cleans up after a killed one.
 """
 
 import os
@@ -22,33 +22,33 @@ STOPPED = "stopped; nothing is left half done"
 STOPPED_AT_ONCE = "stopped at once; run the same command again"
 _STANDARD_ERROR = 2
 _GRACE_SECONDS = 1.5
-# Programs that run others (timeout, uv run) pass on what the terminal has sent to all: that is one Ctrl-C, not two.
+# Wrappers (timeout, uv run) pass on a signal that the terminal sent to all: that is one Ctrl-C, not two.
 _ONE_PRESS_SECONDS = 0.2
 _LAST_WORD_SECONDS = 0.2
 _REMINDER_SECONDS = 0.1
-_REMINDER = signal.SIGURG  # ignored where nobody asks for it, and told apart from Ctrl-C
+_REMINDER = signal.SIGURG  # ignored by default, and different from Ctrl-C
 _CTRL_C = bytes([signal.SIGINT])
 _TIDYING = "ignore:resource_tracker:UserWarning"
-_CLEAN_LINE = "\r\x1b[K\x1b[?25h"  # no half progress bar, and the cursor is back
+_CLEAN_LINE = "\r\x1b[K\x1b[?25h"  # clears a half-drawn progress bar and shows the cursor
 
 _received = threading.Event()
 _last_word = threading.Lock()
 
 
 def received() -> bool:
-    """Whether Ctrl-C has come, so that an error may be no more than what it broke off."""
+    """Whether Ctrl-C was pressed, so that an error may only be its consequence."""
     return _received.is_set()
 
 
 def take_last_word() -> bool:
-    """Whether the caller is the first who wants to say why the process ends; the others are silent."""
+    """Whether the caller is the first to say why the process ends; later ones stay silent."""
     return _last_word.acquire(blocking=False)
 
 
 def guarded(command: Callable[[], None]) -> None:
-    """Run a command as a process: after Ctrl-C it ends with one line within two seconds, in order if it can."""
+    """Run a command as a process: after Ctrl-C it ends within two seconds with one line, cleanly if possible."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        command()  # whoever started this has it ignore Ctrl-C, as a shell does with what it runs in the background
+        command()  # the parent set Ctrl-C to be ignored, as a shell does for background jobs
         return
     _hear()
     try:
@@ -58,7 +58,7 @@ def guarded(command: Callable[[], None]) -> None:
         _end(code, STOPPED if code == INTERRUPTED and received() else None)
         raise
     except BaseException:
-        # Whatever it is: what Ctrl-C breaks off, such as an import, fails in ways of its own.
+        # Any exception: code interrupted by Ctrl-C, such as an import, can fail in any way.
         if received():
             _end(INTERRUPTED, STOPPED)
         raise
@@ -67,7 +67,7 @@ def guarded(command: Callable[[], None]) -> None:
 
 @contextmanager
 def kept_from_children() -> Iterator[None]:
-    """Start processes that do not hear Ctrl-C, not even while they load: it is this process that ends them."""
+    """Start processes that never receive Ctrl-C, not even while they load; this process ends them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -76,16 +76,16 @@ def kept_from_children() -> Iterator[None]:
 
 
 def end_at_once() -> NoReturn:
-    """End this process, whatever it is doing, and those that work for it."""
+    """End this process and its workers, whatever they are doing."""
     processes = sys.modules.get("multiprocessing")
-    with suppress(Exception):  # it may be loaded by half
+    with suppress(Exception):  # the module may be half loaded
         for process in processes.active_children() if processes else ():
             process.kill()
     _say_and_exit(INTERRUPTED, STOPPED_AT_ONCE)
 
 
 def _hear() -> None:
-    """Hear of each Ctrl-C in the main thread, as an exception, and in another thread, as a byte in a pipe."""
+    """Receive each Ctrl-C in the main thread, as an exception, and in another thread, as a byte in a pipe."""
     heard, said = os.pipe()
     os.set_blocking(said, False)
     signal.set_wakeup_fd(said, warn_on_full_buffer=False)
@@ -93,16 +93,16 @@ def _hear() -> None:
     show, show_of_thread, show_from_c = sys.unraisablehook, threading.excepthook, sys.excepthook
     sys.unraisablehook = lambda failure: None if received() else show(failure)
     threading.excepthook = lambda failure: None if received() else show_of_thread(failure)
-    # Libraries in C that are cut short while they load print what came through this.
+    # C libraries interrupted while they load report through this hook.
     sys.excepthook = lambda *failure: None if received() else show_from_c(*failure)
-    # Python has a process that removes what a killed one and its workers shared, and says so; nobody has to know.
+    # Python's resource tracker removes what a killed process shared with its workers, and would print a warning.
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), _TIDYING)))
     for number in (_REMINDER, signal.SIGINT):
         signal.signal(number, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, unless one is being handled: what is tidied up after it must not be broken off too."""
+    """Raise KeyboardInterrupt, unless one is being handled: its cleanup must not be interrupted too."""
     _received.set()
     handled = sys.exception()
     while handled is not None and not isinstance(handled, KeyboardInterrupt):
@@ -112,10 +112,9 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _end_in_time(heard: int) -> None:
-    """Wait for Ctrl-C, then for some time or for another Ctrl-C, and end the process.
+    """Wait for Ctrl-C, then for the grace period or another Ctrl-C, and end the process.
 
-    Meanwhile the main thread is reminded: KeyboardInterrupt is lost in a finaliser, and Arrow drops it when it comes
-    while Arrow loads pandas.
+    Meanwhile the main thread is reminded: a finaliser loses KeyboardInterrupt, and Arrow drops it while loading pandas.
     """
     main = threading.main_thread().ident or 0
     os.read(heard, 1)
@@ -133,18 +132,18 @@ def _end_in_time(heard: int) -> None:
 
 
 def _end(code: int, line: str | None) -> None:
-    """End the process in the main thread; other threads, some of which might wait for ever, are not waited for."""
+    """End the process from the main thread, without waiting for other threads, which might never end."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError):
             if not received():
-                return  # nobody reads it, the disk is full, or it was closed: Python has its own words for that
+                return  # a closed or broken stream, or a full disk: Python reports that itself
     _say_and_exit(code, line)
 
 
 def _say_and_exit(code: int, line: str | None) -> NoReturn:
-    # Written only if it can be at once: standard error may be a full pipe that nobody reads.
+    # Written only if that does not block: standard error may be a full pipe that nobody reads.
     if line and take_last_word() and select.select([], [_STANDARD_ERROR], [], 0)[1]:
         with suppress(OSError):
             clean = _CLEAN_LINE if os.isatty(_STANDARD_ERROR) else ""

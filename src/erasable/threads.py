@@ -1,4 +1,4 @@
-"""Threads that share out work without writing anything; whoever presses Ctrl-C does not wait for them."""
+"""A pool of threads for work that writes no files; Ctrl-C does not wait for it."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def pool_of(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Give a pool of threads for a block; an error waits for what has begun, Ctrl-C for nothing.
+    """Yield a pool of threads; an error waits for running work, Ctrl-C does not.
 
-    What has begun may be seconds of compiling or computing, and nobody uses its outcome any more. Work that writes
-    files is none for this pool: it would go on after the lock is gone.
+    Running work may take seconds, and its result is no longer needed. Don't write files in this pool: that would go on
+    after the lock is released.
     """
     pool = ThreadPoolExecutor(threads)
     try:

@@ -1,4 +1,4 @@
-"""Arrow without pandas, for the processes of command and service, which have no use for it."""
+"""Arrow without pandas, for the command and the service, which don't need it."""
 
 import sys
 
@@ -6,19 +6,19 @@ import pyarrow
 
 
 class _NoPandas:
-    """Finds everything but pandas."""
+    """An import hook that hides pandas."""
 
     @staticmethod
     def find_spec(name: str, *_: object) -> None:
-        """Say that there is no pandas, and nothing about anything else."""
+        """Report pandas as missing; leave all other modules to the next finder."""
         if name == "pandas":
             raise ModuleNotFoundError("kept out")
 
 
 def keep_pandas_out() -> None:
-    """Have Arrow find no pandas: it would load it, for half a second, only to ask whether something is a Series.
+    """Hide pandas from Arrow, which would import it for half a second, only to check for a Series.
 
-    It asks once. A pandas that is stopped while it loads, by Ctrl-C, breaks whatever asks for it next.
+    Arrow looks once. Also, an import of pandas interrupted by Ctrl-C breaks the next one.
     """
     sys.meta_path.insert(0, _NoPandas)
     pyarrow.array([])

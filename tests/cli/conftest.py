@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from erasable.cli.main import main
-from erasable.store.layout import LEDGER_FILES
+from erasable.workspace.layout import QUEUE_FILES
 from kit.copies import copy_of
 
 COMMAND = Path(sys.executable).parent / "erasable"
@@ -46,7 +46,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Shop:
+class Service:
     """What is known about the small shop."""
 
     long: str = LONG
@@ -60,8 +60,8 @@ class Shop:
 
 
 @pytest.fixture(scope="session")
-def facts() -> Shop:
-    return Shop()
+def facts() -> Service:
+    return Service()
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def content_of():
 
     def read(root: Path) -> dict[str, bytes]:
         paths = (path for path in root.rglob("*") if path.is_file() and path.suffix != ".lock")
-        paths = (path for path in paths if path.name not in LEDGER_FILES)
+        paths = (path for path in paths if path.name not in QUEUE_FILES)
         return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
     return read

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from erasable.proof import Statement, new_key, records_of
-from erasable.proof.canonical import canonical
-from erasable.store import Workspace
-from erasable.store.manifest import decode_manifest, encode_manifest
+from erasable.proof.signing import canonical
+from erasable.workspace import Workspace
+from erasable.workspace.manifest import decode_manifest, encode_manifest
 from kit.copies import copy_of
 
 
@@ -31,7 +31,7 @@ def forget_one(run, shop: Path, user: str, receipts: Path) -> Issued:
 
 def users_at(folder: Path, position: int) -> list[str]:
     with Workspace.reading(folder) as workspace:
-        return workspace.state().knowledge.groups[position].users.texts()
+        return workspace.state().dataset.groups[position].users.texts()
 
 
 @pytest.fixture
@@ -143,13 +143,13 @@ class TestReplay:
     ):
         """The store's own hashes are right; the record of the current version names what each stage gave."""
         with Workspace.writing(issued.shop) as workspace:
-            state, stamp, papers = workspace.state(), workspace.stamp, workspace.papers()
+            state, stamp, documents = workspace.state(), workspace.stamp, workspace.documents()
             first = workspace.checkpoints.get(state.chain[0].fingerprint)
             arrays = {name: array + 1 for name, array in first.arrays().items()}
             for link in state.chain[1:]:
                 workspace.checkpoints.put(workspace.checkpoints.get(link.fingerprint))
             workspace.checkpoints.put(type(first).from_arrays(first.fingerprint, first.parent, arrays))
-            workspace.commit(state, papers, stamp)
+            workspace.commit(state, documents, stamp)
         said = refused(run, issued, "--certificate", issued.certificate)
         assert said == "stage 1 is not the one that its record names"
 
@@ -215,7 +215,7 @@ class TestAnotherCertificate:
         # Without the do-not-learn list it is whole by itself, and nothing in it tells: so there is no verdict.
         shutil.rmtree(shop.with_name("shop.do-not-learn"))
         assert run("verify", shop).code == 2
-        assert "an older copy of the workspace was put back" in refused(run, issued, "--certificate", kept)
+        assert "an older copy of the workspace was restored" in refused(run, issued, "--certificate", kept)
 
     def test_one_that_was_removed_from_the_workspace_is_missed_by_the_records(self, run, issued, tmp_path):
         kept = Path(shutil.copy(issued.certificate, tmp_path / "kept.json"))
@@ -226,7 +226,7 @@ class TestAnotherCertificate:
         path.write_bytes(encode_manifest(changed.sealed()))
         for options in ((), ("--certificate", kept)):
             said = refused(run, issued, *options)
-            assert said == f"certificates/{issued.certificate.name} is missing: the audit chain names it"
+            assert said == f"certificates/{issued.certificate.name} is missing: the log names it"
 
     @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"null", b"no JSON", b"\xff\x00", b'{"kind":1}'])
     def test_what_is_no_certificate_is_found(self, run, issued, tmp_path, content):
@@ -238,7 +238,7 @@ class TestAnotherCertificate:
 
     def test_nor_are_its_page_and_its_receipt(self, run, issued):
         page = issued.certificate.with_suffix(".html")
-        assert f"{page}: it is a page for people, and no certificate" in wrong_use(run, issued, "--certificate", page)
+        assert f"{page}: it is a web page, and no certificate" in wrong_use(run, issued, "--certificate", page)
         assert f"{issued.receipt}: it is no " in wrong_use(run, issued, "--certificate", issued.receipt)
 
     @pytest.mark.parametrize("place", ["nowhere.json", "."])
@@ -317,7 +317,7 @@ class TestIssuerAndReference:
         assert "Issued by</dt><dd>Example &amp; Sons" in second.certificate.with_suffix(".html").read_text()
 
     def test_an_issuer_that_is_called_like_someone_is_refused_with_the_remedy(self, run, shop):
-        result = run("forget", shop, "--issuer", "Shop of ann")
+        result = run("forget", shop, "--issuer", "Service of ann")
         assert result.code == 1
         assert "give it in other words with erasable forget DIR --issuer NAME" in result.err
 

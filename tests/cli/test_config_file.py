@@ -1,6 +1,6 @@
 import pytest
 
-from erasable.cli.config_file import read_config
+from erasable.cli.options import read_config
 from erasable.errors import WrongUse
 
 

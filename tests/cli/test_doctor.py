@@ -1,6 +1,6 @@
 """`erasable doctor`: the numeric environment."""
 
-from erasable.training import numeric_environment
+from erasable.chain import numeric_environment
 from kit import elsewhere
 
 
@@ -29,4 +29,4 @@ class TestAWorkspace:
         planned = found["upgrade"]
         assert (planned["steps_elsewhere"], planned["steps_replayed"], planned["steps_total"]) == (1, 2, 3)
         assert planned["differences"] == [f"numba is {found['numba']} here and was 0.1"]
-        assert "an upgrade makes 2 of 3 checkpoints again here" in run("doctor", shop).out
+        assert "an upgrade trains 2 of 3 checkpoints again here" in run("doctor", shop).out

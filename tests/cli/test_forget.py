@@ -17,14 +17,14 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from erasable.operations import DiskHome
+from erasable.operations import DiskStorage
 from erasable.proof import records_of
 from erasable.requests import Request
 from erasable.requests.lease import Lease, holder_of
 from erasable.requests.lease import Process as LeaseHolder
+from erasable.service._worker import WorkerOptions, run_worker
 from erasable.service.settings import ServiceSettings
-from erasable.service.worker import Post, run_worker
-from erasable.store import Workspace, files
+from erasable.workspace import Workspace, files
 from kit.killing import ended, forked
 
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
@@ -32,7 +32,7 @@ REMINDER = "The input file, exports and backups still hold the person: erase the
 
 def users_at(folder, position):
     with Workspace.reading(folder) as workspace:
-        return workspace.state().knowledge.groups[position].users.texts()
+        return workspace.state().dataset.groups[position].users.texts()
 
 
 def ids_in(folder: Path) -> set[str]:
@@ -204,7 +204,7 @@ class TestNoRoom:
     @pytest.fixture(autouse=True)
     def queue(self, shop):
         """Let the workspace have a queue, and name it."""
-        with DiskHome(shop).queue():
+        with DiskStorage(shop).queue():
             pass
 
     def test_it_is_refused_before_anything_is_trained(self, run, shop, content_of, monkeypatch):
@@ -259,13 +259,13 @@ class TestIgnoreUnknown:
         result = run("forget", shop, "--user", "zoe", "--user", "ann", "--ignore-unknown")
         assert result.code == 0
         assert "erased what 1 person asked for" in result.out
-        assert "left out 1 request: nothing is held of what was named" in result.out
+        assert "left out 1 request: nothing of what was named is held" in result.out
         assert run("show", shop, "--user", "ann").code == 1
 
     def test_if_nobody_is_known_not_a_byte_changes(self, run, shop, content_of):
         before = content_of(shop)
         result = run("forget", shop, "--user", "zoe", "--ignore-unknown")
-        assert (result.code, result.out) == (0, "left out 1 request: nothing is held of what was named\n")
+        assert (result.code, result.out) == (0, "left out 1 request: nothing of what was named is held\n")
         found = run("forget", shop, "--user", "zoe", "--ignore-unknown", "--json").json
         assert (found["certificates"], found["stages_rerun"], found["stages_total"]) == ([], 0, 3)
         assert (found["cost_ratio"], found["left_out"]) == (0, 1)
@@ -286,11 +286,13 @@ class TestTwoCommandsAtOnce:
         process.kill()
         process.wait()
 
+    @pytest.mark.full
     def test_a_second_writer_is_refused(self, run, big_shop, while_forgetting):
         result = run("forget", big_shop, "--user", "u0001")
         assert (result.code, result.out) == (1, "")
         assert f"another command is writing {big_shop}: wait for it to end" in result.err
 
+    @pytest.mark.full
     def test_readers_go_on_and_see_the_version_before(self, run, big_shop, while_forgetting):
         found = run("status", big_shop, "--json").json
         assert (found["users"], found["version"], found["erasures"]) == (3000, 1, 0)
@@ -317,15 +319,15 @@ class TestTheQueue:
     @pytest.fixture
     def asked(self, shop) -> str:
         """A request that waits in the service."""
-        with DiskHome(shop).queue() as queue:
+        with DiskStorage(shop).queue() as queue:
             return queue.submit(Request("ann"), held=True, actor="officer 1", now=datetime.now(UTC)).request_id
 
     @pytest.fixture
     def working(self, shop):
         """Run a worker in a process of its own, until it has erased someone."""
         settings = ServiceSettings(lease_seconds=5)
-        child = forked(lambda: run_worker(Post(shop, settings, threads=1)))
-        with DiskHome(shop).queue() as queue:
+        child = forked(lambda: run_worker(WorkerOptions(shop, settings, threads=1)))
+        with DiskStorage(shop).queue() as queue:
             while holder_of(queue.database) is None:
                 time.sleep(0.05)
         yield child
@@ -334,7 +336,7 @@ class TestTheQueue:
             os.waitpid(child, 0)
 
     def events_of(self, shop, request_id) -> list[tuple[str, str]]:
-        with DiskHome(shop).queue() as queue:
+        with DiskStorage(shop).queue() as queue:
             return [(event.name, event.actor) for event in queue.history.get(request_id).events]
 
     def test_an_open_request_with_the_service_is_joined_and_carried_out(self, run, shop, asked):
@@ -349,7 +351,7 @@ class TestTheQueue:
         assert not list(shop.glob("ledger*"))
 
     def test_one_on_hold_is_refused(self, run, shop, asked):
-        with DiskHome(shop).queue() as queue:
+        with DiskStorage(shop).queue() as queue:
             queue.advance(asked, "on hold", "officer 1", datetime.now(UTC))
         result = run("forget", shop, "--user", "ann")
         assert (result.code, "put on hold" in result.err) == (1, True)
@@ -386,7 +388,7 @@ class TestTheQueue:
         monkeypatch.setattr(sys.modules["erasable.operations.forget"], "wait_for", pressed)
         folder = shop.parent / "receipts"
         result = run("forget", shop, "--user", "ann", "--receipts", folder)
-        with DiskHome(shop).queue() as queue:
+        with DiskStorage(shop).queue() as queue:
             states = {one.state for one in queue.history.in_states(["withdrawn", "erasing"])}
         if state == "suppressed":
             assert (states, list(folder.iterdir())) == ({"withdrawn"}, [])
@@ -399,7 +401,7 @@ class TestTheQueue:
         """Have another process hold the lease."""
         child = forked(lambda: time.sleep(60))
         facts = Path(f"/proc/{child}/stat").read_text()
-        with DiskHome(shop).queue() as queue:
+        with DiskStorage(shop).queue() as queue:
             assert Lease(queue.database, 60, LeaseHolder(child, facts.rpartition(")")[2].split()[19])).take()
         yield
         os.kill(child, signal.SIGKILL)

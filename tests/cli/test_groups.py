@@ -17,7 +17,7 @@ def test_words_are_a_table(run, learned):
     assert [line.split()[0] for line in lines[1:4]] == ["1", "2", "3"]
     assert all(float(line.split()[3]) > 0 for line in lines[1:4])
     assert lines[4:] == [
-        "cohesion: the closer the users of a group, the higher; compare the groups of one table, not two tables"
+        "cohesion: higher where the users of a group are more alike; comparable within one table, not between tables"
     ]
 
 
@@ -60,14 +60,14 @@ def test_cohesion_between_vectors_is_gone_with_someone_who_shaped_them(run, rati
     assert {group["cohesion"] for group in run("groups", tmp_path / "near", "--json").json["groups"]} == {None}
     words = run("groups", tmp_path / "near").out
     assert "–" in words
-    assert words.endswith("cohesion was computed with someone who was forgotten, and is gone with them\n")
+    assert words.endswith("cohesion was computed with someone who was forgotten, and was deleted with them\n")
 
 
 @pytest.mark.parametrize("place", ["groups.png", "data/groups.png"])
 def test_a_figure_in_the_workspace_would_outlive_whom_it_shows(run, by_likeness, place):
     result = run("groups", by_likeness, "--plot", by_likeness / place)
     assert (result.code, result.out) == (2, "")
-    assert "would outlive whom it shows: name a file elsewhere" in result.err
+    assert "would outlive the people it shows: name a file elsewhere" in result.err
 
 
 def test_a_plot_is_drawn_into_the_file_that_is_named(run, by_likeness, tmp_path):

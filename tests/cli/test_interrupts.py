@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from erasable.interrupts import STOPPED, STOPPED_AT_ONCE
-from kit.interrupting import COMMAND, MODELS, Shop, press
+from kit.choosing import some
+from kit.interrupting import COMMAND, MODELS, Service, press
 
 IN_ORDER, AT_ONCE = f"erasable: {STOPPED}\n", f"erasable: {STOPPED_AT_ONCE}\n"
 LONG_COMMANDS = [
     *(f"learn {model}" for model in MODELS),
-    *("learn --more", "forget", "verify", "evaluate", "recommend", "scan", "plan", "groups", "audit"),
+    *("learn --more", "forget", "verify", "evaluate", "recommend", "scan", "plan", "groups", "attack"),
     *("reproduce", "demo"),
 ]
 
@@ -253,7 +254,7 @@ def test_the_entry_point_loads_nothing_but_the_guard():
 
 
 @pytest.mark.parametrize(("module", "words"), [("rich", ["status", "."]), ("uvicorn", ["serve", "{shop}"])])
-@pytest.mark.parametrize("everyone", [True, False])
+@pytest.mark.parametrize("everyone", some([True, False], 1))
 def test_ctrl_c_while_the_command_is_loaded_is_one_line(start, shop, tmp_path, module, words, everyone):
     (tmp_path / "slow").mkdir()
     (tmp_path / "slow" / f"{module}.py").write_text("import time\nprint('ready', flush=True)\ntime.sleep(600)\n")
@@ -266,19 +267,19 @@ def test_ctrl_c_while_the_command_is_loaded_is_one_line(start, shop, tmp_path, m
 @pytest.fixture(scope="module")
 def trials(tmp_path_factory):
     folder = tmp_path_factory.mktemp("interrupts")
-    return Shop(folder, users=90).trials()
+    return Service(folder, users=90).trials()
 
 
 def test_every_long_command_is_interrupted(trials):
     assert list(trials) == LONG_COMMANDS
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", LONG_COMMANDS)
 def test_a_command_ends_in_time_wherever_it_is_interrupted(trials, name, tmp_path):
     trial, moments = trials[name], random.Random(name)
     # The longest are not run to their end just to know how long they take.
-    seconds = 4.0 if name in ("audit", "reproduce", "demo") else trial.seconds(tmp_path / "place")
+    seconds = 4.0 if name in ("attack", "reproduce", "demo") else trial.seconds(tmp_path / "place")
     times = 3 if name.split()[-1] in MODELS else 10
     ends = [
         trial.interrupt(tmp_path / "place", moments.uniform(0, seconds), everyone=number % 2 == 0)

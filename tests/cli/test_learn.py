@@ -7,9 +7,9 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from erasable.proof.suppression import Suppression, add_requests
+from erasable.proof.do_not_learn import Suppression, add_requests
 from erasable.requests import Request
-from erasable.store import Workspace
+from erasable.workspace import Workspace
 
 HEADER = "user_id,item_id,rating\n"
 FINE = HEADER + "ann,a,1\nann,b,2\nbob,a,5\ncat,c,3\n"
@@ -17,7 +17,7 @@ FINE = HEADER + "ann,a,1\nann,b,2\nbob,a,5\ncat,c,3\n"
 
 def positions(folder):
     with Workspace.reading(folder) as workspace:
-        return [group.users.texts() for group in workspace.state().knowledge.groups]
+        return [group.users.texts() for group in workspace.state().dataset.groups]
 
 
 def checkpoints(folder):
@@ -53,7 +53,7 @@ class TestWhatIsLearned:
         assert last == f"the workspace is {tmp_path / 'shop'}; next: erasable recommend {tmp_path / 'shop'} --user U"
 
     def test_one_of_a_kind_is_no_plural(self, learn):
-        assert "1 item, 2 interactions in 1 group (" in learn("ann,a\nbob,a\n", "--strategy", "retrain").out
+        assert "1 item, 2 interactions (" in learn("ann,a\nbob,a\n", "--strategy", "retrain").out
 
     def test_json_counts_what_was_learned(self, learn):
         found = learn(FINE, "--groups", 2, "--json").json
@@ -213,10 +213,14 @@ class TestBadRows:
 BAD_DATA = {
     "an empty file": ("", "input.csv is empty", "give a file"),
     "a header only": (HEADER, "holds no interaction, only a header", "give one interaction"),
-    "text as rating": (FINE + "dan,a,good\n", "input.csv, line 6: 'good' is no rating", "--rating-column"),
-    "NaN as rating": (FINE + "dan,a,nan\n", "input.csv, line 6: 'nan' is no rating", "give a finite number"),
-    "infinity as rating": (FINE + "dan,a,inf\n", "input.csv, line 6: 'inf' is no rating", "give a finite number"),
-    "no rating in a row": (FINE + "dan,a,\n", "input.csv, line 6: an empty field is no rating", "give a finite number"),
+    "text as rating": (FINE + "dan,a,good\n", "input.csv, line 6: 'good' is not a rating", "--rating-column"),
+    "NaN as rating": (FINE + "dan,a,nan\n", "input.csv, line 6: 'nan' is not a rating", "give a finite number"),
+    "infinity as rating": (FINE + "dan,a,inf\n", "input.csv, line 6: 'inf' is not a rating", "give a finite number"),
+    "no rating in a row": (
+        FINE + "dan,a,\n",
+        "input.csv, line 6: an empty field is not a rating",
+        "give a finite number",
+    ),
     "no user in a row": (FINE + ",a,1\n", "input.csv, line 6: the user is empty", "drop the line"),
     "a scale that nobody knows": (FINE + "dan,a,77\n", "input.csv: ratings from 1 to 77", "--rating-scale"),
     "a short row": (FINE + "dan,a\n", "input.csv, line 6: holds 2 fields instead of 3", "drop it"),
@@ -257,8 +261,8 @@ class TestRefusedInput:
             (("--rating-scale", 1, "nan"), 2, "--rating-scale needs two finite numbers"),
             (("--rating-scale", -5, 5), 2, "shift ratings that go below 0"),
             (("--groups", 4), 1, "there are only 3 users for 4 groups: give --groups 3 or fewer"),
-            (("--groups", 0), 2, "wrong setting --groups: Input should be greater than or equal to 1"),
-            (("--holdout", 1), 2, "wrong setting --holdout: Input should be less than 1"),
+            (("--groups", 0), 2, "wrong setting --groups: give at least 1"),
+            (("--holdout", 1), 2, "wrong setting --holdout: give less than 1"),
             (("--epochs", 0), 2, "wrong setting --epochs"),
             (("--seed", -1), 2, "wrong setting --seed"),
             (("--learning-rate", "nan"), 2, "wrong setting --learning-rate"),
@@ -390,11 +394,11 @@ class TestConfigFile:
                 "c.toml: there is no setting 'colour': the settings are aggregate, anchors, batch",
             ),
             ("c.toml", "[learn]\ngroups = 2", "c.toml: there is no setting 'learn'"),
-            ("c.toml", 'groups = "many"', "wrong setting --groups: Input should be a valid integer"),
-            ("c.toml", "groups = 0", "wrong setting --groups: Input should be greater than or equal to 1"),
+            ("c.toml", 'groups = "many"', "wrong setting --groups: give a whole number"),
+            ("c.toml", "groups = 0", "wrong setting --groups: give at least 1"),
             ("c.toml", "rating_scale = [5, 1]", "--rating-scale needs LOW HIGH"),
             ("c.toml", 'strategy = "magic"', "there is no strategy 'magic': choose one of laser, sisa, retrain"),
-            ("c.toml", "user_column = 3", "wrong setting --user-column: Input should be a valid string"),
+            ("c.toml", "user_column = 3", "wrong setting --user-column: give text"),
         ],
     )
     def test_a_wrong_file_is_wrong_use_and_nothing_is_left(self, learn, tmp_path, name, text, said):
@@ -434,7 +438,7 @@ class TestGivenElsewhere:
         ("rows", "said"),
         [
             ("ann,x,0\nbob,x,1\n", "groups.csv: 1 of the 3 users of the data have no group there: add them"),
-            ("ann,x,0\nann,x,1\nbob,x,1\ncat,x,1\n", "groups.csv: a user stands in it twice"),
+            ("ann,x,0\nann,x,1\nbob,x,1\ncat,x,1\n", "groups.csv: a user is listed twice"),
             (
                 "ann,x,0\nbob,x,-1\ncat,x,1\n",
                 "groups.csv: every user needs a position: give each a whole number from 0",
@@ -470,7 +474,7 @@ class TestGivenElsewhere:
         (tmp_path / "folder").mkdir()
         result = learn(FINE, "--groups", 2, option, tmp_path / "folder")
         assert result.code == 1
-        assert f"{tmp_path / 'folder'} is no workspace" in result.err
+        assert f"{tmp_path / 'folder'} is not a workspace" in result.err
         assert not (tmp_path / "shop").exists()
 
 
@@ -571,7 +575,7 @@ class TestMore:
         assert (refused.code, content_of(shop)) == (1, before)
         assert "line 3: rating 9 lies outside the scale 1–5" in refused.err
         assert "in all 2 of 3 rows are bad; to leave bad rows out give --on-bad-row skip; " in refused.err
-        assert "for another scale learn all anew into another folder, with --rating-scale" in refused.err
+        assert "for another scale learn everything again into another folder, with --rating-scale" in refused.err
         skipped = self.more(run, shop, text, "--on-bad-row", "skip")
         assert skipped.code == 0
         assert "; bad rows left out: 2\n" in skipped.out
@@ -684,10 +688,10 @@ class TestMore:
         assert "nothing" in result.err
 
 
-def test_the_papers_way_is_one_flag_away(learn, tmp_path):
+def test_the_documents_way_is_one_flag_away(learn, tmp_path):
     assert learn(FINE, "--preset", "paper", "--groups", 2).code == 0
     with Workspace.reading(tmp_path / "shop") as workspace:
-        config = workspace.state().knowledge.config
+        config = workspace.state().dataset.config
     paper = ("nmf", "laser", "cbkm", "easy", "stage", 2)
     assert (config.model, config.strategy, config.grouping, config.order, config.rows, config.groups) == paper
 

@@ -8,10 +8,10 @@ import time
 import pytest
 
 from erasable import __version__
-from erasable.operations import DiskHome
+from erasable.operations import DiskStorage
 
 COMMANDS = [
-    *("demo", "learn", "recommend", "show", "plan", "forget", "verify", "scan", "audit", "evaluate", "groups"),
+    *("demo", "learn", "recommend", "show", "plan", "forget", "verify", "scan", "attack", "evaluate", "groups"),
     *("status", "upgrade", "reproduce", "serve", "doctor", "data", "token"),
 ]
 WITH_A_FOLDER = {
@@ -131,10 +131,30 @@ def test_without_a_command_the_help_lists_every_command_in_whole_sentences(run):
     assert all(sentence.endswith(".") and not sentence.endswith(("..", "Art.")) for sentence in listed.values())
 
 
-@pytest.mark.parametrize("slow", ["scipy.stats", "gensim", "matplotlib", "fastapi", "uvicorn", "jinja2"])
-def test_what_is_slow_to_load_waits_until_it_is_needed(slow):
-    code = f"import sys, erasable.cli.main; sys.exit({slow!r} in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_an_earlier_name_of_a_command_still_works_and_is_not_shown(run):
+    assert run("audit", "--help").out == run("attack", "--help").out.replace("erasable attack", "erasable audit")
+    assert "audit" not in run("--help").out
+
+
+def test_what_is_slow_to_load_waits_until_it_is_needed():
+    slow = {"scipy.stats", "gensim", "matplotlib", "fastapi", "uvicorn", "jinja2", "requests"}
+    code = f"import sys, erasable.cli.main; erasable.cli.main.make_app(); print(sorted({slow!r} & {{*sys.modules}}))"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout == b"[]\n"
+
+
+@pytest.mark.parametrize(("command", "loaded"), [("status", False), ("learn", False), ("reproduce", True), ("", True)])
+def test_a_command_is_loaded_when_it_is_called_and_the_paper_with_its_own_only(command, loaded):
+    code = f"""
+import sys, erasable.cli.main
+sys.argv = ["erasable", *{command.split()!r}, "--help"]
+try:
+    erasable.cli.main.main()
+finally:
+    loaded = sorted(name for name in sys.modules if name in ("erasable.paper", "erasable.cli.reproduce"))
+    print(loaded, file=sys.stderr)
+"""
+    heard = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stderr
+    assert heard.strip() == str(["erasable.cli.reproduce", "erasable.paper"] if loaded else [])
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -188,6 +208,7 @@ def wait_for(condition, process: subprocess.Popen) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.full
 def test_ctrl_c_while_learning_leaves_nothing_behind_and_says_one_line(start_apart, big_file, tmp_path):
     folder = tmp_path / "deep" / "shop"
     process = start_apart("learn", big_file, "--into", folder, "--model", "nmf", "--groups", "20", "--epochs", "300")
@@ -198,8 +219,9 @@ def test_ctrl_c_while_learning_leaves_nothing_behind_and_says_one_line(start_apa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.full
 def test_ctrl_c_while_forgetting_leaves_the_workspace_as_it_was(start_apart, big_shop, content_of):
-    with DiskHome(big_shop).queue():  # it is named from its first use on
+    with DiskStorage(big_shop).queue():  # it is named from its first use on
         before = content_of(big_shop)
     process = start_apart("forget", big_shop, "--user", "first")
     wait_for(lambda: len(list(big_shop.glob("checkpoints/*.safetensors"))) > 10, process)

@@ -15,7 +15,7 @@ FOREIGN = '''
 from typing import ClassVar
 from pydantic import Field
 from erasable.models import ALS, Settings
-from erasable.models.als import ALSSettings
+from erasable.models._als import ALSSettings
 
 
 class OwnSettings(ALSSettings):
@@ -59,6 +59,7 @@ def foreign(tmp_path, monkeypatch):
     sys.modules.pop("foreign_model", None)
 
 
+@pytest.mark.full
 def test_a_broken_package_is_neither_imported_nor_in_the_way(broken, run, run_apart, ratings_file, tmp_path):
     assert run("learn", ratings_file, "--into", tmp_path / "shop").code == 0
     for words in (("--help",), ("status", tmp_path / "shop"), ("recommend", tmp_path / "shop", "--user", "ann")):
@@ -76,7 +77,7 @@ def test_a_broken_package_that_is_named_is_told_in_one_line(broken, run, ratings
     found = run("learn", ratings_file, "--into", tmp_path / "shop", *option)
     assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
     assert what in found.err
-    assert "can't be loaded (SystemExit: this package is broken): mend or remove broken_model, which" in found.err
+    assert "can't be loaded (SystemExit: this package is broken): fix or remove broken_model, which" in found.err
     assert not (tmp_path / "shop").exists()
 
 
@@ -135,7 +136,7 @@ class TestAWorkspaceWhoseModelIsMissing:
         [
             (("status",), "foreign"),
             (("show", "--user", "ann"), "user ann: 3 interactions"),
-            (("groups",), "position"),
+            (("groups",), "learned all at once"),
             (("scan", "--user", "dan"), "nothing of the person was found"),
             (("scan", "--user", "softness"), "nothing of the person was found"),
         ],

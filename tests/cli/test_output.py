@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from erasable.cli.output import TerminalReporter, counted, print_error, print_facts, print_json, print_line, print_table
+from erasable.cli.output import TerminalReporter, print_error, print_facts, print_json, print_line, print_table
+from erasable.wording import counted
+from kit.choosing import some
 
 COMMAND = Path(sys.executable).parent / "erasable"
 
@@ -123,7 +125,7 @@ class TestProgress:
         assert "learning" in shown
         assert "100%" in shown
 
-    @pytest.mark.parametrize("option", ["--quiet", "--json"])
+    @pytest.mark.parametrize("option", some(["--json", "--quiet"], 1))
     def test_quiet_and_json_are_silent_even_on_a_terminal(self, ratings_file, tmp_path, option):
         words = ("learn", ratings_file, "--into", tmp_path / "shop", "--model", "nmf", "--groups", 2, option)
         code, out, shown = with_a_terminal(*words)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from erasable.store import Workspace
+from erasable.workspace import Workspace
 
 
 def users_at(folder, position):
     with Workspace.reading(folder) as workspace:
-        return workspace.state().knowledge.groups[position].users.texts()
+        return workspace.state().dataset.groups[position].users.texts()
 
 
 @pytest.mark.parametrize("position", [0, 1, 2])

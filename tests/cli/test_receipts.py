@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from erasable.store import files
+from erasable.workspace import files
 
 
 @pytest.fixture

@@ -152,7 +152,7 @@ class TestPopularFallback:
         assert heading.split() == ["user", "rank", "item", "score", "popular"]
         assert (known.split()[0], len(known.split())) == ("ann", 4)
         assert unknown.split() == ["zoe", "1", "c", "6.0000", "yes"]
-        assert below == "popular: the model says nothing about this item; the score is how many people have it"
+        assert below == "popular: the model gives no score for this item; the score shown is how many people have it"
 
     def test_the_counts_go_down_when_someone_is_forgotten(self, run, shop, facts):
         def counts():
@@ -183,7 +183,7 @@ class TestIntoAFile:
     def test_another_ending_is_refused_with_those_that_work(self, run, learned, tmp_path, name):
         result = run("recommend", learned, "--all", "--out", tmp_path / name)
         assert (result.code, result.out) == (2, "")
-        assert "Give --out a name that ends in .csv, .json, .parquet" in result.err
+        assert "give --out a name that ends in .csv, .json, .parquet" in result.err
         assert not (tmp_path / name).exists()
 
     def test_json_also_says_where(self, run, learned, tmp_path):
@@ -272,7 +272,7 @@ class TestWhy:
         assert because
         assert heading.endswith("score  because of")
         assert line.endswith(f"  {because}")
-        assert legend.startswith("because of: the own items that speak most for it")
+        assert legend.startswith("because of: the user's own items that add most to the score")
 
     def test_a_history_is_told_why_too(self, run, shop):
         (one,) = run("recommend", shop, "--history", "a,b", "--why", "--json").json["recommendations"]
@@ -292,4 +292,4 @@ class TestWhy:
     def test_a_model_that_does_not_explain_is_refused(self, run, learned):
         result = run("recommend", learned, "--user", "ann", "--why")
         assert (result.code, result.out) == (1, "")
-        assert "nmf can't tell which items speak for an item: learn with the model ease" in result.err
+        assert "nmf can't explain a score by the person's items: learn with the model ease" in result.err

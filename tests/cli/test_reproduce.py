@@ -7,7 +7,7 @@ import time
 import pytest
 
 from erasable.cli.reproduce import progress_table
-from erasable.experiments import EXPERIMENTS, Progress
+from erasable.paper import EXPERIMENTS, RunProgress
 
 ROWS = "\n".join(f"user{u},item{(u * 7 + n * 3) % 23},{1 + n % 5}" for u in range(40) for n in range(8))
 
@@ -19,6 +19,7 @@ def data(tmp_path):
     return file
 
 
+@pytest.mark.full
 def test_a_report_and_its_verdicts_in_words_and_as_json(run, data, tmp_path):
     words = ("reproduce", "balance", "--data", data, "--out", tmp_path / "out", "--seeds", 1, "--workers", 1)
     said = run(*words)
@@ -75,6 +76,7 @@ def test_a_folder_that_cannot_be_made_is_refused(run, data, tmp_path):
     assert f"--out {data} can't be made or written to" in result.err
 
 
+@pytest.mark.full
 def test_a_result_of_another_kind_names_the_file_to_delete(run, data, tmp_path):
     words = ("reproduce", "balance", "--data", data, "--out", tmp_path / "out", "--seeds", 1, "--workers", 1)
     run(*words)
@@ -92,6 +94,7 @@ def test_missing_data_are_refused_before_any_work(run, tmp_path):
     assert "no.csv" in result.err
 
 
+@pytest.mark.full
 def test_ctrl_c_keeps_what_is_finished(start_apart, data, tmp_path):
     out = tmp_path / "out"
     words = ("utility", "--data", data, "--out", out, "--epochs", 200, "--workers", 1)
@@ -108,8 +111,8 @@ def test_ctrl_c_keeps_what_is_finished(start_apart, data, tmp_path):
 
 
 def test_the_live_table_says_what_is_done_what_runs_and_the_time_left():
-    table = progress_table(Progress({"utility": (3, 1200)}, ("utility nmf [x]",), 4_000.0))
+    table = progress_table(RunProgress({"utility": (3, 1200)}, ("utility nmf [x]",), 4_000.0))
     cells = [list(column.cells) for column in table.columns]
     assert cells[0][0] == "utility"
     assert (cells[1][0], cells[2][0]) == ("3", "1,200")
-    assert any("1 h 07 min" in cell for cell in cells[0])
+    assert any("1 h 6 min" in cell for cell in cells[0])

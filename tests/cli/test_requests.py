@@ -2,7 +2,7 @@
 
 import pytest
 
-from erasable.cli.requests import read_requests, requests_from
+from erasable.cli.options import read_requests, requests_from
 from erasable.errors import DataRefused, WrongUse
 from erasable.requests import Request
 

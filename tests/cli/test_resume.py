@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from erasable.operations import DiskHome
+from erasable.operations import DiskStorage
 from erasable.requests import Request
-from erasable.store import Workspace, files
+from erasable.workspace import Workspace, files
 from kit.asking import accepted_before, erase_only, submit
 
 
 @pytest.fixture
 def submitted(shop) -> Path:
     """A workspace in which a command was killed once it had submitted a request."""
-    submit(DiskHome(shop), Request("ann"))
+    submit(DiskStorage(shop), Request("ann"))
     return shop
 
 
@@ -25,14 +25,14 @@ def submitted(shop) -> Path:
 def accepted(shop) -> Path:
     """A workspace in which a command of an earlier release was killed once it had accepted a request."""
     with Workspace.writing(shop) as workspace:
-        workspace.amend(replace(workspace.papers(), pending=accepted_before(Request("ann"))))
+        workspace.amend(replace(workspace.documents(), pending=accepted_before(Request("ann"))))
     return shop
 
 
 @pytest.fixture
 def erased(shop) -> Path:
     """A workspace in which a command was killed once the person was gone, before the certificate was written."""
-    erase_only(DiskHome(shop), Request("ann"))
+    erase_only(DiskStorage(shop), Request("ann"))
     return shop
 
 

@@ -81,7 +81,7 @@ class TestNoVerdict:
             "gone": ((tmp_path / "gone", "--user", "eve"), "there is no folder"),
             "nobody": ((shop, "--user", " "), "give --user an id"),
             "unknown": ((shop, "--user", "zoe", "--data", ratings_file), "leave out --data"),
-            "a bad row": ((shop, "--user", "eve", "--data", tmp_path / "bad.csv"), "line 3: 'x' is no rating"),
+            "a bad row": ((shop, "--user", "eve", "--data", tmp_path / "bad.csv"), "line 3: 'x' is not a rating"),
             "no file": ((shop, "--user", "eve", "--data", tmp_path / "nowhere.csv"), "does not exist"),
         }
         for name, (words, said) in cases.items():
@@ -130,6 +130,8 @@ def test_nothing_is_said_or_done_where_the_data_lie_behind_a_link(run, shop, wor
     before = sorted(elsewhere.iterdir())
     done = run(words[0], shop, *words[1:])
     assert done.code == (2 if words[0] == "scan" else 1)  # to verify, a damaged workspace is different
-    assert "data is a link, and what lies elsewhere is not erased: put what it leads to" in done.out + done.err
+    assert (
+        "data is a link, and what lies elsewhere is not erased: replace it by what it points to" in done.out + done.err
+    )
     assert sorted(elsewhere.iterdir()) == before
     assert not list(shop.glob("certificates/*"))

@@ -108,6 +108,7 @@ def test_a_port_in_use_is_refused_with_what_to_do(run, shop, free_port):
     assert result.out == ""
 
 
+@pytest.mark.full
 def test_what_is_refused_later_is_one_sentence_too(start_apart, shop, free_port, tmp_path):
     lists = ("--suppression", tmp_path / "list", "--suppression-key", tmp_path / "key")
     service = start_apart("serve", shop, "--port", free_port, *lists)
@@ -117,6 +118,7 @@ def test_what_is_refused_later_is_one_sentence_too(start_apart, shop, free_port,
     assert err.count("\n") == 1
 
 
+@pytest.mark.full
 def test_neither_service_nor_worker_imports_from_where_they_stand(start_apart, shop, free_port, tmp_path, monkeypatch):
     marker = tmp_path / "was-run"
     for name in ("enum", "signal", "uvicorn", "erasable"):

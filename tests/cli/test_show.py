@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from erasable.operations import Recommender
+from erasable.recommender import Recommender
 
 
 def test_json_holds_every_interaction_the_group_and_the_personal_row(run, learned, facts):

@@ -5,12 +5,12 @@ import platform
 import pytest
 from safetensors.numpy import load_file
 
-from erasable.training import numeric_environment
+from erasable.chain import numeric_environment
 from kit import elsewhere
 from kit.elsewhere import OTHER_KERNEL, run_with_other_kernel
 
 NOT_HERE = 3
-NOTHING = "nothing to upgrade: it is of this numeric environment, in the newest format\n"
+NOTHING = "nothing to upgrade: it was made in this numeric environment, and has the newest format\n"
 two_kernels = pytest.mark.skipif(
     "openblas" not in numeric_environment()["blas"]
     or OTHER_KERNEL in numeric_environment()["blas"]
@@ -33,6 +33,7 @@ def changed_checkpoints(before: dict, after: dict) -> int:
     return len({place for (place, name), content in before.items() if after[place, name] != content})
 
 
+@pytest.mark.full
 @two_kernels
 @pytest.mark.parametrize(
     ("settings", "alike"),
@@ -50,8 +51,8 @@ def test_what_was_learned_and_forgotten_with_another_kernel_is_made_again_here(
     assert run_with_other_kernel("learn", ratings_file, "--into", shop, *settings).returncode == 0
     assert run_with_other_kernel("forget", shop, "--user", "ann", "--receipts", receipts).returncode == 0
     (certificate,) = (shop / "certificates").glob("*.json")
-    papers = ("--certificate", certificate, "--receipt", receipts / certificate.name)
-    assert run("verify", shop, *papers).code == NOT_HERE
+    documents = ("--certificate", certificate, "--receipt", receipts / certificate.name)
+    assert run("verify", shop, *documents).code == NOT_HERE
     refused = run("forget", shop, "--user", "bob")
     assert (refused.code, f"erasable upgrade {shop}" in refused.err) == (1, True)
     before = arrays_in(shop)
@@ -61,9 +62,9 @@ def test_what_was_learned_and_forgotten_with_another_kernel_is_made_again_here(
     assert found["adopted"] + changed == len({place for place, _ in before})
     if alike is not None:
         assert (changed == 0) == alike
-    assert run("verify", shop, *papers).code == 0
+    assert run("verify", shop, *documents).code == 0
     assert run("forget", shop, "--user", "bob").code == 0
-    assert run("verify", shop, *papers).code == 0
+    assert run("verify", shop, *documents).code == 0
     assert run_with_other_kernel("verify", shop).returncode == NOT_HERE
 
 
@@ -82,9 +83,7 @@ class TestWords:
         assert result.code == 0
         first, second = result.out.splitlines()
         assert first == f"numba is {numeric_environment()['numba']} here and was 0.1"
-        said = (
-            "upgraded to version 2, format 4: 3 checkpoints with the same bytes here, 0 with new ones, 0 that were of"
-        )
+        said = "upgraded to version 2, format 4: 3 checkpoints with the same bytes here, 0 with new ones, 0 that were"
         assert second.startswith(said)
 
     def test_say_that_there_is_nothing_to_do(self, run, shop):
@@ -97,7 +96,7 @@ class TestWords:
         before = content_of(shop)
         said = run("upgrade", shop, "--dry-run").out
         assert said.startswith("numba is ")
-        assert "an upgrade makes 3 of 3 checkpoints again here" in said
+        assert "an upgrade trains 3 of 3 checkpoints again here" in said
         found = run("upgrade", shop, "--dry-run", "--json").json
         assert (found["needed"], found["steps_replayed"], found["format"]) == (True, 3, 4)
         assert content_of(shop) == before

@@ -3,7 +3,7 @@
 import pytest
 import typer
 
-from erasable.cli.verdict import with_verdict
+from erasable.cli.output import with_verdict
 from erasable.errors import DataRefused, Refused, Unfinished, WorkspaceBusy, WrongUse
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from erasable import fingerprint
-from erasable.operations import DiskHome, forget
+from erasable.chain import Checkpoint, numeric_environment
+from erasable.operations import DiskStorage, forget
 from erasable.proof import records_of
 from erasable.requests import Request
-from erasable.store import Workspace, files
-from erasable.store.checkpoints import encode_checkpoint
-from erasable.store.manifest import decode_manifest, encode_manifest
-from erasable.training import Checkpoint, numeric_environment
+from erasable.workspace import Workspace, files
+from erasable.workspace.checkpoints import encode_checkpoint
+from erasable.workspace.manifest import decode_manifest, encode_manifest
 from kit import elsewhere
 from kit.copies import copy_of
 
@@ -61,7 +61,7 @@ class TestWithoutTheDoNotLearnList:
         assert (result.code, result.json["identical"]) == (2, None)
         told = run("verify", shop)
         assert told.code == 2
-        assert told.out.startswith("no verdict: whether someone erased is held again can't be told (")
+        assert told.out.startswith("no verdict: it can't be told whether someone erased is held again (")
         assert "--do-not-learn LIST --do-not-learn-key KEY" in told.out
 
 
@@ -107,7 +107,7 @@ class TestIdentical:
         replay = verifying.replay
 
         def replay_late(*arguments):
-            forget(DiskHome(shop), [Request("ann")])
+            forget(DiskStorage(shop), [Request("ann")])
             return replay(*arguments)
 
         with monkeypatch.context() as patch:
@@ -157,7 +157,7 @@ class TestRecord:
         rewrite_manifest(shop, files={**manifest_of(shop).files, name: fingerprint.of_bytes(content)})
         result = run("verify", shop, "--json")
         assert (result.code, result.json["identical"]) == (1, False)
-        assert result.json["reason"] == "the audit chain: record 1 was changed"
+        assert result.json["reason"] == "the log: record 1 was changed"
 
 
 class TestNothingCanBeWritten:
@@ -277,7 +277,7 @@ class TestElsewhere:
         replace_checkpoint(moved, 0, "shared.item")
         move_elsewhere(moved)
         with Workspace.reading(moved) as workspace:
-            user = workspace.state().knowledge.groups[2].users[0]
+            user = workspace.state().dataset.groups[2].users[0]
         found = run("forget", moved, "--user", user, "--rerun", "--json").json
         assert (found["stages_rerun"], found["stages_total"]) == (3, 3)
         (environment,) = manifest_of(moved).environments

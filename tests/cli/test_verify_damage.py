@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from erasable.operations import DiskHome, Inputs, forget, learn
+from erasable.chain import Config
+from erasable.operations import DiskStorage, Inputs, forget, learn
 from erasable.requests import Request
-from erasable.store import Workspace
-from erasable.training import Config
+from erasable.workspace import Workspace
 from kit.asking import accepted_before
 from kit.copies import copy_of
 
@@ -26,9 +26,9 @@ def every_kind(ratings_file, tmp_path_factory) -> Path:
     config = Config(model="nmf", groups=3, epochs=2, batch=16, holdout=0.4, min_interactions=2)
     (path.parent / "items").write_text("\n".join("abcdefgh"))
     learn(ratings_file, path, config, Inputs(catalogue=path.parent / "items"))
-    forget(DiskHome(path), [Request("ann")])
+    forget(DiskStorage(path), [Request("ann")])
     with Workspace.writing(path) as workspace:
-        workspace.amend(replace(workspace.papers(), pending=accepted_before(Request("bob"))))
+        workspace.amend(replace(workspace.documents(), pending=accepted_before(Request("bob"))))
     return path
 
 
@@ -76,11 +76,11 @@ def test_in_the_audit_chain_the_record_is_named(run, copy):
     path = next(copy.glob("audit-*"))
     whole = path.read_bytes()
     path.write_bytes(whole.replace(b'"what":"forget"', b'"what":"forgot"'))
-    assert run("verify", copy, "--json").json["reason"].endswith("; the audit chain: record 2 was changed")
+    assert run("verify", copy, "--json").json["reason"].endswith("; the log: record 2 was changed")
     path.write_bytes(whole.splitlines(keepends=True)[1])
-    assert "the audit chain: record 1 is missing" in run("verify", copy, "--json").json["reason"]
+    assert "the log: record 1 is missing" in run("verify", copy, "--json").json["reason"]
     path.write_bytes(whole.splitlines(keepends=True)[0])
-    assert run("verify", copy, "--json").json["reason"].endswith("; the audit chain: records at its end are missing")
+    assert run("verify", copy, "--json").json["reason"].endswith("; the log: records at its end are missing")
 
 
 def test_a_folder_in_the_place_of_a_file_is_damage(run, copy):

@@ -8,7 +8,7 @@ from pyarrow import parquet
 from scipy import sparse
 
 from erasable.data import LONGEST_ID, RatingScale, read_interactions
-from erasable.data.bad_rows import RowFaults
+from erasable.data.values import RowFaults
 from erasable.errors import BadRows, DataRefused
 
 LONG = "l" * (LONGEST_ID + 1)
@@ -71,7 +71,7 @@ def test_all_are_counted_and_the_first_three_are_shown(tmp_path):
     assert said.count("line ") == 3
     assert "f.csv, line 2: the user is empty" in said
     assert "; line 4: the item is empty" in said
-    assert "; line 6: an empty field is no rating" in said
+    assert "; line 6: an empty field is not a rating" in said
     assert said.endswith(f"; in all {len(BAD)} of {len(BAD) + len(GOOD)} rows are bad")
 
 

@@ -6,9 +6,10 @@ import pyarrow as pa
 import pytest
 
 from erasable.data import RatingScale, read_interactions
-from erasable.data.bad_rows import RowFaults
-from erasable.data.column_values import (
+from erasable.data.ids import LONGEST_ID
+from erasable.data.values import (
     ColumnRefused,
+    RowFaults,
     id_values,
     is_finite_number,
     is_finite_rating,
@@ -17,7 +18,6 @@ from erasable.data.column_values import (
     text_of_time,
     time_values,
 )
-from erasable.data.ids import LONGEST_ID
 
 
 def column(values, kind=None):

@@ -13,28 +13,28 @@ def read(tmp_path, content, **columns):
 @pytest.mark.parametrize(
     ("content", "line", "reason"),
     [
-        ("user,item,rating\na,x,3\nb,x,good\n", 3, "'good' is no rating"),
-        ("user,item,rating\na,x,3\n\nb,x,\n", 4, "an empty field is no rating"),
-        ("user,item,rating\na,x,nan\nb,x,3\n", 2, "'nan' is no rating"),
-        ("user,item,rating\na,x,inf\nb,x,3\n", 2, "'inf' is no rating"),
-        ("user,item,rating\na,x,1e39\nb,x,3\n", 2, "'1e39' is no rating"),
-        ("a,x,3\nb,x,1_0\n", 2, "'1_0' is no rating"),
+        ("user,item,rating\na,x,3\nb,x,good\n", 3, "'good' is not a rating"),
+        ("user,item,rating\na,x,3\n\nb,x,\n", 4, "an empty field is not a rating"),
+        ("user,item,rating\na,x,nan\nb,x,3\n", 2, "'nan' is not a rating"),
+        ("user,item,rating\na,x,inf\nb,x,3\n", 2, "'inf' is not a rating"),
+        ("user,item,rating\na,x,1e39\nb,x,3\n", 2, "'1e39' is not a rating"),
+        ("a,x,3\nb,x,1_0\n", 2, "'1_0' is not a rating"),
         ("user,item,rating\na,x,3\nb,x\n", 3, "2 fields instead of 3"),
         ("user,item,rating\na,x,3\nb,x,4,5\n", 3, "4 fields instead of 3"),
         ("a::x::3\nb:x::4\n", 2, "2 fields instead of 3"),
         ("a::x::3\nb::x\x1f::4\n", 2, "control character"),
         ('user,item,rating\n"a,x,3\n"b,x,4\n', 2, "a quote is not closed"),
         ('user,item,rating\na,x"y,3\nb,x,"4\n', 3, "a quote is not closed"),
-        ("user,item,rating\na,x,3\nb,x,٣\n", 3, "'٣' is no rating"),
-        ("1,2,bad\n2,3,4\n", 1, "'bad' is no rating"),
-        ("user,item,rating,time\na,x,3,2020-01-01\nb,x,4,1_0\n", 3, "'1_0' is no time"),
+        ("user,item,rating\na,x,3\nb,x,٣\n", 3, "'٣' is not a rating"),
+        ("1,2,bad\n2,3,4\n", 1, "'bad' is not a rating"),
+        ("user,item,rating,time\na,x,3,2020-01-01\nb,x,4,1_0\n", 3, "'1_0' is not a time"),
         ("user,item,rating\n,x,3\nb,x,4\n", 2, "the user is empty"),
         ("user,item,rating\na,x,3\nb,,4\n", 3, "the item is empty"),
         ("user,item,rating\na,x,3\nb,x\0,4\n", 3, "NUL"),
         (b"user,item,rating\na,x,3\nb,\xe9,4\n", 3, "not UTF-8"),
-        ("user,item,rating,time\na,x,3,5\nb,x,4,soon\n", 3, "'soon' is no time"),
-        ("user,item,rating,time\na,x,3,5\nb,x,4,inf\n", 3, "'inf' is no time"),
-        ("user,item,rating,time\na,x,3,2020-01-01\nb,x,4,2020-31-01\n", 3, "'2020-31-01' is no time"),
+        ("user,item,rating,time\na,x,3,5\nb,x,4,soon\n", 3, "'soon' is not a time"),
+        ("user,item,rating,time\na,x,3,5\nb,x,4,inf\n", 3, "'inf' is not a time"),
+        ("user,item,rating,time\na,x,3,2020-01-01\nb,x,4,2020-31-01\n", 3, "'2020-31-01' is not a time"),
         ("user,item,rating,time\na,x,3,5\nb,x,4,2020-01-01\n", 3, "one kind in all lines"),
     ],
 )
@@ -49,7 +49,7 @@ def test_a_bad_line_is_refused_by_its_number(tmp_path, content, line, reason):
 def test_a_bad_risk_is_refused_by_its_line(tmp_path, separator, bad):
     lines = (("user", "item", "risk"), ("a", "x", "1e39"), ("b", "x", bad))
     shown = repr(bad) if bad else "an empty field"
-    with pytest.raises(DataRefused, match=rf"line 3: {shown} is no risk: give a finite number.*risk='NAME'"):
+    with pytest.raises(DataRefused, match=rf"line 3: {shown} is not a risk: give a finite number.*risk='NAME'"):
         read(tmp_path, "\n".join(map(separator.join, lines)), risk="risk")
 
 

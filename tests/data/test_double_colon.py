@@ -3,8 +3,8 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from erasable.data import double_colon
-from erasable.data.double_colon import DoubleColonReader
+from erasable.data import columns as double_colon
+from erasable.data.columns import DoubleColonReader
 
 
 @given(st.text("ab:\n", max_size=60), st.integers(1, 7), st.integers(1, 9))

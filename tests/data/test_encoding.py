@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from erasable.data.encoding import encode_ids, latest_of_each_pair
+from erasable.data.ids import encode_ids, latest_of_each_pair
 from erasable.errors import DataRefused
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from erasable.data import Ids, Interactions, SyntheticSettings, split_holdout, synthesise
-from erasable.data.holdout import kept_rows
+from erasable.data.catalogue import kept_rows
 from erasable.errors import WrongUse
 
 pairs = st.sets(st.tuples(st.sampled_from("abcdef"), st.sampled_from("uvwxyz")), min_size=2, max_size=30)

@@ -1,8 +1,7 @@
 import pytest
 
 from erasable.data import ColumnNames, read_interactions
-from erasable.data.columns import ColumnPositions
-from erasable.data.layout import recognise_layout
+from erasable.data.columns import ColumnPositions, recognise_layout
 from erasable.errors import DataRefused
 
 

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 
 from erasable.data import Ids
-from erasable.data.near_ids import NONE_NEAR, near_ids
+from erasable.data.ids import NONE_NEAR, near_ids
 
 NEAR = [
     ("Søren Åkjær@x.dk", unicodedata.normalize("NFD", "Søren Åkjær@x.dk"), ("Unicode form",)),

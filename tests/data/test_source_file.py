@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from erasable.data.source_file import numbered_lines, require_file
+from erasable.data.columns import numbered_lines, require_file
 from erasable.errors import DataRefused
 
 

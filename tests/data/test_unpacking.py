@@ -5,7 +5,8 @@ import zipfile
 
 import pytest
 
-from erasable.data import count_rows, read_interactions, unpacking, write_table
+from erasable.data import count_rows, read_interactions, write_table
+from erasable.data import public_sets as unpacking
 from erasable.errors import DataRefused
 from kit.file_server import ROWS, described, lines, zipped
 
@@ -71,14 +72,14 @@ def test_a_missing_member_is_refused(name):
 
 
 def test_what_is_no_zip_file_is_refused():
-    with pytest.raises(DataRefused, match="is no zip file that can be read"):
+    with pytest.raises(DataRefused, match="is not a readable zip file"):
         unpacked(b"<html>please log in</html>")
 
 
 def test_a_damaged_member_is_refused():
     content = bytearray(zipped({"tiny/ratings.dat": lines("::") * 50}))
     content[60] ^= 0xFF
-    with pytest.raises(DataRefused, match="is no zip file that can be read"):
+    with pytest.raises(DataRefused, match="is not a readable zip file"):
         unpacked(bytes(content), rows=200)
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from erasable.chain import Config, Dataset, MemoryStore, train_chain
 from erasable.data import Catalogue, RatingScale, SyntheticSettings, split_holdout, synthesise
 from erasable.models import Effort
-from erasable.training import Config, Knowledge, MemoryStore, train_chain
 from kit.handmade import handmade
 from kit.rated_shop import rated_shop
 
@@ -28,6 +28,6 @@ def trained() -> tuple[object, MemoryStore]:
     config = Config(model="nmf", groups=2, holdout=0.2, epochs=2)
     training, held_out = split_holdout(data, config.holdout, config.seed)
     groups = tuple(training.select(training.user_index % 2 == position) for position in (0, 1))
-    knowledge = Knowledge(config, Catalogue.from_items(data.items), RatingScale(1, 5), groups, held_out)
+    dataset = Dataset(config, Catalogue.from_items(data.items), RatingScale(1, 5), groups, held_out)
     store = MemoryStore()
-    return train_chain(knowledge, store, Effort()), store
+    return train_chain(dataset, store, Effort()), store

@@ -3,21 +3,21 @@ import threading
 import numpy as np
 import pytest
 
-from erasable.evaluation import cases
-from erasable.evaluation.cases import cases_of, for_each_case, measured_people
-from erasable.training import Scoring
+from erasable.chain import Scoring
+from erasable.evaluation import protocols as cases
+from erasable.evaluation.protocols import cases_of, for_each_case, measured_people
 from kit.tables import table
 
 
 def test_a_case_is_a_known_user_with_group_row_and_test_rows(shop):
-    ann, cat = cases_of(shop.state.knowledge, shop.state.knowledge.held_out)
+    ann, cat = cases_of(shop.state.dataset, shop.state.dataset.held_out)
     assert (ann.user, ann.position, ann.row) == ("ann", 0, 0)
     assert (ann.items.tolist(), ann.ratings.tolist()) == ([1, 2, 3], [5, 2, 4])
     assert (cat.user, cat.position, cat.row, cat.items.tolist(), cat.chosen) == ("cat", 1, 0, [3], 3)
 
 
 def test_items_outside_the_catalogue_have_distinct_numbers_past_its_end(shop):
-    (case,) = cases_of(shop.state.knowledge, table({"ann": ["b", "x", "y"]}))
+    (case,) = cases_of(shop.state.dataset, table({"ann": ["b", "x", "y"]}))
     assert case.items[0] == 1
     assert len({*case.items.tolist()}) == 3
     assert min(case.items[1:]) >= 4
@@ -25,42 +25,42 @@ def test_items_outside_the_catalogue_have_distinct_numbers_past_its_end(shop):
 
 def test_the_chosen_item_is_one_of_the_own_and_the_same_whoever_else_is_there(trained):
     state, _ = trained
-    test = state.knowledge.held_out
-    chosen = {case.user: case.chosen for case in cases_of(state.knowledge, test)}
-    assert all(case.chosen in case.items for case in cases_of(state.knowledge, test))
+    test = state.dataset.held_out
+    chosen = {case.user: case.chosen for case in cases_of(state.dataset, test)}
+    assert all(case.chosen in case.items for case in cases_of(state.dataset, test))
     for user in (test.users[0], test.users[7]):
-        others = cases_of(state.knowledge, test.without(users=[user]))
+        others = cases_of(state.dataset, test.without(users=[user]))
         assert {case.user: case.chosen for case in others} == {who: item for who, item in chosen.items() if who != user}
 
 
 def test_the_chosen_item_goes_by_its_own_hash(trained):
     state, _ = trained
-    test = state.knowledge.held_out
-    case = max(cases_of(state.knowledge, test), key=lambda case: len(case.items))
+    test = state.dataset.held_out
+    case = max(cases_of(state.dataset, test), key=lambda case: len(case.items))
     others = [test.items[item] for item in case.items.tolist() if item != case.chosen]
     for item in others:
         fewer = test.of_users([case.user]).without(pairs=[(case.user, item)])
-        assert cases_of(state.knowledge, fewer)[0].chosen == case.chosen
+        assert cases_of(state.dataset, fewer)[0].chosen == case.chosen
 
 
 def test_the_seed_decides_which_item_is_chosen(trained):
     state, _ = trained
-    knowledge = state.knowledge
-    other = type(knowledge)(
-        knowledge.config.changed(seed=1),
-        knowledge.catalogue,
-        knowledge.scale,
-        knowledge.groups,
-        knowledge.held_out,
+    dataset = state.dataset
+    other = type(dataset)(
+        dataset.config.changed(seed=1),
+        dataset.catalogue,
+        dataset.scale,
+        dataset.groups,
+        dataset.held_out,
     )
-    one, two = ([case.chosen for case in cases_of(known, known.held_out)] for known in (knowledge, other))
+    one, two = ([case.chosen for case in cases_of(known, known.held_out)] for known in (dataset, other))
     assert one != two
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 100])
 def test_answers_come_in_the_order_of_the_cases(trained, threads):
     state, checkpoints = trained
-    cases = cases_of(state.knowledge, state.knowledge.held_out)
+    cases = cases_of(state.dataset, state.dataset.held_out)
     scoring, seen = Scoring(state, checkpoints), set()
 
     def ask(case, scores):
@@ -74,19 +74,19 @@ def test_answers_come_in_the_order_of_the_cases(trained, threads):
 
 def test_users_come_in_the_order_of_the_test_set_whatever_their_group(trained):
     state, _ = trained
-    cases = cases_of(state.knowledge, state.knowledge.held_out)
-    assert [case.user for case in cases] == state.knowledge.held_out.users.texts()
+    cases = cases_of(state.dataset, state.dataset.held_out)
+    assert [case.user for case in cases] == state.dataset.held_out.users.texts()
     assert np.unique([case.position for case in cases]).tolist() == [0, 1]
 
 
 class TestThoseWhoAreMeasured:
     def test_few_are_all_measured(self, trained):
-        held_out = trained[0].knowledge.held_out
+        held_out = trained[0].dataset.held_out
         assert measured_people(held_out, 0) is held_out
 
     def test_of_many_those_with_the_smallest_hashes_are_whoever_else_is_there(self, trained, monkeypatch):
         monkeypatch.setattr(cases, "PEOPLE_MEASURED", 10)
-        held_out = trained[0].knowledge.held_out
+        held_out = trained[0].dataset.held_out
         chosen = measured_people(held_out, 7)
         assert len(chosen.users) == 10
         assert chosen.digest() == held_out.of_users(chosen.users.texts()).digest()

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from erasable.evaluation.membership import LOOKS, Suspects, balanced_loss, familiarity, mean_rank, relearning_epochs
+from erasable.chain import Checkpoint, Config, MemoryStore, State, train_chain
+from erasable.evaluation.attack import LOOKS, Suspects, balanced_loss, mean_rank, membership_scores, relearning_epochs
 from erasable.models import Effort, Parameters
-from erasable.training import Checkpoint, Config, MemoryStore, State, train_chain
 from kit.handmade import ITEMS
 from kit.tables import table
 
@@ -21,7 +21,7 @@ def suspects_of(rows, items, positions=None, seed=0) -> Suspects:
 
 def known_and_not(state, position) -> Suspects:
     """Return everyone of a group, and one person more with the same items as the first of them."""
-    group = state.knowledge.groups[position]
+    group = state.dataset.groups[position]
     items = group.items.texts()
     rows: dict[str, dict[str, float]] = {user: {} for user in group.users}
     for user, item, rating in zip(group.user_index, group.item_index, group.rating, strict=True):
@@ -45,15 +45,15 @@ def changed(state, store, change) -> MemoryStore:
 
 def with_seed(state, seed) -> State:
     """Return the same chain as if it had learned with another seed."""
-    config = state.knowledge.config.changed(seed=seed)
-    return State(replace(state.knowledge, config=config), state.chain)
+    config = state.dataset.config.changed(seed=seed)
+    return State(replace(state.dataset, config=config), state.chain)
 
 
 def learned_otherwise(state, **settings) -> tuple[State, MemoryStore]:
     """Learn the same data with other settings."""
     store = MemoryStore()
-    config = state.knowledge.config.changed(**settings)
-    return train_chain(replace(state.knowledge, config=config), store, Effort()), store
+    config = state.dataset.config.changed(**settings)
+    return train_chain(replace(state.dataset, config=config), store, Effort()), store
 
 
 @pytest.fixture(scope="module")
@@ -103,39 +103,41 @@ def test_rows_are_learned_anew_in_about_as_many_steps_whatever_the_data(interact
 class TestAsServed:
     def test_a_known_person_is_scored_with_the_own_row(self, learned):
         # ann scores a to e with 5 to 1: her items stand first and fourth.
-        found = familiarity(learned.state, learned.checkpoints, suspects_of({"ann": ["a", "d"]}, ITEMS), 1)
+        found = membership_scores(learned.state, learned.checkpoints, suspects_of({"ann": ["a", "d"]}, ITEMS), 1)
         assert found.shape == (len(LOOKS), 1)
         assert found[1, 0] == pytest.approx(-(0 + 3) / 2 / 4)
 
     def test_the_loss_is_that_of_own_items_and_as_many_others(self, learned):
-        found = familiarity(learned.state, learned.checkpoints, suspects_of({"ann": ["a", "b", "c", "d"]}, ITEMS), 1)
+        found = membership_scores(
+            learned.state, learned.checkpoints, suspects_of({"ann": ["a", "b", "c", "d"]}, ITEMS), 1
+        )
         own = np.mean(np.log1p(np.exp(-np.array([5.0, 4, 3, 2]))))
         assert found[0, 0] == pytest.approx(-(own + np.log1p(np.exp(1.0))), rel=1e-5)
 
     def test_people_of_every_group_are_found(self, learned):
         rows = {"ann": ["a"], "bob": ["b"], "cat": ["c"]}
-        found = familiarity(learned.state, learned.checkpoints, suspects_of(rows, ITEMS), 1)
+        found = membership_scores(learned.state, learned.checkpoints, suspects_of(rows, ITEMS), 1)
         assert found[1].tolist() == [0, 0, 0]
 
     def test_someone_unknown_starts_from_a_row_of_the_own_id_and_seed(self, trained):
         state, store = trained
         people = known_and_not(state, 0)
-        found = familiarity(state, store, people, 1)[SERVED]
-        other_seed = familiarity(with_seed(state, 9), store, people, 1)[SERVED]
+        found = membership_scores(state, store, people, 1)[SERVED]
+        other_seed = membership_scores(with_seed(state, 9), store, people, 1)[SERVED]
         np.testing.assert_array_equal(found[:, :-1], other_seed[:, :-1])
         assert np.all(found[:, -1] != other_seed[:, -1])
 
     def test_who_else_is_asked_about_does_not_matter(self, trained):
         state, store = trained
         people = known_and_not(state, 0)
-        everyone = familiarity(state, store, people, 1)[SERVED]
+        everyone = membership_scores(state, store, people, 1)[SERVED]
         rows = people.interactions.of_users([people.interactions.users[3], "zz-newcomer"])
-        two = familiarity(state, store, Suspects(rows, np.zeros(2, int), 0), 1)[SERVED]
+        two = membership_scores(state, store, Suspects(rows, np.zeros(2, int), 0), 1)[SERVED]
         np.testing.assert_array_equal(two, everyone[:, [3, -1]])
 
     def test_a_known_person_is_known_better_than_someone_with_the_same_items(self, well_trained):
         state, store = well_trained
-        found = familiarity(state, store, known_and_not(state, 1), 1)[SERVED]
+        found = membership_scores(state, store, known_and_not(state, 1), 1)[SERVED]
         assert np.all(found[:, 0] > found[:, -1])
 
 
@@ -147,7 +149,7 @@ class TestSharedParameters:
         def spoil(shared, rows):
             rows["user"] += 1
 
-        before, after = (familiarity(state, one, people, 1) for one in (store, changed(state, store, spoil)))
+        before, after = (membership_scores(state, one, people, 1) for one in (store, changed(state, store, spoil)))
         np.testing.assert_array_equal(before[RELEARNED], after[RELEARNED])
         assert np.all(before[SERVED, :-1] != after[SERVED, :-1])
 
@@ -159,19 +161,21 @@ class TestSharedParameters:
         old = store.get(first)
         shared = {name: array + 1 for name, array in old.parameters.shared.items()}
         spoiled.put(Checkpoint(first, old.parent, Parameters(shared, old.parameters.rows)))
-        np.testing.assert_array_equal(familiarity(state, spoiled, people, 1), familiarity(state, store, people, 1))
+        np.testing.assert_array_equal(
+            membership_scores(state, spoiled, people, 1), membership_scores(state, store, people, 1)
+        )
 
     def test_items_are_scored_with_them_as_they_are(self, trained):
         """Learning rows anew moves a copy of the shared parameters; those that are attacked stay in their place."""
         state, store = trained
         contents = {name: array.tobytes() for name, array in store.get(state.chain[-1].fingerprint).arrays().items()}
-        familiarity(state, store, known_and_not(state, 0), 1)
+        membership_scores(state, store, known_and_not(state, 0), 1)
         assert contents == {n: a.tobytes() for n, a in store.get(state.chain[-1].fingerprint).arrays().items()}
 
     def test_the_seed_of_the_suspects_decides(self, trained):
         state, store = trained
         people = known_and_not(state, 0)
-        one, other = (familiarity(state, store, replace(people, seed=seed), 1) for seed in (1, 2))
+        one, other = (membership_scores(state, store, replace(people, seed=seed), 1) for seed in (1, 2))
         assert np.any(one[3] != other[3])
         # The rank as served draws nothing.
         np.testing.assert_array_equal(one[1], other[1])
@@ -179,12 +183,12 @@ class TestSharedParameters:
     def test_the_seed_of_the_chain_does_not(self, trained):
         state, store = trained
         people = known_and_not(state, 0)
-        one, other = (familiarity(chain, store, people, 1) for chain in (state, with_seed(state, 9)))
+        one, other = (membership_scores(chain, store, people, 1) for chain in (state, with_seed(state, 9)))
         np.testing.assert_array_equal(one[RELEARNED], other[RELEARNED])
 
     def test_the_same_items_are_learned_anew_about_as_well_by_anyone(self, well_trained):
         state, store = well_trained
-        served, relearned = familiarity(state, store, known_and_not(state, 1), 1)[[0, 2]]
+        served, relearned = membership_scores(state, store, known_and_not(state, 1), 1)[[0, 2]]
         assert relearned[-1] > served[-1]
         assert abs(relearned[0] - relearned[-1]) < 0.3 * (served[0] - served[-1])
 
@@ -194,7 +198,7 @@ class TestSisa:
         state, store = models
         people = known_and_not(state, 0)
         first, second = (
-            familiarity(state, store, replace(people, positions=np.full(len(people.positions), place)), 1)
+            membership_scores(state, store, replace(people, positions=np.full(len(people.positions), place)), 1)
             for place in (0, 1)
         )
         np.testing.assert_array_equal(first[SERVED, :-1], second[SERVED, :-1])
@@ -208,10 +212,12 @@ class TestSisa:
         old = store.get(last)
         shared = {name: array + 1 for name, array in old.parameters.shared.items()}
         spoiled.put(Checkpoint(last, old.parent, Parameters(shared, old.parameters.rows)))
-        np.testing.assert_array_equal(familiarity(state, spoiled, people, 1), familiarity(state, store, people, 1))
+        np.testing.assert_array_equal(
+            membership_scores(state, spoiled, people, 1), membership_scores(state, store, people, 1)
+        )
 
 
 def test_threads_change_no_byte(trained):
     state, store = trained
     people = known_and_not(state, 0)
-    assert familiarity(state, store, people, 1).tobytes() == familiarity(state, store, people, 3).tobytes()
+    assert membership_scores(state, store, people, 1).tobytes() == membership_scores(state, store, people, 3).tobytes()

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from erasable.evaluation.membership import LOOKS
-from erasable.evaluation.membership_verdict import (
-    Finding,
+from erasable.evaluation.attack import (
+    LOOKS,
+    AttackMeasurements,
+    AttackResult,
     Interval,
-    Measured,
     area_under_curve,
     interval,
     judge,
@@ -86,14 +86,14 @@ def test_an_attack_must_succeed_before_and_fail_after(before, after, verdict):
 )
 def test_one_attack_that_still_succeeds_is_enough(verdicts, verdict):
     nothing = Interval(0.5, 0.5, 0.5)
-    findings = [Finding("loss", "as served", nothing, nothing, nothing, nothing, one) for one in verdicts]
+    findings = [AttackResult("loss", "as served", nothing, nothing, nothing, nothing, one) for one in verdicts]
     assert overall(findings) == verdict
 
 
 class TestJudge:
     def probe(self, before=4.0, after=0.0, seeds=5, seed=0):
         generator = np.random.default_rng(seed)
-        return Measured(
+        return AttackMeasurements(
             chains(generator, seeds, before), chains(generator, seeds, after), chains(generator, seeds), ERASED
         )
 
@@ -131,8 +131,8 @@ class TestJudge:
     def test_a_single_chain_must_lie_where_one_more_would(self):
         measured = self.probe()
         same = [measured.forgotten[0]] * 5
-        several = judge(Measured(measured.before, same, measured.never, ERASED))
-        single = judge(Measured(measured.before, same[:1], measured.never, ERASED))
+        several = judge(AttackMeasurements(measured.before, same, measured.never, ERASED))
+        single = judge(AttackMeasurements(measured.before, same[:1], measured.never, ERASED))
         for one, other in zip(several, single, strict=True):
             widths = [found.difference.high - found.difference.low for found in (one, other)]
             assert widths[1] == pytest.approx(widths[0] * math.sqrt(6))
@@ -146,7 +146,7 @@ def test_a_model_that_has_forgotten_is_hardly_ever_accused(seeds, single):
     accused = 0
     for _ in range(300):
         forgotten = chains(generator, 1 if single else seeds)
-        measured = Measured(chains(generator, seeds, 6.0), forgotten, chains(generator, seeds), ERASED)
+        measured = AttackMeasurements(chains(generator, seeds, 6.0), forgotten, chains(generator, seeds), ERASED)
         accused += overall(judge(measured)) == "remembers"
     # 2.5 % is what the intervals promise at most; 5 % of 300 with two deviations.
     assert accused <= 15

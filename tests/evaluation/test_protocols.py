@@ -5,11 +5,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from erasable.chain import Earlier, Scoring, train_chain
 from erasable.data import Interactions
 from erasable.errors import DataRefused, Refused, WrongUse
 from erasable.evaluation import PROTOCOLS, measure, measure_all, sampled_candidates
 from erasable.models import Effort
-from erasable.training import Earlier, Scoring, train_chain
 from kit.rated_shop import rated_shop
 
 
@@ -25,7 +25,7 @@ def found_for(learned, test, protocol="whole-catalogue"):
 class TestWholeCatalogue:
     def test_worked_by_hand(self, learned):
         # ann's list is b c d e, with b and e relevant; cat's is d a b e, with e relevant.
-        found = found_for(learned, learned.state.knowledge.held_out)
+        found = found_for(learned, learned.state.dataset.held_out)
         ann, cat = (1 + 1 / log2(5)) / (1 + 1 / log2(3)), 1 / log2(5)
         assert (found.protocol, found.users) == ("whole-catalogue", 2)
         assert list(found.values) == ["hr@10", "ndcg@10", "recall@10", "hr@20", "ndcg@20", "recall@20"]
@@ -34,7 +34,7 @@ class TestWholeCatalogue:
 
     def test_worked_by_hand_on_four_items(self, shop):
         # ann's list is c b d, all relevant; cat's is d b c, with d relevant: ratings do not matter.
-        assert found_for(shop, shop.state.knowledge.held_out).values["ndcg@10"] == 1
+        assert found_for(shop, shop.state.dataset.held_out).values["ndcg@10"] == 1
         # bob's list is d c a, with a relevant.
         assert found_for(shop, a_test_set(("bob", "a"))).values["ndcg@10"] == pytest.approx(1 / log2(4))
 
@@ -57,7 +57,7 @@ class TestOneOf100:
 
     def test_of_several_test_items_one_is_ranked_and_the_others_are_no_candidates(self, shop):
         # ann has a in training and b, c, d in the test set: whichever is chosen stands alone.
-        assert found_for(shop, shop.state.knowledge.held_out.of_users(["ann"]), "one-of-100").values["ndcg@10"] == 1
+        assert found_for(shop, shop.state.dataset.held_out.of_users(["ann"]), "one-of-100").values["ndcg@10"] == 1
 
     def test_an_item_outside_the_catalogue_is_never_hit(self, shop):
         assert found_for(shop, a_test_set(("ann", "x")), "one-of-100").values["hr@10"] == 0
@@ -75,9 +75,9 @@ class TestOneOf100:
     def test_is_what_sampled_candidates_gives_with_the_same_candidates(self, trained):
         # Of 40 items fewer than 99 are free, so the candidates are all that a user does not have.
         state, store = trained
-        test, catalogue = state.knowledge.held_out, state.knowledge.items
+        test, catalogue = state.dataset.held_out, state.dataset.items
         one = test.select(np.isin(np.arange(len(test)), test.user_starts[:-1]))
-        owned = Interactions.merge(state.knowledge.groups)
+        owned = Interactions.merge(state.dataset.groups)
         numbers = {user: owned.of_users([user]).item_index.tolist() for user in one.users}
         free = {
             user: [item for number, item in enumerate(catalogue) if number not in numbers[user]] for user in numbers
@@ -89,11 +89,11 @@ class TestOneOf100:
 def wide_shop(items):
     """Return a shop of many items in which item n scores 9 n for ann."""
     shop = rated_shop()
-    knowledge = shop.state.knowledge
-    catalogue = type(knowledge.catalogue).from_items([*knowledge.items, *items])
-    groups = tuple(group.with_items(catalogue.items) for group in knowledge.groups)
-    held_out = knowledge.held_out.with_items(catalogue.items)
-    wide = replace(knowledge, catalogue=catalogue, groups=groups, held_out=held_out)
+    dataset = shop.state.dataset
+    catalogue = type(dataset.catalogue).from_items([*dataset.items, *items])
+    groups = tuple(group.with_items(catalogue.items) for group in dataset.groups)
+    held_out = dataset.held_out.with_items(catalogue.items)
+    wide = replace(dataset, catalogue=catalogue, groups=groups, held_out=held_out)
 
     class Store:
         def get(self, name):
@@ -103,7 +103,7 @@ def wide_shop(items):
             shared = {**checkpoint.parameters.shared, "item": rows}
             return replace(checkpoint, parameters=replace(checkpoint.parameters, shared=shared))
 
-    return replace(shop, state=replace(shop.state, knowledge=wide), checkpoints=Store())
+    return replace(shop, state=replace(shop.state, dataset=wide), checkpoints=Store())
 
 
 SCORES_OF_OTHERS = {"ann": [9, 2, 3, 1], "bob": [1, 4, 2, 3]}
@@ -113,7 +113,7 @@ class TestHeldOutOnly:
     def test_worked_by_hand_on_four_items(self, shop):
         # ann's test items by score: c (rated 2), b (5), d (4), the last two liked: 0.4, 1 and 0.8 of the highest.
         # cat's only one, d, is not liked.
-        found = found_for(shop, shop.state.knowledge.held_out, "held-out-only")
+        found = found_for(shop, shop.state.dataset.held_out, "held-out-only")
         full = 1 + sum(1 / log2(place) for place in range(2, 11))
         assert (found.protocol, found.users) == ("held-out-only", 2)
         assert found.values["hr@10"] == pytest.approx((2 / 10 + 0) / 2)
@@ -122,7 +122,7 @@ class TestHeldOutOnly:
         assert found.values["recall@10"] == pytest.approx((1 + 0) / 2)
 
     def test_scores_of_other_items_do_not_matter(self):
-        held_out = rated_shop().state.knowledge.held_out.of_users(["cat"])
+        held_out = rated_shop().state.dataset.held_out.of_users(["cat"])
         high, low = (rated_shop(scores=SCORES_OF_OTHERS | {"cat": [99, 99, 99, score]}) for score in (100, 0))
         assert found_for(high, held_out, "held-out-only") == found_for(low, held_out, "held-out-only")
         assert found_for(high, held_out) != found_for(low, held_out)
@@ -147,11 +147,11 @@ class TestEveryProtocol:
 
     def test_a_test_set_numbered_otherwise_gives_the_same(self, shop, protocol):
         test = a_test_set(("ann", "b", 5), ("ann", "c", 2), ("ann", "d", 4), ("cat", "d", 1))
-        assert test.items != shop.state.knowledge.held_out.items
-        assert found_for(shop, test, protocol) == found_for(shop, shop.state.knowledge.held_out, protocol)
+        assert test.items != shop.state.dataset.held_out.items
+        assert found_for(shop, test, protocol) == found_for(shop, shop.state.dataset.held_out, protocol)
 
     def test_a_test_set_without_a_known_user_is_refused(self, learned, protocol):
-        empty = learned.state.knowledge.held_out.without(users=["ann", "cat"])
+        empty = learned.state.dataset.held_out.without(users=["ann", "cat"])
         for test in (empty, a_test_set(("nobody", "a"))):
             with pytest.raises(Refused, match=r"learn with holdout=0\.1"):
                 found_for(learned, test, protocol)
@@ -159,28 +159,28 @@ class TestEveryProtocol:
     @pytest.mark.parametrize("threads", [2, 3, 500])
     def test_threads_change_nothing(self, trained, protocol, threads):
         state, store = trained
-        test = state.knowledge.held_out
+        test = state.dataset.held_out
         assert measure(state, store, test, 1, protocol) == measure(state, store, test, threads, protocol)
 
     def test_a_user_s_values_do_not_depend_on_who_else_is_tested(self, trained, protocol):
         state, store = trained
-        test = state.knowledge.held_out
+        test = state.dataset.held_out
         alone = [measure(state, store, test.of_users([user]), 1, protocol).values["ndcg@10"] for user in test.users]
         together = measure(state, store, test, 1, protocol).values["ndcg@10"]
         assert together == pytest.approx(np.mean(alone))
 
     def test_a_forgotten_user_is_in_no_test_set(self, trained, protocol):
         state, store = trained
-        test = state.knowledge.held_out
-        gone = replace(state, knowledge=state.knowledge.without(users=[test.users[0]], pairs=[]))
-        chain = train_chain(gone.knowledge, store, Effort(), earlier=Earlier(state.chain))
-        assert measure(chain, store, test, 1, protocol) == measure(chain, store, gone.knowledge.held_out, 1, protocol)
+        test = state.dataset.held_out
+        gone = replace(state, dataset=state.dataset.without(users=[test.users[0]], pairs=[]))
+        chain = train_chain(gone.dataset, store, Effort(), earlier=Earlier(state.chain))
+        assert measure(chain, store, test, 1, protocol) == measure(chain, store, gone.dataset.held_out, 1, protocol)
         assert measure(chain, store, test, 1, protocol).users == len(test.users) - 1
 
 
 def test_several_protocols_at_once_give_what_each_gives_alone(trained):
     state, store = trained
-    test = state.knowledge.held_out
+    test = state.dataset.held_out
     found = measure_all(state, store, test, 2, PROTOCOLS)
     assert found == {protocol: measure(state, store, test, 1, protocol) for protocol in PROTOCOLS}
     assert list(found) == list(PROTOCOLS)
@@ -195,18 +195,18 @@ def test_several_protocols_score_each_user_once(trained, monkeypatch):
         return rows(self, places)
 
     monkeypatch.setattr(Scoring, "rows", counting)
-    measure_all(state, store, state.knowledge.held_out, 1, PROTOCOLS)
-    assert len(scored) == len(set(scored)) == len(state.knowledge.held_out.users)
+    measure_all(state, store, state.dataset.held_out, 1, PROTOCOLS)
+    assert len(scored) == len(set(scored)) == len(state.dataset.held_out.users)
 
 
 def test_whole_catalogue_is_what_is_measured_if_nothing_is_said(learned):
-    test = learned.state.knowledge.held_out
+    test = learned.state.dataset.held_out
     assert measure(learned.state, learned.checkpoints, test, 1).protocol == "whole-catalogue"
 
 
 def test_a_protocol_that_is_not_there_is_refused(learned):
     with pytest.raises(WrongUse, match="choose one of whole-catalogue, one-of-100, held-out-only"):
-        found_for(learned, learned.state.knowledge.held_out, "two-of-100")
+        found_for(learned, learned.state.dataset.held_out, "two-of-100")
 
 
 class TestSampledCandidates:
@@ -230,7 +230,7 @@ class TestSampledCandidates:
     @pytest.mark.parametrize("threads", [2, 3, 500])
     def test_threads_change_nothing(self, trained, threads):
         state, store = trained
-        test = state.knowledge.held_out
-        candidates = {user: state.knowledge.items.texts()[:15] for user in test.users}
+        test = state.dataset.held_out
+        candidates = {user: state.dataset.items.texts()[:15] for user in test.users}
         one, many = (sampled_candidates(state, store, test, candidates, number) for number in (1, threads))
         assert one == many

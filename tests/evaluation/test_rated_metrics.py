@@ -3,8 +3,7 @@ from math import log2
 import numpy as np
 import pytest
 
-from erasable.evaluation.metrics import recall
-from erasable.evaluation.rated_metrics import LIKED, liked_ndcg, liked_share
+from erasable.evaluation.metrics import LIKED, liked_ndcg, liked_share, recall
 
 RATINGS = {1: 1.0, 2: 0.4, 3: 0.8, 4: 0.6}
 

@@ -3,12 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from erasable.chain import Checkpoint, Config, Dataset, MemoryStore, State, arrange, train_chain
 from erasable.data import Catalogue, RatingScale, SyntheticSettings, split_holdout, synthesise
 from erasable.evaluation import Comparison, compare, replay
 from erasable.evaluation.replay import array_difference
 from erasable.grouping import ALONE
 from erasable.models import Effort
-from erasable.training import Checkpoint, Config, Knowledge, MemoryStore, State, arrange, train_chain
 
 
 @pytest.fixture(scope="module", params=["nmf", "dmf"])
@@ -17,9 +17,9 @@ def trained(request):
     config = Config(model=request.param, groups=3, holdout=0.1, epochs=2, batch=64)
     training, held_out = split_holdout(data, config.holdout, config.seed)
     groups = tuple(training.select(training.user_index % 3 == position) for position in range(3))
-    knowledge = Knowledge(config, Catalogue.from_items(data.items), RatingScale(1, 1), groups, held_out)
+    dataset = Dataset(config, Catalogue.from_items(data.items), RatingScale(1, 1), groups, held_out)
     store = MemoryStore()
-    return train_chain(knowledge, store, Effort()), store
+    return train_chain(dataset, store, Effort()), store
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def regrouping():
     """A chain whose groups are decided anew whenever it is trained."""
     data = synthesise(SyntheticSettings(users=30, items=20, groups=3, per_user=5, seed=1)).interactions
     config = Config(model="nmf", groups=3, grouping="random", policy="regroup", epochs=2)
-    frame = Knowledge(config, Catalogue.from_items(data.items), RatingScale(1, 1), (), data)
+    frame = Dataset(config, Catalogue.from_items(data.items), RatingScale(1, 1), (), data)
     store = MemoryStore()
     return train_chain(arrange(data, frame, ALONE), store, Effort()), store
 
@@ -114,8 +114,8 @@ class TestSomePositions:
 
     def test_data_that_differ_are_found_at_the_stage_that_is_replayed(self, trained):
         state, store = trained
-        user = state.knowledge.groups[2].users[0]
-        other = State(state.knowledge.without(users=[user], pairs=[]), state.chain)
+        user = state.dataset.groups[2].users[0]
+        other = State(state.dataset.without(users=[user], pairs=[]), state.chain)
         found = compare(other, store, replay(other, Effort(), store, [2]), [2])
         assert found.difference.startswith("stage 3: the data held do not give")
 
@@ -130,8 +130,8 @@ def test_under_regroup_the_groups_are_decided_again(regrouping):
     state, store = regrouping
     assert compare(state, store, replayed(state, store)).identical
     # What is replayed is a function of the data alone, not of the groups that the state claims.
-    first, *others = state.knowledge.groups
-    swapped = State(replace(state.knowledge, groups=(*others, first)), state.chain)
+    first, *others = state.dataset.groups
+    swapped = State(replace(state.dataset, groups=(*others, first)), state.chain)
     assert compare(state, store, replayed(swapped, store)).identical
 
 
@@ -167,14 +167,14 @@ def test_a_missing_checkpoint_is_found(trained):
 
 def test_a_chain_that_lacks_a_stage_is_found(trained):
     state, store = trained
-    short = State(state.knowledge, state.chain[:2])
+    short = State(state.dataset, state.chain[:2])
     assert compare(short, store, store).difference == "there are 3 steps and 2 checkpoints"
 
 
 def test_data_that_differ_from_what_was_learned_are_found(trained):
     state, store = trained
-    user = state.knowledge.groups[2].users[0]
-    other = State(state.knowledge.without(users=[user], pairs=[]), state.chain)
+    user = state.dataset.groups[2].users[0]
+    other = State(state.dataset.without(users=[user], pairs=[]), state.chain)
     found = compare(other, store, replayed(other, store))
     assert found.difference.startswith("stage 3: the data held do not give")
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from erasable.data import Ids
-from erasable.evaluation.unseen import UnseenItems
+from erasable.evaluation.protocols import UnseenItems
 
 CATALOGUE = Ids.of([f"i{number:03d}" for number in range(300)])
 NOTHING = np.empty(0, dtype=np.int64)

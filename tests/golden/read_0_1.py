@@ -1,31 +1,17 @@
 """All that must be known of version 0.1 to make its golden digests: how it is called, and where its arrays lie."""
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from safetensors.numpy import load_file
-
-from erasable.cli.main import main
 from erasable.store import Workspace
 from erasable.training import Knowledge
-from golden.reading import Kind, Reading, Trained
+from safetensors.numpy import load_file
 
-KINDS: Mapping[str, Kind] = {"shared": "shared", "rows": "user rows"}
-"""What a tensor is, by the first word of its name; the rest is its name in the chain."""
+from golden.read_any import call, trained
+from golden.reading import Reading, Trained
 
-
-def call(words: Sequence[str]) -> None:
-    """Run the command in this process, and raise if it does not end well."""
-    before, sys.argv = sys.argv, ["erasable", *words]
-    try:
-        main()
-    except SystemExit as end:
-        if end.code:
-            raise RuntimeError(f"erasable {' '.join(words)} ended with {end.code}") from end
-    finally:
-        sys.argv = before
+__all__ = ["call", "must_equal", "read"]
 
 
 def read(workspace: Path) -> Reading:
@@ -53,12 +39,6 @@ def must_equal(facts: Mapping[str, Any], step: str) -> bool:
 
 def _arrays(file: Path, position: int) -> list[Trained]:
     return trained(load_file(file), position)
-
-
-def trained(arrays: Mapping[str, Any], position: int) -> list[Trained]:
-    """Return the arrays of a checkpoint, by kind and name."""
-    named = sorted((*name.split(".", 1), array) for name, array in arrays.items())
-    return [Trained(position, KINDS[kind], name, array) for kind, name, array in named]
 
 
 def _has_every_item(knowledge: Knowledge, position: int) -> bool:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from erasable.store import Workspace
-from erasable.training import Knowledge, Scoring
-from golden import read_0_1
-from golden.read_0_1 import trained
+from erasable.chain import Dataset, Scoring
+from erasable.workspace import Workspace
+from golden import read_any
+from golden.read_any import trained
 from golden.reading import Reading
 
 
@@ -18,7 +18,7 @@ def call(words: Sequence[str]) -> None:
     """
     at_once = {"als", "ease", "retrain"}.intersection(words)
     of_all = ["--neighbours", "all"] if "ease" in words and "--neighbours" not in words else []
-    read_0_1.call([*(_without("--grouping", words) if at_once else words), *of_all])
+    read_any.call([*(_without("--grouping", words) if at_once else words), *of_all])
 
 
 def _without(option: str, words: Sequence[str]) -> list[str]:
@@ -31,11 +31,11 @@ def read(workspace: Path) -> Reading:
     """Read the chain of a workspace, and everyone's row as recommendations use it."""
     with Workspace.reading(workspace) as opened:
         state = opened.state()
-        knowledge = state.knowledge
+        dataset = state.dataset
         made = [opened.checkpoints.get(link.fingerprint).arrays() for link in state.chain]
-        full = all(_has_every_item(knowledge, position) for position in range(knowledge.stages))
+        full = all(_has_every_item(dataset, position) for position in range(dataset.stages))
         scoring, rows = Scoring(state, opened.checkpoints), dict[str, dict[str, Any]]()
-        for position, group in enumerate(knowledge.groups):
+        for position, group in enumerate(dataset.groups):
             own = scoring.rows([(position, row) for row in range(len(group.users))])
             _put_in(rows, dict(zip(group.users, own, strict=True)))
     stages = tuple(array for place, arrays in enumerate(made) for array in trained(arrays, place))
@@ -59,5 +59,5 @@ def must_equal(facts: Mapping[str, Any], step: str) -> bool:
     return facts["catalogue"] == "declared" or (bool(facts["every group has every item"]) and not came_later)
 
 
-def _has_every_item(knowledge: Knowledge, position: int) -> bool:
-    return len(set(knowledge.learners(position).item_index.tolist())) == len(knowledge.items)
+def _has_every_item(dataset: Dataset, position: int) -> bool:
+    return len(set(dataset.learners(position).item_index.tolist())) == len(dataset.items)

@@ -39,7 +39,7 @@ def _draw(*what: object) -> float:
 
 
 @dataclass(frozen=True)
-class Shop:
+class Service:
     """Interactions, declared items and requests: `dense` is data of which every group has every item."""
 
     table: str

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from golden.shop import Shop
+from golden.shop import Service
 
 TABLE = Path(__file__).with_name("ways.txt")
 FURTHER = Path(__file__).with_name("unreleased.txt")
@@ -53,9 +53,9 @@ class Way:
         return tuple(step for step in STEPS if self.special != "core" or step != "learn more")
 
     @cached_property
-    def shop(self) -> Shop:
+    def shop(self) -> Service:
         """The data."""
-        return Shop(self.table, self.ratings, self.special, self.catalogue == "declared", self.catalogue == "frozen")
+        return Service(self.table, self.ratings, self.special, self.catalogue == "declared", self.catalogue == "frozen")
 
     def options(self) -> list[str]:
         """Return the options of `erasable learn` that are no files, those of the model and the strategy only."""

@@ -5,11 +5,14 @@ from hypothesis import strategies as st
 
 from erasable.data import RatingScale
 from erasable.grouping import balanced_clustering
-from erasable.grouping.balanced_clustering import balanced_k_means, balanced_label_propagation, balanced_mixture
-from erasable.grouping.bipartite import bipartite_graph
-from erasable.grouping.centres import inertia
-from erasable.grouping.neighbours import nearest_points
-from erasable.grouping.points import rating_rows, vector_points, written_out
+from erasable.grouping.balanced_clustering import (
+    balanced_k_means,
+    balanced_label_propagation,
+    balanced_mixture,
+    inertia,
+    nearest_points,
+)
+from erasable.grouping.points import bipartite_graph, rating_rows, vector_points, written_out
 
 CLUSTERINGS = {
     "k-means": balanced_k_means,

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from erasable.data import RatingScale
-from erasable.grouping.bipartite import bipartite_graph, starts_of
+from erasable.grouping.points import bipartite_graph, starts_of
 
 FIVE = RatingScale(1, 5)
 

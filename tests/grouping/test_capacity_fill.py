@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linear_sum_assignment
 
-from erasable.grouping.capacity_fill import LAST_INCREMENT, fill_groups
+from erasable.grouping.balanced_clustering import LAST_INCREMENT, fill_groups
 
 
 @st.composite

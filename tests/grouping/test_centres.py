@@ -4,9 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from erasable.data import RatingScale
-from erasable.grouping.bipartite import bipartite_graph
-from erasable.grouping.centres import centres_of, first_centres, inertia
-from erasable.grouping.points import rating_rows, squared_distances, vector_points, written_out
+from erasable.grouping.balanced_clustering import centres_of, first_centres, inertia
+from erasable.grouping.points import bipartite_graph, rating_rows, squared_distances, vector_points, written_out
 
 
 def points_at(*rows):

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from erasable.data import RatingScale
-from erasable.grouping import cohesion
-from erasable.grouping.bipartite import bipartite_graph
-from erasable.grouping.cohesion import Cohesion, cohesion_of_groups
-from erasable.grouping.points import rating_rows, vector_points, written_out
+from erasable.grouping import groups as cohesion
+from erasable.grouping.groups import Cohesion, cohesion_of_groups
+from erasable.grouping.points import bipartite_graph, rating_rows, vector_points, written_out
 
 
 def measured(rows, labels=None, groups=1, seed=0, threads=1):

@@ -40,7 +40,7 @@ def test_columns_may_come_in_any_order_beside_others(written):
         ("user_id,group,position\n", "every user needs a position"),
         ("user_id,group,position\nu,0,-1\n", "every user needs a position"),
         ("user_id,group,position\nu,0,\n", "every user needs a position"),
-        ("user_id,group,position\nu,0,0\nv,0,0\nu,1,1\n", "a user stands in it twice"),
+        ("user_id,group,position\nu,0,0\nv,0,0\nu,1,1\n", "a user is listed twice"),
     ],
     ids=["no position", "no user", "empty", "text", "short row", "not UTF-8", "no rows", "negative", "gap", "twice"],
 )

@@ -7,10 +7,9 @@ from erasable.data import RatingScale, SyntheticSettings, synthesise
 from erasable.errors import Refused
 from erasable.evaluation import adjusted_rand_index
 from erasable.grouping import Cohesion, GroupingEffort, GroupingSettings, assign_groups, groups
-from erasable.grouping.bipartite import bipartite_graph
-from erasable.grouping.cohesion import cohesion_of_groups
-from erasable.grouping.groups import cohesion_between_rows, independent_labels, random_labels
-from erasable.grouping.points import rating_rows
+from erasable.grouping.groups import cohesion_between_rows, cohesion_of_groups, independent_labels, random_labels
+from erasable.grouping.points import bipartite_graph, rating_rows
+from erasable.progress import Silent
 
 BALANCED = ["cbkm", "cbkm-near", "bkm", "clpa", "cgmm", "random"]
 ONES = RatingScale(1, 1)
@@ -249,26 +248,26 @@ def test_groups_stand_in_the_usual_order_of_their_grouping_unless_told(small, gr
 def test_who_follows_the_work_hears_of_groups_and_cohesion(small, grouping):
     heard = []
 
-    class Follow:
-        def __init__(self, label, total=None):
+    class Listener(Silent):
+        def track(self, label, total=None):
             heard.append(label)
+            return super().track(label, total)
 
-        def __enter__(self):
-            return lambda done: None
-
-        def __exit__(self, *raised):
-            return None
-
-    assign_groups(small, ONES, GroupingSettings(grouping=grouping, groups=2), 0, GroupingEffort(1, Follow))
+    assign_groups(small, ONES, GroupingSettings(grouping=grouping, groups=2), 0, GroupingEffort(1, Listener()))
     assert heard[-2:] == ([] if grouping in ("random", "independent") else ["groups", "cohesion"])
 
 
 def test_users_who_are_alike_are_said_and_others_not(tables, small):
     heard = []
+
+    class Listener(Silent):
+        def note(self, text):
+            heard.append(text)
+
     alike = tables.table({"a": "xy", "b": "xy", "c": "yz", "d": "zw"})
     for rows in (small, alike):
         chosen = GroupingSettings(grouping="random", groups=2, order="easy")
-        assign_groups(rows, ONES, chosen, 2, GroupingEffort(note=heard.append))
+        assign_groups(rows, ONES, chosen, 2, GroupingEffort(reporter=Listener()))
     assert random_labels(alike, 2, seed=2).tolist() == [1, 1, 0, 0]
     assert len(heard) == 1
-    assert heard[0].startswith("up to 100.00% of the pairs of users in a group are alike")
+    assert heard[0].startswith("up to 100 % of the pairs of users in a group are alike")

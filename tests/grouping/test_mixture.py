@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from erasable.grouping.mixture import mixture_costs
+from erasable.grouping.balanced_clustering import mixture_costs
 from erasable.grouping.points import vector_points
 
 

@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from erasable.data import RatingScale
-from erasable.grouping.bipartite import bipartite_graph
-from erasable.grouping.neighbours import NEIGHBOURS, nearest_points, neighbour_costs
-from erasable.grouping.points import rating_rows, vector_points, written_out
+from erasable.grouping.balanced_clustering import NEIGHBOURS, nearest_points, neighbour_costs
+from erasable.grouping.points import bipartite_graph, rating_rows, vector_points, written_out
 
 
 def sorted_by_distance(rows):

@@ -3,8 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from erasable.grouping.cohesion import Cohesion
-from erasable.grouping.order import positions_of_groups
+from erasable.grouping.groups import Cohesion, positions_of_groups
 
 NAMES = ("number", "easy", "hard", "count")
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from erasable.grouping.parallel import ALONE, GroupingEffort, ignore, over_ranges, untracked
+from erasable.grouping.points import ALONE, GroupingEffort, over_ranges
+from erasable.progress import SILENT, ignore
 
 LONG = 10  # seconds, after which a test has failed
 
@@ -89,9 +90,9 @@ def test_a_range_that_failed_is_not_told_as_done():
 
 
 def test_grouping_alone_uses_one_thread_and_tells_nobody():
-    assert GroupingEffort(threads=1, track=untracked) == ALONE
-    with ALONE.track("hypergraph", 10) as advance:
+    assert GroupingEffort(threads=1, reporter=SILENT) == ALONE
+    with ALONE.reporter.track("hypergraph", 10) as advance:
         assert advance is ignore
         advance(3)
-    with ALONE.track("work of unknown size") as advance:
+    with ALONE.reporter.track("work of unknown size") as advance:
         advance(1)

@@ -1,6 +1,6 @@
 import numpy as np
 
-from erasable.grouping.plain_clustering import plain_k_means
+from erasable.grouping.balanced_clustering import plain_k_means
 from erasable.grouping.points import vector_points
 
 

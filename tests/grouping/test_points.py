@@ -5,8 +5,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from erasable.data import RatingScale
-from erasable.grouping.bipartite import bipartite_graph
-from erasable.grouping.points import rating_rows, squared_distances, take_points, vector_points, written_out
+from erasable.grouping.points import (
+    bipartite_graph,
+    rating_rows,
+    squared_distances,
+    take_points,
+    vector_points,
+    written_out,
+)
 
 numbers = st.floats(-100, 100, width=32)
 few_numbers = st.sampled_from([-2.0, 0.0, 1.0, 3.0])

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from erasable.chain import Config
 from erasable.data import Interactions, RatingScale
 from erasable.errors import Refused, WrongSetting
 from erasable.grouping import GroupingSettings, assign_groups, check_grouping, find_grouping, grouping_names
 from erasable.grouping.registry import BUILT_IN
-from erasable.training import Config
 from kit.packages import installed
 
 ROWS = [("ann", "a"), ("ann", "b"), ("ann", "c"), ("bob", "a"), ("cy", "b"), ("cy", "c")]
@@ -119,7 +119,7 @@ def test_a_name_that_two_packages_register_is_refused(plant, tmp_path):
         ("[True, False, True]", "labels of the type bool"),
         ("[0, 1, 2]", "the label 2"),
         ("[0, -1, 1]", "the label -1"),
-        ("[[0], [1, 2]]", r"failed \(ValueError: .*mend it, or give another grouping"),
+        ("[[0], [1, 2]]", r"failed \(ValueError: .*correct it, or give another grouping"),
         ("1 / 0", r"failed \(ZeroDivisionError: division by zero\)"),
         ("interactions.rating.fill(3)", r"failed \(ValueError: .*read-only"),
     ],

@@ -8,8 +8,8 @@ from unittest.mock import patch
 
 from erasable.fingerprint import canonical_json
 from erasable.operations import Work, forget
-from erasable.operations.desk import COMMAND
-from erasable.operations.home import Home
+from erasable.operations.claims import COMMAND
+from erasable.operations.storage import Storage
 from erasable.proof import Erased, Search, Sought
 from erasable.requests import Request
 
@@ -24,26 +24,26 @@ FACTS = {
 }
 
 
-def submit(home: Home, *requests: Request) -> list[str]:
+def submit(storage: Storage, *requests: Request) -> list[str]:
     """Submit requests as a command does that is killed before it begins, and return their ids."""
-    with home.queue() as queue:
+    with storage.queue() as queue:
         return [queue.submit(one, True, COMMAND, datetime.now(UTC)).request_id for one in requests]
 
 
-def accept(home: Home, *requests: Request) -> None:
+def accept(storage: Storage, *requests: Request) -> None:
     """Leave requests in the workspace itself, as a command of an earlier release does that is killed."""
-    with home.writing() as session:
-        session.amend(replace(session.papers(), pending=accepted_before(*requests)))
+    with storage.writing() as session:
+        session.amend(replace(session.documents(), pending=accepted_before(*requests)))
 
 
 class Killed(BaseException):
     """Stands for the end of a process."""
 
 
-def erase_only(home: Home, *requests: Request) -> None:
+def erase_only(storage: Storage, *requests: Request) -> None:
     """Forget as a process does that is killed once the people are gone, before their certificates are written."""
     with patch("erasable.operations.erase.search_for", side_effect=Killed), suppress(Killed):
-        forget(home, requests, work=Work(1))
+        forget(storage, requests, work=Work(1))
 
 
 def sought(request: Request, reference: str | None = None, **facts: object) -> Sought:

@@ -24,7 +24,7 @@ from erasable.cli.main import main
 from erasable.data import Ids, Interactions
 from erasable.models import Stage, find_model
 from erasable.requests import Request
-from erasable.store import Workspace
+from erasable.workspace import Workspace
 from kit.random_cases import CHAINS, Asked, Case, Moment, requests_of, without
 from kit.random_tables import Pair, Row, write_lines, write_rows
 from kit.reference import REFERENCES, Arrays, ReferenceDmf, ReferenceNmf, Samples, train_reference
@@ -206,8 +206,8 @@ class Shaken:
 
 def _reference_chain(case: Case, b: Path) -> Iterator[Arrays]:
     with Workspace.reading(b) as workspace:
-        knowledge = workspace.state().knowledge
-        groups = tuple(knowledge.groups)
+        dataset = workspace.state().dataset
+        groups = tuple(dataset.groups)
     choices = case.choices
     model = find_model(choices.model)(batch=choices.batch, negatives=choices.negatives)
     epochs = choices.epochs if choices.epoch_budget == "full" else math.ceil(choices.epochs / len(groups))
@@ -217,7 +217,7 @@ def _reference_chain(case: Case, b: Path) -> Iterator[Arrays]:
         start = model.start(group.items, choices.seed)
         if shared is not None:  # items that come begin as they do at the start
             start = {**shared, "item": np.concatenate([shared["item"], start["item"][len(shared["item"]) :]])}
-        trained = train_reference(model, start, Stage(group, knowledge.scale, epochs, choices.seed, position))
+        trained = train_reference(model, start, Stage(group, dataset.scale, epochs, choices.seed, position))
         yield trained
         followed = {name: array for name, array in trained.items() if name != "user"}
         shared = None if choices.strategy == "sisa" else followed
@@ -259,12 +259,12 @@ def _steps(case: Case, folder: Path) -> int:
 
 def _members(folder: Path) -> list[set[str]]:
     with Workspace.reading(folder) as workspace:
-        return [set(group.users) for group in workspace.state().knowledge.groups]
+        return [set(group.users) for group in workspace.state().dataset.groups]
 
 
 def _scale_of(folder: Path) -> list[str]:
     with Workspace.reading(folder) as workspace:
-        scale = workspace.state().knowledge.scale
+        scale = workspace.state().dataset.scale
     return ["--rating-scale", str(scale.low), str(scale.high)]
 
 

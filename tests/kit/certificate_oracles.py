@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from erasable.chain import Config, Dataset
 from erasable.grouping import anchors_among
-from erasable.operations import DiskHome, Work, forget, learn
+from erasable.operations import DiskStorage, Work, forget, learn
 from erasable.requests import Request
-from erasable.training import Config, Knowledge
 
 Leaves = dict[str, str]
 SHUFFLES = 500
@@ -73,9 +73,9 @@ def made_up_shop(people: int, seed: int) -> pa.Table:
 def erase_one_by_one(way: str, folder: Path, people: int, candidates: int, seed: int = 1) -> list[Attacked]:
     """Forget people at random, one after the other, and return what each certificate says."""
     learn(made_up_shop(candidates, seed), folder, Config(holdout=0.2, seed=0, **WAYS[way]), work=Work(1))
-    home, draws = DiskHome(folder), np.random.default_rng(seed)
+    storage, draws = DiskStorage(folder), np.random.default_rng(seed)
     chosen = draws.choice(candidates, size=people, replace=False)
-    return [_erased(home, f"person-{number:04d}", "some interactions" in way, draws) for number in chosen.tolist()]
+    return [_erased(storage, f"person-{number:04d}", "some interactions" in way, draws) for number in chosen.tolist()]
 
 
 def findings(erasures: Sequence[Attacked], seen: Callable[[Attacked], Leaves] = lambda one: one.said) -> list[Finding]:
@@ -105,23 +105,23 @@ def with_planted(one: Attacked) -> Leaves:
     return one.said | one.planted
 
 
-def _erased(home: DiskHome, person: str, some: bool, draws: np.random.Generator) -> Attacked:
-    with home.reading() as session:
-        knowledge = session.state().knowledge
-        held = sorted(knowledge.items_of(person))
+def _erased(storage: DiskStorage, person: str, some: bool, draws: np.random.Generator) -> Attacked:
+    with storage.reading() as session:
+        dataset = session.state().dataset
+        held = sorted(dataset.items_of(person))
         asked = held[: int(draws.integers(1, len(held) + 1))] if some else None
-        secrets = _secrets(knowledge, person) | {"interactions erased": float(len(asked or held))}
-    done = forget(home, [Request(person, tuple(asked) if asked else None)], work=Work(1))
+        secrets = _secrets(dataset, person) | {"interactions erased": float(len(asked or held))}
+    done = forget(storage, [Request(person, tuple(asked) if asked else None)], work=Work(1))
     said = json.loads(Path(done.certificates[0]).read_bytes())
     planted = {"cost_ratio": f"{done.cost_ratio:.2g}", "stages_rerun": str(done.stages_rerun)}
     return Attacked(dict(_leaves(said)), secrets, planted)
 
 
-def _secrets(knowledge: Knowledge, person: str) -> dict[str, float]:
-    position, row = knowledge.find(person)
-    group = knowledge.groups[position]
-    anchor = anchors_among(group.users, knowledge.config.anchors, knowledge.config.seed)[row]
-    items = knowledge.items_of(person)
+def _secrets(dataset: Dataset, person: str) -> dict[str, float]:
+    position, row = dataset.find(person)
+    group = dataset.groups[position]
+    anchor = anchors_among(group.users, dataset.config.anchors, dataset.config.seed)[row]
+    items = dataset.items_of(person)
     own = sum(item.startswith("own-") for item in items)
     return {"interactions": len(items), "group": position, "anchor": float(anchor), "items of their own": own}
 

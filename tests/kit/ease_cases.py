@@ -3,7 +3,7 @@
 import numpy as np
 
 from erasable.models import Effort
-from erasable.models.model import Change
+from erasable.models.base import Change
 from kit.model_suite import scorer
 from kit.tables import stage
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from erasable.operations import MemoryHome
-from erasable.store import Workspace
-from erasable.store.manifest import Manifest, decode_manifest, encode_manifest
-from erasable.training import Checkpoint, State
+from erasable.chain import Checkpoint, State
+from erasable.operations import MemoryStorage
+from erasable.workspace import Workspace
+from erasable.workspace.manifest import Manifest, decode_manifest, encode_manifest
 
 OTHER_KERNEL = "Nehalem"
 """An OpenBLAS kernel that every x86-64 machine can run, and that rounds otherwise than those of newer ones."""
@@ -33,22 +33,22 @@ def moved(path: Path, places: Collection[int] | None = None, **changes: str) -> 
     return manifest
 
 
-def moved_in_memory(home: MemoryHome, **changes: str) -> None:
+def moved_in_memory(storage: MemoryStorage, **changes: str) -> None:
     """Let what is in memory seem to have been learned with other versions."""
-    with home.writing() as session:
+    with storage.writing() as session:
         state = session.state()
         chain = tuple(replace(link, environment={**link.environment, **changes}) for link in state.chain)
-        session.commit(State(state.knowledge, chain), session.papers(), session.stamp)
+        session.commit(State(state.dataset, chain), session.documents(), session.stamp)
 
 
 def spoiled(path: Path, place: int) -> None:
     """Let the checkpoint at a place have other bytes, as another environment may have given them."""
     with Workspace.writing(path) as workspace:
-        state, papers = workspace.state(), workspace.papers()
+        state, documents = workspace.state(), workspace.documents()
         found = workspace.checkpoints.get(state.chain[place].fingerprint)
         arrays = {name: np.nextafter(array, np.float32(9)) for name, array in found.arrays().items()}
         workspace.checkpoints.put(Checkpoint.from_arrays(found.fingerprint, found.parent, arrays, found.environment))
-        workspace.commit(state, papers, workspace.stamp)
+        workspace.commit(state, documents, workspace.stamp)
 
 
 def run_with_other_kernel(*words: object) -> subprocess.CompletedProcess[str]:

@@ -5,19 +5,19 @@ from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from erasable.operations import DiskHome, status
-from erasable.proof.residue import Target, scan_folder
+from erasable.operations import DiskStorage, status
+from erasable.operations._vocabulary import own_vocabulary
 from erasable.requests import Request
 from erasable.requests.database import Database
 from erasable.requests.opening import open_database
 from erasable.requests.queue import Queue
 from erasable.requests.tokens import Role, Tokens
-from erasable.service.clock import Clock, universal_time
-from erasable.service.settings import ServiceSettings
-from erasable.service.shop import Shop
-from erasable.service.worker import Post, Worker
-from erasable.store import Workspace
-from erasable.store.layout import LEDGER_FILES
+from erasable.scan import Target, scan_folder
+from erasable.service._service import Service
+from erasable.service._worker import Worker, WorkerOptions
+from erasable.service.settings import Clock, ServiceSettings, universal_time
+from erasable.workspace import Workspace
+from erasable.workspace.layout import QUEUE_FILES
 from kit import small_shop
 
 AT_ONCE = ServiceSettings(batch_window=0, attempts=1000, lease_seconds=2, retry_seconds=0, daily_share=1)
@@ -31,13 +31,13 @@ def learn(path: Path, users: int = 60) -> Path:
 def people_in(path: Path) -> list[str]:
     """Return everyone whom a shop knows."""
     with Workspace.reading(path) as workspace:
-        return sorted(user for group in workspace.state().knowledge.groups for user in group.users)
+        return sorted(user for group in workspace.state().dataset.groups for user in group.users)
 
 
 def last_person_in(path: Path) -> str:
     """Return somebody in the last group of a shop."""
     with Workspace.reading(path) as workspace:
-        return max(workspace.state().knowledge.groups[-1].users)
+        return max(workspace.state().dataset.groups[-1].users)
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def new_token(path: Path, role: Role) -> str:
 
 def file_requests(path: Path, *requests: Request) -> list[str]:
     """Take requests in, and return their ids."""
-    shop = Shop.open(path, AT_ONCE)
+    shop = Service.open(path, AT_ONCE)
     with closing(shop.database):
         return [shop.reception.submit(request, "someone").request_id for request in requests]
 
@@ -67,7 +67,7 @@ def later() -> datetime:
 
 def work_off(path: Path, settings: ServiceSettings = AT_ONCE, clock: Clock = universal_time) -> None:
     """Do all that there is to do, as a worker in this process."""
-    worker = Worker(Post(path, settings, threads=1, clock=clock))
+    worker = Worker(WorkerOptions(path, settings, threads=1, clock=clock))
     with closing(worker.database):
         while worker.step():
             pass
@@ -92,8 +92,8 @@ def require_erased_once(path: Path, request_ids: Sequence[str], people: Sequence
         assert states_of_it.count("erased") == 1
     assert sorted(states(path)) == sorted(request_ids)
     assert sorted(file.stem for file in path.glob("certificates/*.json")) == sorted(request_ids)
-    found = status(DiskHome(path))
+    found = status(DiskStorage(path))
     assert (found["pending"], found["erasures"]) == (0, len(request_ids))
-    unnamed = [name for name in small_shop.unnamed_files(path) if name not in LEDGER_FILES]
+    unnamed = [name for name in small_shop.unnamed_files(path) if name not in QUEUE_FILES]
     assert unnamed == [], f"left behind: {unnamed}"
-    assert scan_folder(path, [Target(person) for person in people]).clean
+    assert scan_folder(path, [Target(person) for person in people], own_vocabulary()).clean

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from erasable.chain import Config
+from erasable.chain.settings import OwnSettings
+from erasable.chain.strategies import STRATEGIES
 from erasable.models import find_model
-from erasable.training import Config
-from erasable.training.settings import OwnSettings
-from erasable.training.strategies import STRATEGIES
 
 
 def fitting(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from erasable.chain import ORIGIN, Checkpoint, Config, Dataset, Link, MemoryStore, State
 from erasable.data import Catalogue, Interactions, RatingScale
 from erasable.models import Parameters
-from erasable.models.nmf_kernel import ROW, SHAPES, WIDTH
-from erasable.training import ORIGIN, Checkpoint, Config, Knowledge, Link, MemoryStore, State
+from erasable.models._nmf_kernel import ROW, SHAPES, WIDTH
 
 ITEMS = ["a", "b", "c", "d", "e"]
 OWNED = [{"ann": ["a"], "bob": ["b"]}, {"cat": ["c"]}]
@@ -46,10 +46,10 @@ def handmade() -> Learned:
     catalogue = Catalogue.from_items(ITEMS)
     groups = tuple(interactions(owned).with_items(catalogue.items) for owned in OWNED)
     held_out = interactions({"ann": ["b", "e"], "cat": ["e"]}).with_items(catalogue.items)
-    knowledge = Knowledge(Config(model="nmf", groups=2), catalogue, RatingScale(1, 1), groups, held_out)
+    dataset = Dataset(Config(model="nmf", groups=2), catalogue, RatingScale(1, 1), groups, held_out)
     store = MemoryStore()
     # The first stage's shared parameters would score everything 0: whoever uses them is found out.
     for name, parent, weight, group in (("one", ORIGIN, 0.0, groups[0]), ("two", "one", 1.0, groups[1])):
         rows = personal_rows(group.users.texts())
         store.put(Checkpoint(name, parent, Parameters(shared_parameters(weight), {"user": rows})))
-    return Learned(State(knowledge, (Link("one", ORIGIN, 1, 1.0), Link("two", "one", 1, 1.0))), store)
+    return Learned(State(dataset, (Link("one", ORIGIN, 1, 1.0), Link("two", "one", 1, 1.0))), store)

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from erasable.chain import Config
 from erasable.interrupts import INTERRUPTED, STOPPED, STOPPED_AT_ONCE
-from erasable.operations import DiskHome, Inputs, Work, learn, learn_more, status
-from erasable.training import Config
+from erasable.operations import DiskStorage, Inputs, Work, learn, learn_more, status
 from kit import small_shop
 from kit.copies import copy_of
 from kit.fitting import fitting
@@ -150,7 +150,7 @@ class Trial:
         return {name: value.format(place=place) for name, value in self.environment.items()}
 
 
-class Shop:
+class Service:
     """A small shop to run every long command on, and what undisturbed commands make of it."""
 
     def __init__(self, folder: Path, users: int = 300) -> None:
@@ -174,7 +174,7 @@ class Shop:
             "scan": ("scan", "--user", self._user),
             "plan": ("plan", "--random", "5"),
             "groups": ("groups",),
-            "audit": ("audit", "--users", "20", "--seeds", "3"),
+            "attack": ("attack", "--users", "20", "--seeds", "3"),
         }
         return {
             **{f"learn {model}": self._learning(model) for model in MODELS},
@@ -203,7 +203,7 @@ class Shop:
         return small_shop.lasting_files(path)
 
     def _learn_more(self, path: Path) -> None:
-        learn_more(DiskHome(path), self._more, Inputs(), Work(2))
+        learn_more(DiskStorage(path), self._more, Inputs(), Work(2))
 
     def _after(self, folder: Path, change: Callable[[Path], object]) -> dict[str, bytes]:
         path = copy_of(self._shop, folder / "shop")
@@ -229,10 +229,10 @@ class Shop:
 
     def _check_forgotten(self, place: Path) -> None:
         path = place / "shop"
-        found = status(DiskHome(path))
+        found = status(DiskStorage(path))
         assert small_shop.lasting_files(path) == (self._before if found["version"] == 1 else self._forgotten)
         small_shop.forget_in(path, *(() if found["pending"] or found["erasures"] else (self._user,)))
-        assert status(DiskHome(path))["erasures"] == 1
+        assert status(DiskStorage(path))["erasures"] == 1
         _require_same(path, self._forgotten)
 
     def _check_unchanged(self, place: Path) -> None:
@@ -242,7 +242,7 @@ class Shop:
 def _require_same(path: Path, expected: dict[str, bytes]) -> None:
     assert small_shop.lasting_files(path) == expected, "not the bytes of an undisturbed command"
     assert not small_shop.unnamed_files(path), "something is left over"
-    with DiskHome(path).reading() as session:
+    with DiskStorage(path).reading() as session:
         assert not session.damaged(), "a file is damaged"
 
 

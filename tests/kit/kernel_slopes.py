@@ -6,8 +6,8 @@ This is the only place in the tests that knows how a table lies in memory.
 import numpy as np
 
 from erasable.models import Effort, Model, Stage
-from erasable.models.batches import FIRST_DECAY, make_table
-from erasable.models.blas import one_blas_thread
+from erasable.models._batches import FIRST_DECAY, make_table
+from erasable.models.machine import one_blas_thread
 
 
 def slopes_of(model: Model, values: dict[str, np.ndarray], stage: Stage) -> dict[str, np.ndarray]:

@@ -2,20 +2,63 @@
 
 import faulthandler
 import os
+import re
 import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
+from pathlib import Path
+
+import pytest
 
 from erasable.requests import database
-from erasable.store import files
+from erasable.workspace import files
 
 _DIED, _FAILED = -signal.SIGKILL, 99
 _LONGEST = 120.0
 _beside: dict[int, list[str]] = {}
 """Which threads there were beside the one that forked each child."""
+
+
+Moments = Callable[[Callable[[], object]], Iterable[int]]
+
+
+def every_change(action: Callable[[], object]) -> Iterable[int]:
+    """Return the numbers of all changes; whoever goes through them stops when nothing was killed any more."""
+    return count(1)
+
+
+def each_kind_of_change(action: Callable[[], object]) -> Iterable[int]:
+    """Do something undisturbed; return the first change of each kind and of each kind of file, and one more than all.
+
+    What puts a file in another's place, or commits to the queue, is what others see: all of these are among them.
+    """
+    made: list[tuple[str, str]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "before_change", lambda kind, path: made.append((kind, _kind_of_file(path))))
+        patch.setattr(database, "before_commit", lambda: made.append(("commit", "queue")))
+        action()
+    seen, chosen = set[str](), list[int]()
+    for number, change in enumerate(made, 1):
+        if change[0] in ("replace", "commit") or not seen.issuperset(change):
+            chosen.append(number)
+        seen.update(change)
+    return [*chosen, len(made) + 1]
+
+
+def _kind_of_file(path: Path) -> str:
+    """Return the name of a file without what tells it from others of its kind."""
+    return re.sub(r"[0-9a-f]{8,}|\d+", "#", path.name)
+
+
+at_changes = pytest.mark.parametrize(
+    "moments",
+    [pytest.param(each_kind_of_change, id="each kind"), pytest.param(every_change, id="every", marks=pytest.mark.full)],
+)
+"""Give a test the changes to kill at: quickly one of each kind and file, else every one."""
 
 
 def killed_at(change: int, action: Callable[[], object]) -> bool:

@@ -1,7 +1,7 @@
 """Whether somebody is on a do-not-learn list."""
 
 from erasable.data import Ids
-from erasable.proof.suppression import SuppressionList
+from erasable.proof.do_not_learn import SuppressionList
 
 
 def is_listed(user: str, found: SuppressionList) -> bool:

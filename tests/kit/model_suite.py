@@ -4,14 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from erasable.models import Model, find_model
-from erasable.testing.suite import (
-    contents,
-    contents_of,
-    represent,
-    row_at,
-    scorer,
-    train,
-)
+from erasable.testing._suite import contents, contents_of, represent, row_at, scorer, train
 
 __all__ = [
     "MODELS",

@@ -3,11 +3,11 @@
 import os
 from pathlib import Path
 
+from erasable.chain import Checkpoint, RowsName, Task
 from erasable.data import Interactions
 from erasable.models import Effort, Model, find_model
-from erasable.store import Workspace
-from erasable.store.checkpoints import encode_checkpoint
-from erasable.training import Checkpoint, RowsName, Task
+from erasable.workspace import Workspace
+from erasable.workspace.checkpoints import encode_checkpoint
 
 
 class OnDisk:
@@ -19,9 +19,9 @@ class OnDisk:
     def rows(self, name: RowsName) -> Interactions:
         """Return the rows of a name."""
         with Workspace.reading(self.path) as workspace:
-            knowledge = workspace.state().knowledge
-            places = [place for place in range(knowledge.stages) if knowledge.learners_name(place) == name]
-            return knowledge.learners(places[0])
+            dataset = workspace.state().dataset
+            places = [place for place in range(dataset.stages) if dataset.learners_name(place) == name]
+            return dataset.learners(places[0])
 
     def checkpoint(self, name: str) -> Checkpoint:
         """Return the checkpoint of a name."""

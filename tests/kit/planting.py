@@ -25,12 +25,12 @@ import pyarrow.parquet as pq
 import safetensors
 import safetensors.numpy
 
-from erasable.data import Ids
-from erasable.operations import DiskHome
-from erasable.operations.traces import held_ids
-from erasable.proof.residue import Held, Target, scan_folder
+from erasable.operations import DiskStorage
+from erasable.operations._searching import held_ids
+from erasable.operations._vocabulary import own_vocabulary
 from erasable.requests import Request
 from erasable.requests.sqlite import SqliteDatabase
+from erasable.scan import Held, Target, scan_folder
 from kit import small_shop
 from kit.asking import accepted_before
 
@@ -119,7 +119,7 @@ def foreign_plants() -> list[Plant]:
 
 
 def own_plants(workspace: Path) -> list[Plant]:
-    """Return places in every kind of file that a workspace with a ledger holds."""
+    """Return places in every kind of file that a workspace with a queue holds."""
     found: list[Plant] = []
     for path in sorted(path for path in workspace.rglob("*") if path.is_file()):
         name = path.relative_to(workspace).as_posix()
@@ -614,13 +614,13 @@ def outcome(folder: Path, plant: Plant, who: str, held: Held) -> Outcome:
     """Plant an id; search for it, and for others who are not there: a part of it, while it is held, and a stranger."""
     others = [Target(other) for other in (who[:-1], who[1:], "somebody-else@example.org") if len(other.encode()) >= 8]
     with planted(folder, plant, who):
-        found = not scan_folder(folder, [Target(who)], held=held).clean
-        held = replace(held, users=(*held.users, Ids.of([who])))
-        return Outcome(found, len(scan_folder(folder, others, held=held).residues))
+        found = not scan_folder(folder, [Target(who)], own_vocabulary(), held=held).clean
+        held = replace(held, users=(*held.users, [who]))
+        return Outcome(found, len(scan_folder(folder, others, own_vocabulary(), held=held).residues))
 
 
 def workspace_with_ledger(path: Path) -> Held:
-    """Learn a small shop that has forgotten someone and has a ledger, and return the ids that it holds."""
+    """Learn a small shop that has forgotten someone and has a queue, and return the ids that it holds."""
     small_shop.learn_shop(path, small_shop.table())
     small_shop.forget_in(path, small_shop.member_of(path, 1))
     with closing(SqliteDatabase.open(path)) as database:
@@ -628,6 +628,6 @@ def workspace_with_ledger(path: Path) -> Held:
     for log in path.glob("ledger.sqlite-*"):
         log.unlink()
     someone = small_shop.member_of(path, 2)
-    with DiskHome(path).writing() as session:
-        session.amend(replace(session.papers(), pending=accepted_before(Request(someone))))
-        return held_ids(session.state().knowledge, [someone])
+    with DiskStorage(path).writing() as session:
+        session.amend(replace(session.documents(), pending=accepted_before(Request(someone))))
+        return held_ids(session.state().dataset, [someone])

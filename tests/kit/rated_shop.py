@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from erasable.chain import ORIGIN, Checkpoint, Config, Dataset, Link, MemoryStore, State
 from erasable.data import Catalogue, RatingScale
 from erasable.models import Parameters
-from erasable.models.nmf_kernel import ROW
-from erasable.training import ORIGIN, Checkpoint, Config, Knowledge, Link, MemoryStore, State
+from erasable.models._nmf_kernel import ROW
 from kit.fitting import fitting
 from kit.handmade import Learned, shared_parameters
 from kit.tables import table
@@ -23,11 +23,11 @@ def rated_shop(items: list[str] = ITEMS, scores: Mapping[str, list[float]] = SCO
     catalogue = Catalogue.from_items(items)
     groups = tuple(table(rows, items) for rows in TRAINING)
     config = Config(**fitting({"groups": 2, "negatives": 1, **settings}))
-    knowledge = Knowledge(config, catalogue, RatingScale(1, 5), groups, table(HELD_OUT, items))
+    dataset = Dataset(config, catalogue, RatingScale(1, 5), groups, table(HELD_OUT, items))
     shared = {**shared_parameters(1.0), "item": np.eye(len(items), ROW, dtype=np.float32)}
     store, names = MemoryStore(), [ORIGIN, "one", "two"]
     for name, parent, group in zip(names[1:], names[:-1], groups, strict=True):
         rows = np.zeros((len(group.users), ROW), np.float32)
         rows[:, : len(items)] = [scores[user] for user in group.users]
         store.put(Checkpoint(name, parent, Parameters(shared, {"user": rows})))
-    return Learned(State(knowledge, (Link("one", ORIGIN, 1, 1.0), Link("two", "one", 1, 1.0))), store)
+    return Learned(State(dataset, (Link("one", ORIGIN, 1, 1.0), Link("two", "one", 1, 1.0))), store)

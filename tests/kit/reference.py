@@ -11,7 +11,7 @@ import numpy as np
 
 from erasable.data import Ids, Interactions
 from erasable.models import Model, Stage
-from erasable.models.sampling import shuffled
+from erasable.models._batches import shuffled
 from erasable.seeding import child_key, id_keys, mix, normals
 
 Arrays = dict[str, np.ndarray]

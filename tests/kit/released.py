@@ -4,14 +4,14 @@ import json
 import shutil
 from pathlib import Path
 
-from erasable.proof.suppression import Suppression
-from kit.tampering import Watched, notices, watched_list, watched_papers, watched_workspace
+from erasable.proof.do_not_learn import Suppression
+from kit.tampering import Watched, notices, watched_list, watched_proof, watched_workspace
 
 WORKSPACES = Path(__file__).parents[1] / "fixtures" / "workspaces"
 
 
 def watched_documents(into: Path) -> list[Watched]:
-    """Return every document of every released workspace, but those in a live ledger, which nothing seals."""
+    """Return every document of every released workspace, but those in a live queue, which nothing seals."""
     found: list[Watched] = []
     for about in sorted(WORKSPACES.glob("*/*/about.json")):
         version, name = about.parent.relative_to(WORKSPACES).parts
@@ -28,7 +28,7 @@ def _documents(folder: Path, erased: list[dict[str, str]], release: str) -> list
     found = watched_workspace(workspace, release=release)
     for one in erased:
         outside = Path(shutil.copy(folder / one["certificate"], folder / f"{Path(one['certificate']).stem}.json"))
-        found += watched_papers(workspace, outside, folder / one["receipt"], release)
+        found += watched_proof(workspace, outside, folder / one["receipt"], release)
     if (folder / "lists").exists():
         found += watched_list(Suppression(folder / "lists" / "erased.json", folder / "keys" / "erased.key"), release)
     return found

@@ -4,7 +4,7 @@ import numpy as np
 
 from erasable.data import Interactions
 from erasable.models import Model, Stage
-from erasable.models.sampling import shuffled
+from erasable.models._batches import shuffled
 from erasable.seeding import id_keys, mix
 from kit.reference import REFERENCES, Arrays, ReferenceAdam, Samples, missing_items, starting_rows
 

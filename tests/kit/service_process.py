@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import erasable
-from erasable.service.running import Place
+from erasable.service._running import Place
 from erasable.service.settings import ServiceSettings
 
 _START_SECONDS = 60

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from erasable.data import ColumnNames, SyntheticSettings, synthesise
-from erasable.experiments.workbench import DataSource, Workbench
+from erasable.paper._workbench import DataSource, Workbench
 
 
 def small_bench(folder: Path, threads: int = 1) -> Workbench:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from erasable.chain import Config
 from erasable.data import SyntheticSettings, synthesise
-from erasable.operations import DiskHome, Forgotten, Work, forget, learn
+from erasable.operations import DiskStorage, Forgotten, Work, forget, learn
 from erasable.requests import Request
-from erasable.store import Workspace
-from erasable.store.layout import LEDGER, LEDGER_FILES
-from erasable.training import Config
+from erasable.workspace import Workspace
+from erasable.workspace.layout import QUEUE_FILE, QUEUE_FILES
 
 CONFIG = Config(model="nmf", groups=3, grouping="random", order="number", epochs=3, holdout=0.2)
 
@@ -34,13 +34,13 @@ def learn_shop(path: Path, source: pa.Table, config: Config = CONFIG) -> Path:
 
 def forget_in(path: Path, *users: str) -> Forgotten:
     """Forget users, and finish what was begun; on one thread."""
-    return forget(DiskHome(path), [Request(user) for user in users], work=Work(1), yes=True)
+    return forget(DiskStorage(path), [Request(user) for user in users], work=Work(1), yes=True)
 
 
 def member_of(path: Path, position: int) -> str:
     """Return the first user of a group."""
     with Workspace.reading(path) as workspace:
-        return workspace.state().knowledge.groups[position].users[0]
+        return workspace.state().dataset.groups[position].users[0]
 
 
 def lasting_files(path: Path) -> dict[str, bytes]:
@@ -54,9 +54,9 @@ def unnamed_files(path: Path) -> list[str]:
     """Return the files that lie in a workspace and that its version does not name, the locks and the queue apart."""
     found = (file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file())
     with Workspace.reading(path) as workspace:
-        ours = {*workspace.manifest.files, *workspace.sealed_files, "manifest.json", *LEDGER_FILES}
+        ours = {*workspace.manifest.files, *workspace.sealed_files, "manifest.json", *QUEUE_FILES}
     others = {name for name in found if not name.endswith(".lock")} - ours
-    return sorted(name for name in others if not name.startswith(f"{LEDGER}.new-"))
+    return sorted(name for name in others if not name.startswith(f"{QUEUE_FILE}.new-"))
 
 
 def _named(path: Path) -> list[str]:

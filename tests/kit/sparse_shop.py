@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from erasable.store import files
-from erasable.training import Config
+from erasable.chain import Config
+from erasable.workspace import files
 from kit import small_shop
 
 COMMUNITIES, ITEMS, PEOPLE = 8, 5, 6
@@ -35,7 +35,7 @@ def table(without: Collection[str] = (), own: str | None = None) -> pa.Table:
 def in_blocks(size: int = ONE_COMMUNITY) -> Iterator[None]:
     """Cut blocks of so many bytes: by default of the items of one community."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("erasable.store.blocks.BLOCK_BYTES", size)
+        patched.setattr("erasable.workspace.checkpoints.BLOCK_BYTES", size)
         yield
 
 

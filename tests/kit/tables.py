@@ -3,7 +3,7 @@
 import numpy as np
 
 from erasable.data import Interactions
-from erasable.testing.tables import as_rows, stage, table
+from erasable.testing._suite import as_rows, stage, table
 
 __all__ = ["as_rows", "items_of", "random_table", "stage", "table"]
 

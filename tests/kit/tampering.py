@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from erasable import fingerprint
 from erasable.errors import Refused, WorkspaceError
-from erasable.operations import DiskHome
+from erasable.operations import DiskStorage
 from erasable.operations.verify import integrity_fault
 from erasable.proof import read_certificate, read_receipt
-from erasable.proof.suppression import Suppression, SuppressionList
-from erasable.store.layout import LEDGER_FILES
+from erasable.proof.do_not_learn import Suppression, SuppressionList
+from erasable.workspace.layout import QUEUE_FILES
 
 
 class Watched(NamedTuple):
@@ -28,7 +28,7 @@ class Watched(NamedTuple):
 
 def files_of(folder: Path) -> list[Path]:
     """Return the files of a workspace that hold something: not its locks, nor its queue, which nothing seals."""
-    queue = {folder / name for name in LEDGER_FILES}
+    queue = {folder / name for name in QUEUE_FILES}
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size and path not in queue)
 
 
@@ -40,7 +40,7 @@ def watched_workspace(folder: Path, certificate: Path | None = None, release: st
     ]
 
 
-def watched_papers(folder: Path, certificate: Path, receipt: Path, release: str = "") -> list[Watched]:
+def watched_proof(folder: Path, certificate: Path, receipt: Path, release: str = "") -> list[Watched]:
     """Return a certificate and a receipt as they were handed out."""
     about = json.loads(receipt.read_bytes())["about"].encode()
     return [
@@ -84,7 +84,7 @@ def seal_again(folder: Path, **changes: object) -> None:
 def notices(folder: Path, certificate: Path | None) -> bool:
     """Whether the checks that come before any loading find a fault."""
     try:
-        with DiskHome(folder).reading() as session:
+        with DiskStorage(folder).reading() as session:
             given = read_certificate(certificate.read_bytes()) if certificate else None
             return integrity_fault(session, given) is not None
     except (WorkspaceError, Refused):

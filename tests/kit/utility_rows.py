@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import product
 
-from erasable.experiments.experiment import Claim
-from erasable.experiments.tables import Row, Table
+from erasable.paper._experiment import PaperClaim, Row, Table
 
 METHODS = ("Retrain", "C-SISA", "C-SISA own", "L-Rand", "L-BKM", "L-CBKM")
 GROUPS = (1, 2, 4, 8, 16)
@@ -26,7 +25,7 @@ def utility_rows(
     return [{**row, "value": value(row) if row["protocol"] == PROTOCOLS[0] else 0.0} for row in rows]
 
 
-def claim_about(claims: Callable[[Table], list[Claim]], table: Table, words: str) -> Claim:
+def claim_about(claims: Callable[[Table], list[PaperClaim]], table: Table, words: str) -> PaperClaim:
     """Return the one claim that says these words."""
     (found,) = [claim for claim in claims(table) if words in claim.said]
     return found

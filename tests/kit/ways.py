@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from erasable.training import Config
+from erasable.chain import Config
 from kit.fitting import fitting
 
 WAYS: dict[str, dict[str, Any]] = {

@@ -4,7 +4,7 @@ import pytest
 from erasable.data import Ids, Interactions, RatingScale
 from erasable.errors import Refused
 from erasable.models import Amends, Effort, Subtracts
-from erasable.models.als import ALS
+from erasable.models._als import ALS
 from kit.model_suite import represent, scorer
 
 SCALE = RatingScale(1, 5)

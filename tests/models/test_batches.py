@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from erasable.models.batches import Positives, Sizes, make_batch, rates_of, sample_units
+from erasable.models._batches import Positives, Sizes, make_batch, rates_of, sample_units
 
 
 def samples(interactions, negatives, key, order=None):

@@ -4,7 +4,7 @@ from threading import Barrier
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from erasable.models.blas import one_blas_thread
+from erasable.models.machine import one_blas_thread
 
 
 def blas_threads():

@@ -52,7 +52,7 @@ def test_training(train, said):
     with pytest.raises(WrongModel) as raised:
         Recommender(mine(train=train)(), groups=1).fit(TABLE)
     assert f"train of the model 'mine' returned {said}" in str(raised.value)
-    assert "mend the model; the suites of erasable.testing show what is wrong" in str(raised.value)
+    assert "correct the model; the suites of erasable.testing show what is wrong" in str(raised.value)
 
 
 def test_numbers_that_are_not_finite():

@@ -5,7 +5,7 @@ import pytest
 
 from erasable.data import Ids, Interactions, over_own_items
 from erasable.models import Amends, Effort, Subtracts
-from erasable.models.model import Change
+from erasable.models.base import Change
 from kit.ease_cases import added, nobody, pruned, reverse, taken
 from kit.model_suite import MODELS, contents, row_at, scorer
 from kit.tables import random_table, stage

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
 
-from erasable.models import correction as correction_module
-from erasable.models.correction import Correction
-from erasable.models.gram_kernel import signed_rows
+from erasable.models import _gram as correction_module
+from erasable.models._gram import Correction, signed_rows
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from erasable.models.correction_kernel import add_vectors, item_scores
-from erasable.models.gram_kernel import SignedRows
+from erasable.models._gram import SignedRows, add_vectors, item_scores
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,9 @@
 import pytest
 
 from erasable import Recommender
+from erasable.chain import Config
 from erasable.errors import WrongSetting
 from erasable.models import Model, Settings
-from erasable.training import Config
 from kit.counts import Counts
 
 
@@ -44,7 +44,7 @@ def with_part(**parts):
 def test_an_attribute_that_is_missing_is_named_with_what_it_should_be(part, expected):
     kind = without(part)
     for use in (kind, lambda: Config(model=kind), lambda: Recommender(kind)):
-        with pytest.raises(WrongSetting, match=rf"Mine is no model: it has no {part}: give the class {expected}"):
+        with pytest.raises(WrongSetting, match=rf"Mine is not a model: it has no {part}: give the class {expected}"):
             use()
 
 
@@ -59,7 +59,10 @@ def test_an_attribute_that_is_missing_is_named_with_what_it_should_be(part, expe
         ({"strategies": ()}, "its strategies is (): give the class a tuple of strategies"),
         ({"settings_class": Required}, "its setting 'factors' has no default: give it one in Required"),
         ({"settings_class": Misspelt}, "only_for_rows of Misspelt names row_epoch: give a frozenset of names"),
-        ({"strategies": ("lazer",)}, "names the strategy 'lazer', which is none: choose of laser, sisa, retrain"),
+        (
+            {"strategies": ("lazer",)},
+            "names the strategy 'lazer', which does not exist: choose one of laser, sisa, retrain",
+        ),
         ({"strategies": ("sisa",)}, "names the strategy 'sisa', which needs rows that are trained: leave it out"),
     ],
 )
@@ -76,7 +79,7 @@ def test_a_method_that_is_missing_is_named():
 
 
 def test_what_does_not_derive_from_model_is_none():
-    with pytest.raises(WrongSetting, match=r"is no model: give a class that derives from erasable\.models\.Model"):
+    with pytest.raises(WrongSetting, match=r"is not a model: give a class that derives from erasable\.models\.Model"):
         Config(model=type("Mine", (), dict(vars(Counts))))
 
 
@@ -84,7 +87,7 @@ def test_what_does_not_derive_from_model_is_none():
     ("init", "said"),
     [
         (lambda self: None, "can't be made from its settings"),
-        (lambda self, **settings: None, "can't be made from its settings (it has no settings then)"),
+        (lambda self, **settings: None, "can't be made from its settings (it then has no settings)"),
     ],
 )
 def test_an_init_of_its_own_that_takes_no_settings_is_refused(init, said):
@@ -100,7 +103,7 @@ def test_what_a_model_is_made_with_are_settings():
         Counts.__init__(self, **settings)
         self.power = power
 
-    with pytest.raises(WrongSetting, match="its __init__ takes 'power', which is no setting: put it into"):
+    with pytest.raises(WrongSetting, match="its __init__ takes 'power', which is not a setting: put it into"):
         Config(model=with_part(__init__=init))
 
 

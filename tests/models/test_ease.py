@@ -3,9 +3,10 @@ import pytest
 
 from erasable.data import Ids
 from erasable.errors import Refused
-from erasable.models import Effort, memory
-from erasable.models.ease import EASE
-from erasable.models.model import Change
+from erasable.models import Effort
+from erasable.models import machine as memory
+from erasable.models._ease import EASE
+from erasable.models.base import Change
 from kit.ease_cases import LAMBDA, closed_form, contents, dense, nobody, pruned, reverse, scores, taken, train
 from kit.model_suite import represent, scorer
 

@@ -7,13 +7,15 @@ import pytest
 
 from erasable.data import Ids, over_own_items
 from erasable.errors import Refused, WrongSetting
-from erasable.models import Effort, ease_columns, memory
-from erasable.models.columns_kernel import NOBODY, _solve, is_nearer
-from erasable.models.ease import EASE
-from erasable.models.ease_columns import LEAST_BASE, NEIGHBOURS, RULE, WEIGHTS
-from erasable.models.gram_kernel import count_pairs
-from erasable.models.model import Change
-from erasable.testing.tables import made_up
+from erasable.models import Effort
+from erasable.models import _ease_columns as ease_columns
+from erasable.models import machine as memory
+from erasable.models._columns_kernel import NOBODY, _solve, is_nearer
+from erasable.models._ease import EASE
+from erasable.models._ease_columns import LEAST_BASE, NEIGHBOURS, USUAL_PENALTY, WEIGHTS
+from erasable.models._gram import count_pairs
+from erasable.models.base import Change
+from erasable.testing._suite import made_up
 from kit.ease_cases import added, contents, dense, nobody, pruned, reverse, scores, taken, train
 
 K = 6
@@ -45,7 +47,7 @@ def closed_form(rows, number, regularisation=None):
         if found:
             counts = gram[found, found]
             mean = counts.mean()
-            added = RULE.base + RULE.share * counts * mean / (mean + RULE.half)
+            added = USUAL_PENALTY.base + USUAL_PENALTY.share * counts * mean / (mean + USUAL_PENALTY.half)
             whole = [*found, item]
             added = added if regularisation is None else np.full(len(found), regularisation)
             matrix = gram[np.ix_(whole, whole)] + np.diag([*added, 1])
@@ -202,8 +204,8 @@ class TestTheEstimate:
         table = {"dense": rows, "sparse": sparse}[kind]
         assert ease_columns._is_dense(table) == (kind == "dense")
         model, solved = EASE(neighbours=K), []
-        before, kept = train(model, table), model._way._weights
-        monkeypatch.setattr(model._way, "_weights", lambda near, *rest: solved.extend(near) or kept(near, *rest))
+        before, kept = train(model, table), model._form._weights
+        monkeypatch.setattr(model._form, "_weights", lambda near, *rest: solved.extend(near) or kept(near, *rest))
         monkeypatch.setattr(ease_columns, "_ADDITIONS_OF_A_ROW", 0)
         for user in table.users.texts()[:20]:
             change = taken(table, [user])
@@ -211,14 +213,14 @@ class TestTheEstimate:
             model.amended(before, change, Effort())
             pairs = count_pairs(change.after.user_starts)
             said = model.samples_amended(change.after, change) - (pairs if kind == "dense" else 0)
-            columns = len(set(solved)) * 0.75 * model._way._work(1, len(table.items))
+            columns = len(set(solved)) * 0.75 * model._form._work(1, len(table.items))
             assert columns / 2 <= said <= 2 * columns
 
     def test_it_looks_at_some_columns_only(self, rows, monkeypatch):
-        monkeypatch.setattr(ease_columns, "_LOOKED_AT", 25)
+        monkeypatch.setattr(ease_columns, "_SAMPLED", 25)
         change = taken(rows, rows.users.texts()[:1])
         some = EASE(neighbours=K).samples_amended(change.after, change)
-        monkeypatch.setattr(ease_columns, "_LOOKED_AT", 1000)
+        monkeypatch.setattr(ease_columns, "_SAMPLED", 1000)
         assert some == pytest.approx(EASE(neighbours=K).samples_amended(change.after, change), rel=0.5)
 
     def test_a_change_of_nothing_is_no_work(self, rows):
@@ -230,8 +232,8 @@ def test_only_the_columns_that_a_change_reaches_are_solved(tables, monkeypatch):
     rows = tables.table({"a": "abc", "b": "abd", "c": "acd", "x": "xyz", "y": "wxy", "z": "wz"})
     model, solved = EASE(neighbours=2), []
     before = train(model, rows)
-    kept = model._way._weights
-    monkeypatch.setattr(model._way, "_weights", lambda columns, *rest: solved.extend(columns) or kept(columns, *rest))
+    kept = model._form._weights
+    monkeypatch.setattr(model._form, "_weights", lambda columns, *rest: solved.extend(columns) or kept(columns, *rest))
     found = model.amended(before, taken(rows, ["z"]), Effort())
     assert {rows.items[int(column)] for column in solved} == set("wxyz")
     assert contents(found) == contents(train(EASE(neighbours=2), rows.without(["z"])))

@@ -3,7 +3,7 @@ import pytest
 
 from erasable.data import Ids
 from erasable.models import Effort
-from erasable.models.ease import EASE
+from erasable.models._ease import EASE
 from kit.ease_cases import LAMBDA, added, closed_form, contents, pruned, scores, taken, train
 
 CLOSE = 1e-5

@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from erasable.data import Ids, RatingScale
-from erasable.models import Effort, embedding_model, find_model
-from erasable.models.embedding_model import blocks
+from erasable.models import Effort, find_model
+from erasable.models import _embedding_model as embedding_model
+from erasable.models._embedding_model import blocks
 
 both = pytest.mark.parametrize("name", ["nmf", "dmf"])
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from erasable.models.gram_kernel import (
+from erasable.models._gram import (
     NO_ROWS,
     add_pairs,
     by_item,
@@ -11,7 +11,7 @@ from erasable.models.gram_kernel import (
     rows_of_change,
     signed_rows,
 )
-from erasable.models.model import Change
+from erasable.models.base import Change
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from erasable.fingerprint import of_arrays
 from erasable.models import HELPERS_REVISION, missing_item, shuffled
 from erasable.seeding import child_key, id_keys, mix, normals
 from erasable.seeding.compiled import below, compiled, draw
-from erasable.testing.tables import table
+from erasable.testing._suite import table
 from kit.counts import Counts
 
 OF_REVISION = {1: "4a1c4e42ac90a7822e1c9406c7cbcca3b5edad782fc1df2432106b2057e2bfdd"}

@@ -1,7 +1,7 @@
 import pytest
 
 from erasable.errors import Refused
-from erasable.models import memory
+from erasable.models import machine as memory
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ def digests_of_a_process(**environment):
     return json.loads(answer.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_freshly_compiled_code_gives_the_same_bytes_as_code_that_was_kept(tmp_path):
     fresh = digests_of_a_process(NUMBA_CACHE_DIR=str(tmp_path))
     assert any(tmp_path.iterdir())

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from erasable.models.ranking import top_items
+from erasable.models.machine import top_items
 
 NOTHING = np.empty(0, dtype=np.int64)
 FEW_SCORES = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 2.0])  # so that ties abound

@@ -8,11 +8,11 @@ from types import ModuleType
 import pytest
 
 from erasable import extensions
+from erasable.chain import Config
+from erasable.chain.settings import settings_classes
 from erasable.errors import WrongSetting
 from erasable.models import ALS, DMF, EASE, NMF, every_model, find_model, is_ours, model_names, registry, source_digest
-from erasable.models.als import ALSSettings
-from erasable.training import Config
-from erasable.training.settings import settings_classes
+from erasable.models._als import ALSSettings
 
 FOREIGN = '''
 from typing import ClassVar
@@ -81,7 +81,7 @@ def test_what_is_built_in_is_not_replaced(module, registered):
     ("name", "value", "said"),
     [
         ("other", "foreign_models:Foreign", "the model 'foreign' is registered as 'other'"),
-        ("foreign", "json:dumps", "is no model: give a class that derives from erasable.models.Model"),
+        ("foreign", "json:dumps", "is not a model: give a class that derives from erasable.models.Model"),
     ],
 )
 def test_what_is_no_model_or_has_another_name_is_refused(module, registered, name, value, said):
@@ -96,7 +96,7 @@ def test_a_package_that_can_not_be_loaded_harms_no_other_model(registered):
     assert set(found) == {"als", "ease", "nmf", "dmf"}
     assert "gone" not in settings_classes(found)
     assert len(faults) == 1
-    with pytest.raises(WrongSetting, match=r"'gone' can't be loaded \(ModuleNotFound.*: mend or remove the package"):
+    with pytest.raises(WrongSetting, match=r"'gone' can't be loaded \(ModuleNotFound.*: fix or remove the package"):
         find_model("gone")
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from erasable.data import Ids, RatingScale
-from erasable.models import Amends, Effort, Subtracts, find_model, row_solver
+from erasable.models import Amends, Effort, Subtracts, find_model
+from erasable.models import _embedding_model as row_solver
 from kit.model_suite import represent, scorer
 from kit.row_reference import solve_reference
 
@@ -106,19 +107,19 @@ def test_the_position_of_a_stage_does_not_matter_and_the_seed_does(solved, rows)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_do_not_change_a_byte(solved, rows, threads, monkeypatch):
     alone = solved(rows)
-    monkeypatch.setattr(row_solver, "_SAMPLES_PER_CALL", 500)
+    monkeypatch.setattr(row_solver, "_SAMPLES_SOLVED_PER_CALL", 500)
     assert solved(rows, threads) == alone
 
 
 def test_how_often_compiled_code_returns_changes_nothing(solved, rows, monkeypatch):
     at_once = solved(rows)
     for samples in (1, 700):
-        monkeypatch.setattr(row_solver, "_SAMPLES_PER_CALL", samples)
+        monkeypatch.setattr(row_solver, "_SAMPLES_SOLVED_PER_CALL", samples)
         assert solved(rows) == at_once
 
 
 def test_progress_adds_up_to_the_samples(model, shared, tables, rows, monkeypatch):
-    monkeypatch.setattr(row_solver, "_SAMPLES_PER_CALL", 900)
+    monkeypatch.setattr(row_solver, "_SAMPLES_SOLVED_PER_CALL", 900)
     told = []
     represent(model, shared, tables.stage(rows, epochs=3), Effort(2, told.append))
     assert sum(told) == model.samples(rows, epochs=3)
@@ -126,7 +127,7 @@ def test_progress_adds_up_to_the_samples(model, shared, tables, rows, monkeypatc
 
 
 def test_an_interrupt_ends_it(model, shared, tables, rows, monkeypatch):
-    monkeypatch.setattr(row_solver, "_SAMPLES_PER_CALL", 1)
+    monkeypatch.setattr(row_solver, "_SAMPLES_SOLVED_PER_CALL", 1)
     told = []
 
     def interrupt(samples):

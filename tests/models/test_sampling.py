@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from erasable.models.sampling import missing_item, shuffled
+from erasable.models._batches import missing_item, shuffled
 
 
 @given(st.integers(0, 300), st.integers(0, 2**64 - 1))

@@ -23,21 +23,24 @@ def test_the_settings_of_each_model_and_their_defaults(model, defaults):
 
 
 @pytest.mark.parametrize(
-    ("model", "wrong"),
+    ("model", "wrong", "possible"),
     [
-        (NMF, {"batch": 0}),
-        (NMF, {"negatives": -1}),
-        (DMF, {"learning_rate": 0}),
-        (DMF, {"learning_rate": 2}),
-        (ALS, {"regularisation": 0}),
-        (EASE, {"regularisation": 1e13}),
-        (ALS, {"factors": 0}),
+        (NMF, {"batch": 0}, "at least 1"),
+        (NMF, {"negatives": -1}, "at least 0"),
+        (NMF, {"batch": 1.5}, "a whole number"),
+        (DMF, {"learning_rate": 0}, "more than 0"),
+        (DMF, {"learning_rate": 2}, "at most 1"),
+        (DMF, {"learning_rate": "fast"}, "a number"),
+        (ALS, {"regularisation": 0}, "more than 0"),
+        (EASE, {"regularisation": 1e13}, "at most 1e+12"),
+        (ALS, {"factors": 0}, "at least 1"),
     ],
     ids=str,
 )
-def test_a_value_without_sense_is_refused(model, wrong):
-    with pytest.raises(WrongSetting, match=f"wrong setting `{next(iter(wrong))}`: Input should be"):
+def test_a_value_without_sense_is_refused_with_what_can_be_given(model, wrong, possible):
+    with pytest.raises(WrongSetting) as refused:
         model(**wrong)
+    assert str(refused.value) == f"wrong setting `{next(iter(wrong))}`: give {possible}"
 
 
 def test_a_setting_that_is_not_there_is_refused_with_the_nearest():

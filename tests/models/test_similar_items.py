@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from erasable.models import ALS, EASE, NMF, TellsSimilarItems, models_with
-from erasable.models.model import Change
+from erasable.models.base import Change
 from kit.ease_cases import nobody, train
 
 

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from erasable.operations import DiskHome, MemoryHome, Work, learn
+from erasable.chain import Config
+from erasable.operations import DiskStorage, MemoryStorage, Work, learn
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
-from erasable.training import Config
 from kit.copies import copy_of
 
 RATINGS = {
@@ -88,11 +88,11 @@ def learned(table, config, tmp_path_factory) -> Path:
 
 
 @pytest.fixture(params=["memory", "disk"])
-def home(request, learned, table, config, tmp_path):
+def storage(request, learned, table, config, tmp_path):
     """The same recommender in memory and on disk; it may be changed."""
     if request.param == "disk":
-        return DiskHome(copy_of(learned, tmp_path / "shop"))
-    memory = MemoryHome()
+        return DiskStorage(copy_of(learned, tmp_path / "shop"))
+    memory = MemoryStorage()
     with memory.writing() as session:
         learn_into(session, table, config, NO_INPUTS, Work(1))
     return memory
@@ -100,10 +100,10 @@ def home(request, learned, table, config, tmp_path):
 
 @pytest.fixture(scope="session")
 def snapshot():
-    """What a home holds: arrays byte by byte, data, and counts."""
+    """What a storage holds: arrays byte by byte, data, and counts."""
 
-    def take(home) -> SimpleNamespace:
-        with home.reading() as session:
+    def take(storage) -> SimpleNamespace:
+        with storage.reading() as session:
             state = session.state()
             arrays = [
                 {name: array.tobytes() for name, array in session.checkpoints.get(link.fingerprint).arrays().items()}
@@ -112,8 +112,8 @@ def snapshot():
             return SimpleNamespace(
                 names=[link.fingerprint for link in state.chain],
                 arrays=arrays,
-                groups=[group.digest() for group in state.knowledge.groups],
-                held_out=state.knowledge.held_out.digest(),
+                groups=[group.digest() for group in state.dataset.groups],
+                held_out=state.dataset.held_out.digest(),
                 version=session.stamp.version,
                 erasures=session.erasures,
                 certificates=dict(session.issued()),

@@ -4,25 +4,24 @@ from itertools import permutations
 
 import pytest
 
-from erasable.operations import DiskHome, Work, learn
-from erasable.operations.batching import joined_cheaply
+from erasable.chain import Config, Erasure, chain, plan_change
+from erasable.operations import DiskStorage, Work, learn
+from erasable.operations.claims import joined_cheaply
 from erasable.requests import Request
-from erasable.training import Config, chain
-from erasable.unlearning import Erasure, plan_change
 
 
 @pytest.fixture
-def state(home):
-    with home.reading() as session:
+def state(storage):
+    with storage.reading() as session:
         found = session.state()
-        list(found.knowledge.groups)
+        list(found.dataset.groups)
         yield found
 
 
 @pytest.fixture
 def by_position(state):
     """The users in the order of the chain."""
-    return [user for group in state.knowledge.groups for user in group.users]
+    return [user for group in state.dataset.groups for user in group.users]
 
 
 def users(requests) -> list[str]:
@@ -64,17 +63,17 @@ WAYS = {
 def test_who_joins_is_who_costs_hardly_anything_by_the_plan_of_both(way, table, tmp_path):
     """The rule adds up stages without planning; the plans of one, of the other and of both say the same."""
     learn(table, tmp_path / "shop", Config(**WAYS[way]), work=Work(1))
-    with DiskHome(tmp_path / "shop").reading() as session:
+    with DiskStorage(tmp_path / "shop").reading() as session:
         state = session.state()
 
         def stages_of(*people) -> set[int]:
-            after = Erasure.of([Request(user) for user in people]).apply(state.knowledge)
+            after = Erasure.of([Request(user) for user in people]).apply(state.dataset)
             return {*plan_change(state, after).rerun}
 
         def cost(stages) -> int:
             return sum(state.chain[place].samples for place in stages)
 
-        for due, waits in permutations([user for group in state.knowledge.groups for user in group.users], 2):
+        for due, waits in permutations([user for group in state.dataset.groups for user in group.users], 2):
             more = stages_of(due, waits) - stages_of(due)
             cheap = cost(more) <= 0.1 * cost(stages_of(waits))
             assert bool(joined_cheaply(state, [Request(due)], [Request(waits)])) == cheap, (due, waits)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from erasable.errors import DiskFull
-from erasable.operations import DiskHome, Work, status, upgrade, verify
-from erasable.requests.lifecycle import STATES
-from erasable.store import files
+from erasable.operations import DiskStorage, Work, status, upgrade, verify
+from erasable.requests.request import STATES
+from erasable.workspace import files
 from kit import elsewhere, small_shop
-from kit.killing import killed_at
+from kit.killing import at_changes, killed_at
 
 
 @pytest.fixture(scope="module")
@@ -34,15 +34,15 @@ def forgotten(shop, copied, tmp_path_factory) -> Path:
 
 def whole(path: Path) -> dict:
     """Return the status of a workspace of which every file, record and signature is found right."""
-    with DiskHome(path).reading() as session:
+    with DiskStorage(path).reading() as session:
         assert session.damaged() == []
     assert small_shop.unnamed_files(path) == []
-    return status(DiskHome(path))
+    return status(DiskStorage(path))
 
 
 def states_in(path: Path) -> list[str]:
     """Return the states of all requests in the queue."""
-    with DiskHome(path).queue() as queue:
+    with DiskStorage(path).queue() as queue:
         return [one.state for one in queue.history.in_states(STATES)]
 
 
@@ -51,24 +51,24 @@ def lasting_contents(path: Path) -> list[bytes]:
     return sorted(small_shop.lasting_files(path).values())
 
 
-def test_a_learn_killed_at_any_change_leaves_nothing_or_everything(shop, source, swift_path):
-    died, change = True, 0
-    while died:
-        change += 1
+@at_changes
+def test_a_learn_killed_at_any_change_leaves_nothing_or_everything(shop, source, swift_path, moments):
+    for change in moments(lambda: small_shop.learn_shop(swift_path / "undisturbed", source)):
         path = swift_path / f"shop-{change}"
         died = killed_at(change, lambda path=path: small_shop.learn_shop(path, source))
         if not (path / "manifest.json").exists():
             small_shop.learn_shop(path, source)
         assert whole(path)["records"] == 1
         assert small_shop.lasting_files(path) == small_shop.lasting_files(shop)
+        if not died:
+            break
     assert change > 40
 
 
-def test_a_forget_killed_at_any_change_is_finished_by_the_next_one(shop, forgotten, copied, swift_path):
-    user = small_shop.member_of(shop, 1)
-    died, change, met = True, 0, []
-    while died:
-        change += 1
+@at_changes
+def test_a_forget_killed_at_any_change_is_finished_by_the_next_one(shop, forgotten, copied, swift_path, moments):
+    user, met = small_shop.member_of(shop, 1), []
+    for change in moments(lambda: small_shop.forget_in(copied(shop, swift_path / "undisturbed"), user)):
         path = copied(shop, swift_path / f"shop-{change}")
         died = killed_at(change, lambda path=path: small_shop.forget_in(path, user))
         found = whole(path)
@@ -82,26 +82,30 @@ def test_a_forget_killed_at_any_change_is_finished_by_the_next_one(shop, forgott
         after = whole(path)
         assert (after["version"], after["pending"], after["erasures"], after["records"]) == (2, 0, 1, 2)
         assert small_shop.lasting_files(path) == small_shop.lasting_files(forgotten)
+        if not died:
+            break
     before, submitted, erased, certified = (1, 0, 0), (1, 1, 0), (2, 1, 0), (2, 0, 1)
     assert list(dict.fromkeys(met)) == [before, submitted, erased, certified]
 
 
-def test_an_upgrade_killed_at_any_change_leaves_the_state_before_or_after(shop, copied, swift_path):
+@at_changes
+def test_an_upgrade_killed_at_any_change_leaves_the_state_before_or_after(shop, copied, swift_path, moments):
     moved = copied(shop, swift_path / "moved")
     elsewhere.spoiled(moved, 1)
     elsewhere.moved(moved, numpy="0.0")
     expected = {1: lasting_contents(moved), 2: lasting_contents(shop)}
     assert expected[1] != expected[2]
-    died, change, met = True, 0, []
-    while died:
-        change += 1
+    met = []
+    for change in moments(lambda: upgrade(DiskStorage(copied(moved, swift_path / "undisturbed")), Work(1))):
         path = copied(moved, swift_path / f"shop-{change}")
-        died = killed_at(change, lambda path=path: upgrade(DiskHome(path), Work(1)))
+        died = killed_at(change, lambda path=path: upgrade(DiskStorage(path), Work(1)))
         found = whole(path)
         met.append((found["version"], found["records"]))
         assert lasting_contents(path) == expected[found["version"]]
-        assert upgrade(DiskHome(path), Work(1)).changed == (found["version"] == 1)
-        assert verify(DiskHome(path)).identical is True
+        assert upgrade(DiskStorage(path), Work(1)).changed == (found["version"] == 1)
+        assert verify(DiskStorage(path)).identical is True
+        if not died:
+            break
     assert list(dict.fromkeys(met)) == [(1, 1), (2, 2)]
 
 
@@ -110,7 +114,7 @@ def test_what_was_finished_after_a_kill_can_be_verified(shop, copied, swift_path
     path = copied(shop, swift_path / "shop")
     assert killed_at(30, lambda: small_shop.forget_in(path, user))
     small_shop.forget_in(path)
-    assert verify(DiskHome(path)).identical is True
+    assert verify(DiskStorage(path)).identical is True
 
 
 @pytest.mark.parametrize("what", ["learn", "forget"])
@@ -165,5 +169,5 @@ def refused(action) -> bool:
 
 
 def user_is_gone(path: Path, user: str) -> bool:
-    with DiskHome(path).reading() as session:
-        return not any(user in group.users for group in session.state().knowledge.groups)
+    with DiskStorage(path).reading() as session:
+        return not any(user in group.users for group in session.state().dataset.groups)

@@ -6,18 +6,18 @@ from dataclasses import asdict
 
 import pytest
 
-from erasable.operations import DiskHome, Work, forget, learn, plan, verify
-from erasable.operations.reporting import LibraryReporter
+from erasable.chain import Config, Earlier, scheduled
+from erasable.operations import DiskStorage, Work, forget, learn, plan, verify
+from erasable.progress import LibraryReporter
 from erasable.requests import Request
-from erasable.training import Config, Earlier, scheduled
 
 WAYS = {"ease": {"model": "ease"}, "nmf": {"model": "nmf", "groups": 2, "epochs": 2}}
 
 
 @pytest.fixture(params=WAYS)
-def home(request, table, tmp_path):
+def storage(request, table, tmp_path):
     learn(table, tmp_path / "shop", Config(**WAYS[request.param]))
-    return DiskHome(tmp_path / "shop")
+    return DiskStorage(tmp_path / "shop")
 
 
 def digests_in(schedule) -> set[str]:
@@ -27,14 +27,14 @@ def digests_in(schedule) -> set[str]:
     return {digest for name in names for digest in asdict(name).values()}
 
 
-def known_digests(home) -> set[str]:
-    with home.reading() as session:
+def known_digests(storage) -> set[str]:
+    with storage.reading() as session:
         state = session.state()
-        return digests_in(scheduled(state.knowledge)) | digests_in(scheduled(state.knowledge, Earlier.of(state)))
+        return digests_in(scheduled(state.dataset)) | digests_in(scheduled(state.dataset, Earlier.of(state)))
 
 
-def test_a_plan_shows_none(home):
-    planned = plan(home, [Request("ann")])
+def test_a_plan_shows_none(storage):
+    planned = plan(storage, [Request("ann")])
     digests = digests_in(planned.schedule)
     assert len(digests) >= 2
     assert any(digest in json.dumps(asdict(planned)) for digest in digests)  # it has them, in memory
@@ -43,14 +43,14 @@ def test_a_plan_shows_none(home):
     assert [text for text in shown if any(digest in text for digest in digests)] == []
 
 
-def test_nothing_that_is_written_or_logged_has_one(home, caplog):
-    digests = known_digests(home) | digests_in(plan(home, [Request("ann")]).schedule)
+def test_nothing_that_is_written_or_logged_has_one(storage, caplog):
+    digests = known_digests(storage) | digests_in(plan(storage, [Request("ann")]).schedule)
     with caplog.at_level(logging.DEBUG):
-        forget(home, [Request("ann")], work=Work(1, LibraryReporter()))
-        verify(home)
-    digests |= known_digests(home)
+        forget(storage, [Request("ann")], work=Work(1, LibraryReporter()))
+        verify(storage)
+    digests |= known_digests(storage)
     assert len(digests) >= 3
-    files = [path for path in home.path.parent.rglob("*") if path.is_file()]
+    files = [path for path in storage.path.parent.rglob("*") if path.is_file()]
     assert len(files) > 5
     held = [path.name for path in files for digest in digests if digest.encode() in path.read_bytes()]
     held += [path.name for path in files for digest in digests if digest in path.name]

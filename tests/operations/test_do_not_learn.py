@@ -12,14 +12,14 @@ import pyarrow as pa
 import pytest
 
 from erasable import Recommender
+from erasable.chain import Config
 from erasable.errors import DataRefused, ListUnusable, Refused, WorkspaceError, WrongUse
-from erasable.operations import DiskHome, Inputs, Outside, Work, forget, learn, learn_more, status, verify
+from erasable.operations import DiskStorage, Inputs, Outside, Work, forget, learn, learn_more, status, verify
 from erasable.operations.do_not_learn import default_places, prepare_list
 from erasable.proof import read_search
-from erasable.proof.suppression import SuppressedCount, Suppression, SuppressionList
+from erasable.proof.do_not_learn import SuppressedCount, Suppression, SuppressionList
 from erasable.requests import Request
-from erasable.store import NO_PREFERENCES, Workspace, files
-from erasable.training import Config
+from erasable.workspace import NO_PREFERENCES, Workspace, files
 from kit.asking import Killed, submit
 from kit.listed import is_listed
 
@@ -27,9 +27,9 @@ ANN = [Request("ann")]
 
 
 @pytest.fixture
-def shop(table, config, tmp_path) -> DiskHome:
+def shop(table, config, tmp_path) -> DiskStorage:
     learn(table, tmp_path / "shop", config)
-    return DiskHome(tmp_path / "shop")
+    return DiskStorage(tmp_path / "shop")
 
 
 @pytest.fixture
@@ -40,21 +40,21 @@ def named(tmp_path) -> Suppression:
     return Suppression(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key")
 
 
-def users(home) -> set[str]:
-    with home.reading() as session:
-        return {user for group in session.state().knowledge.groups for user in group.users}
+def users(storage) -> set[str]:
+    with storage.reading() as session:
+        return {user for group in session.state().dataset.groups for user in group.users}
 
 
-def preferences(home):
-    with home.reading() as session:
-        return session.papers().preferences
+def preferences(storage):
+    with storage.reading() as session:
+        return session.documents().preferences
 
 
-def as_of_before(home: DiskHome) -> None:
+def as_of_before(storage: DiskStorage) -> None:
     """Make a workspace as it was when there was no such list."""
-    with home.writing() as session:
-        session.amend(replace(session.papers(), preferences=NO_PREFERENCES))
-    for place in lists_of(home.path):
+    with storage.writing() as session:
+        session.amend(replace(session.documents(), preferences=NO_PREFERENCES))
+    for place in lists_of(storage.path):
         shutil.rmtree(place)
 
 
@@ -63,25 +63,25 @@ def lists_of(path: Path) -> list[Path]:
 
 
 class TestWhoeverWasForgotten:
-    def test_is_left_out_and_counted_when_an_old_table_is_learned(self, home, table):
-        forget(home, ANN)
-        found = learn_more(home, table)
+    def test_is_left_out_and_counted_when_an_old_table_is_learned(self, storage, table):
+        forget(storage, ANN)
+        found = learn_more(storage, table)
         assert (found.users_added, found.suppressed, found.left_out) == (0, 1, SuppressedCount(1, 0))
-        assert "ann" not in users(home)
-        assert verify(home).identical is True
+        assert "ann" not in users(storage)
+        assert verify(storage).identical is True
 
-    def test_stays_out_with_single_interactions_too(self, home, table):
-        forget(home, [Request("bob", ("a",))])
-        found = learn_more(home, table)
+    def test_stays_out_with_single_interactions_too(self, storage, table):
+        forget(storage, [Request("bob", ("a",))])
+        found = learn_more(storage, table)
         assert (found.interactions_added, found.left_out) == (0, SuppressedCount(0, 1))
 
-    def test_is_left_out_though_nobody_else_comes(self, home, as_table):
-        forget(home, ANN)
-        with home.reading() as session:
+    def test_is_left_out_though_nobody_else_comes(self, storage, as_table):
+        forget(storage, ANN)
+        with storage.reading() as session:
             before = session.stamp.version
-        found = learn_more(home, as_table({"ann": {"a": 5}}))
+        found = learn_more(storage, as_table({"ann": {"a": 5}}))
         assert (found.users_added, found.suppressed, found.stages_rerun) == (0, 1, 0)
-        with home.reading() as session:
+        with storage.reading() as session:
             assert session.stamp.version == before
 
     def test_stays_out_of_a_new_workspace_of_the_same_name(self, shop, table, config):
@@ -92,16 +92,16 @@ class TestWhoeverWasForgotten:
         assert found.notes[0].startswith("there is a do-not-learn list of an earlier workspace, ")
         assert "ann" not in users(shop)
 
-    def test_comes_back_when_readmitted_and_the_record_says_how_many_not_who(self, home, table):
-        forget(home, [Request("ann"), Request("bob", ("a",))])
-        found = learn_more(home, table, Inputs(readmit=("ann", "bob")))
+    def test_comes_back_when_readmitted_and_the_record_says_how_many_not_who(self, storage, table):
+        forget(storage, [Request("ann"), Request("bob", ("a",))])
+        found = learn_more(storage, table, Inputs(readmit=("ann", "bob")))
         assert (found.readmitted, found.suppressed, found.users_added) == (2, 0, 1)
-        with home.reading() as session:
-            record = session.papers().audit.splitlines()[-1]
+        with storage.reading() as session:
+            record = session.documents().log.splitlines()[-1]
         assert json.loads(record)["readmitted"] == 2
         assert b"ann" not in record
-        assert verify(home).identical is True
-        assert learn_more(home, table).suppressed == 0
+        assert verify(storage).identical is True
+        assert learn_more(storage, table).suppressed == 0
 
     def test_stays_on_the_list_if_learning_fails(self, shop, table, monkeypatch):
         forget(shop, ANN)
@@ -116,18 +116,18 @@ class TestWhoeverWasForgotten:
         assert is_listed("ann", SuppressionList.open(default_places(shop.path)))
         assert learn_more(shop, table).suppressed == 1
 
-    def test_is_readmitted_only_with_data_that_come_along(self, home, table):
+    def test_is_readmitted_only_with_data_that_come_along(self, storage, table):
         who = "dan"
-        forget(home, [Request(who)])
+        forget(storage, [Request(who)])
         others = pa.table({"user": ["newcomer"], "item": ["a"], "rating": [1.0]})
         with pytest.raises(Refused, match="has no row here"):
-            learn_more(home, others, Inputs(readmit=(who,)))
+            learn_more(storage, others, Inputs(readmit=(who,)))
 
-    def test_is_named_exactly_to_be_readmitted(self, home, table):
-        forget(home, ANN)
+    def test_is_named_exactly_to_be_readmitted(self, storage, table):
+        forget(storage, ANN)
         with pytest.raises(Refused, match="nobody has the id 'Ann' on the do-not-learn list: check it, or leave out"):
-            learn_more(home, table, Inputs(readmit=("Ann",)))
-        assert learn_more(home, table).suppressed == 1
+            learn_more(storage, table, Inputs(readmit=("Ann",)))
+        assert learn_more(storage, table).suppressed == 1
 
     def test_is_on_the_list_of_the_library_too(self, table, as_table, config, tmp_path):
         learn(table, tmp_path / "shop", config)
@@ -165,7 +165,7 @@ class TestInMemory:
 
     def test_saving_where_another_list_lies_is_refused(self, recommender, table, config, tmp_path):
         learn(table, tmp_path / "shop", config)
-        forget(DiskHome(tmp_path / "shop"), [Request("bob")])
+        forget(DiskStorage(tmp_path / "shop"), [Request("bob")])
         shutil.rmtree(tmp_path / "shop")
         with pytest.raises(Refused, match="a do-not-learn list of an earlier workspace lies there: move it"):
             recommender.save(tmp_path / "shop")
@@ -227,7 +227,7 @@ class TestWhereItLies:
         (tmp_path / "elsewhere").mkdir()
         for folder in (shop.path, *lists_of(shop.path)):
             folder.rename(tmp_path / "elsewhere" / folder.name)
-        moved = DiskHome(tmp_path / "elsewhere" / "shop")
+        moved = DiskStorage(tmp_path / "elsewhere" / "shop")
         forget(moved, ANN)
         assert learn_more(moved, table).suppressed == 1
 
@@ -240,10 +240,10 @@ class TestWhereItLies:
 
     def test_a_place_that_is_far_is_remembered_as_it_is(self, table, config, named, tmp_path):
         learn(table, tmp_path / "deep" / "shop", config, Inputs(suppression=named))
-        assert preferences(DiskHome(tmp_path / "deep" / "shop")).do_not_learn == (str(named.list), str(named.key))
+        assert preferences(DiskStorage(tmp_path / "deep" / "shop")).do_not_learn == (str(named.list), str(named.key))
 
     def test_one_list_serves_several_workspaces(self, table, config, named, tmp_path):
-        one, two = DiskHome(tmp_path / "one"), DiskHome(tmp_path / "two")
+        one, two = DiskStorage(tmp_path / "one"), DiskStorage(tmp_path / "two")
         learn(table, one.path, config, Inputs(suppression=named))
         forget(one, ANN)
         found = learn(table, two.path, config, Inputs(suppression=named))
@@ -256,18 +256,18 @@ class TestWhereItLies:
         assert verify(one).identical is True
 
     def test_nowhere_if_that_is_said(self, table, config, tmp_path):
-        home = DiskHome(tmp_path / "shop")
-        learn(table, home.path, config, Inputs(without_do_not_learn=True))
-        forget(home, ANN)
-        assert lists_of(home.path) == []
-        assert learn_more(home, table).users_added == 1
-        assert status(home)["do_not_learn"] == {"kept": "no", "list": None, "key": None}
+        storage = DiskStorage(tmp_path / "shop")
+        learn(table, storage.path, config, Inputs(without_do_not_learn=True))
+        forget(storage, ANN)
+        assert lists_of(storage.path) == []
+        assert learn_more(storage, table).users_added == 1
+        assert status(storage)["do_not_learn"] == {"kept": "no", "list": None, "key": None}
 
     def test_to_readmit_needs_a_list(self, table, config, tmp_path):
-        home = DiskHome(tmp_path / "shop")
-        learn(table, home.path, config, Inputs(without_do_not_learn=True))
+        storage = DiskStorage(tmp_path / "shop")
+        learn(table, storage.path, config, Inputs(without_do_not_learn=True))
         with pytest.raises(WrongUse, match="leave out readmit"):
-            learn_more(home, table, Inputs(readmit=("ann",)))
+            learn_more(storage, table, Inputs(readmit=("ann",)))
 
 
 class TestWhatFails:
@@ -317,7 +317,7 @@ class TestWhatFails:
                     pass
             if not (folder / "manifest.json").exists():
                 assert learn(table, folder, config).suppressed == 0
-            forget(DiskHome(folder), ANN)
+            forget(DiskStorage(folder), ANN)
             assert is_listed("ann", SuppressionList.open(default_places(folder)))
             number += 1
         assert number > 10
@@ -400,5 +400,5 @@ class TestTheSearchFile:
         with patch("erasable.operations.erase.search_for", side_effect=Killed), pytest.raises(Killed):
             forget(shop, ANN, outside=Outside(without_do_not_learn=without))
         with shop.reading() as session:
-            (erased,) = read_search(session.papers().pending).erasures
+            (erased,) = read_search(session.documents().pending).erasures
         assert bool(erased.suppression) is not without

@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from erasable.errors import Refused
-from erasable.operations import download as module
-from erasable.operations.download import download
+from erasable.operations import public_data as module
+from erasable.operations.public_data import download
 from kit.file_server import Answer, serving, sha256
 
 CONTENT = bytes(range(256)) * 1000

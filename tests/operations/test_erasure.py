@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from erasable.chain import Config, MemoryStore
 from erasable.errors import (
     NotReproducible,
     Refused,
@@ -23,28 +24,26 @@ from erasable.errors import (
 from erasable.evaluation import measure
 from erasable.operations import (
     Claim,
-    DiskHome,
+    DiskStorage,
     Outside,
     Work,
     forget,
     learn,
     learn_more,
-    searching,
     status,
     verify,
     withdraw_submitted,
 )
+from erasable.operations import _searching as searching
 from erasable.operations.inspect import evaluate
 from erasable.operations.suppressed import suppressed_people
 from erasable.proof import coarse, read_certificate, read_search, records_of
-from erasable.proof.residue import Residue
-from erasable.proof.residue.wording import SEALED
-from erasable.proof.suppression import Suppression, SuppressionList
+from erasable.proof.do_not_learn import Suppression, SuppressionList
 from erasable.requests import Request
-from erasable.requests.codes import salt_of_code
-from erasable.store import saving
-from erasable.store.layout import LEDGER_FILES
-from erasable.training import Config, MemoryStore
+from erasable.requests.tokens import salt_of_code
+from erasable.scan import SEALED, Residue
+from erasable.workspace import versions as saving
+from erasable.workspace.layout import QUEUE_FILES
 from kit import elsewhere
 from kit.asking import submit
 from kit.copies import copy_of
@@ -88,63 +87,63 @@ def stop(error: BaseException) -> Callable[..., None]:
     return action
 
 
-def forget_acting(home, requests, moment: Moment, action, **options):
-    return forget(home, requests, work=Work(1, Acting(moment, action)), **options)
+def forget_acting(storage, requests, moment: Moment, action, **options):
+    return forget(storage, requests, work=Work(1, Acting(moment, action)), **options)
 
 
-def killed(home: DiskHome, moment: Moment, *requests: Request) -> DiskHome:
+def killed(storage: DiskStorage, moment: Moment, *requests: Request) -> DiskStorage:
     """Return the folder as a process that is killed at some moment of forgetting leaves it."""
-    copy = home.path.with_name(f"{home.path.name}-killed")
-    forget_acting(home, requests, moment, lambda: copy_of(home.path, copy))
-    return DiskHome(copy)
+    copy = storage.path.with_name(f"{storage.path.name}-killed")
+    forget_acting(storage, requests, moment, lambda: copy_of(storage.path, copy))
+    return DiskStorage(copy)
 
 
-def search_of(home):
-    with home.reading() as session:
-        return read_search(session.papers().pending)
+def search_of(storage):
+    with storage.reading() as session:
+        return read_search(session.documents().pending)
 
 
-def asked_of(home) -> list[tuple[str, tuple[str, ...] | None]]:
+def asked_of(storage) -> list[tuple[str, tuple[str, ...] | None]]:
     """Return who waits in the queue, and for what."""
-    return [(one.user, one.items) for one in home.asked()]
+    return [(one.user, one.items) for one in storage.asked()]
 
 
-def certificates_of(home) -> list[dict]:
-    with home.reading() as session:
+def certificates_of(storage) -> list[dict]:
+    with storage.reading() as session:
         return [json.loads(content) for name, content in session.issued().items() if name.endswith(".json")]
 
 
-def everything_in(home) -> object:
-    """Return all bytes of a home: those of its files, or what is in memory."""
-    if isinstance(home, DiskHome):
-        files = (path for path in home.path.rglob("*") if path.is_file() and path.suffix != ".lock")
-        files = (path for path in files if path.name not in LEDGER_FILES)
-        return {path.relative_to(home.path).as_posix(): path.read_bytes() for path in files}
-    with home.reading() as session:
+def everything_in(storage) -> object:
+    """Return all bytes of a storage: those of its files, or what is in memory."""
+    if isinstance(storage, DiskStorage):
+        files = (path for path in storage.path.rglob("*") if path.is_file() and path.suffix != ".lock")
+        files = (path for path in files if path.name not in QUEUE_FILES)
+        return {path.relative_to(storage.path).as_posix(): path.read_bytes() for path in files}
+    with storage.reading() as session:
         names = [link.fingerprint for link in session.state().chain]
         arrays = [session.checkpoints.get(name).arrays() for name in names]
         contents = [{of: array.tobytes() for of, array in stage.items()} for stage in arrays]
-        return names, contents, session.stamp, session.papers(), dict(session.issued())
+        return names, contents, session.stamp, session.documents(), dict(session.issued())
 
 
-def user_at(home, position: int, row: int = 0) -> str:
-    with home.reading() as session:
-        return session.state().knowledge.groups[position].users[row]
+def user_at(storage, position: int, row: int = 0) -> str:
+    with storage.reading() as session:
+        return session.state().dataset.groups[position].users[row]
 
 
-def holds(home, user: str) -> bool:
-    with home.reading() as session:
-        return any(user in group.users for group in session.state().knowledge.groups)
+def holds(storage, user: str) -> bool:
+    with storage.reading() as session:
+        return any(user in group.users for group in session.state().dataset.groups)
 
 
 def refuse_to_train(monkeypatch) -> None:
-    monkeypatch.setattr("erasable.unlearning.forget", lambda *_: pytest.fail("it was trained again"))
+    monkeypatch.setattr("erasable.chain.plan", lambda *_: pytest.fail("it was trained again"))
 
 
 @pytest.fixture
-def disk(learned, copied, swift_path) -> DiskHome:
+def disk(learned, copied, swift_path) -> DiskStorage:
     """A workspace that has learned, and that may be changed."""
-    return DiskHome(copied(learned, swift_path / "shop"))
+    return DiskStorage(copied(learned, swift_path / "shop"))
 
 
 @pytest.fixture
@@ -152,9 +151,9 @@ def undisturbed(learned, copied, swift_path):
     """Forget in a copy of the same workspace, and return the files that it leaves."""
 
     def run(*requests: Request) -> dict[str, bytes]:
-        home = DiskHome(copied(learned, swift_path / "undisturbed"))
-        forget(home, requests)
-        return lasting_files(home.path)
+        storage = DiskStorage(copied(learned, swift_path / "undisturbed"))
+        forget(storage, requests)
+        return lasting_files(storage.path)
 
     return run
 
@@ -174,9 +173,9 @@ class TestTheOrderOfTheSteps:
         class Watching(Acting):
             def _at(self, moment):
                 if moment[1] == "begins":
-                    with DiskHome(disk.path).reading() as reader:
-                        sought = len([*read_search(reader.papers().pending).people])
-                        records = [record["what"] for record in records_of(reader.papers().audit)]
+                    with DiskStorage(disk.path).reading() as reader:
+                        sought = len([*read_search(reader.documents().pending).people])
+                        records = [record["what"] for record in records_of(reader.documents().log)]
                         facts = (reader.stamp.version, len(disk.asked()), sought)
                         seen.append((moment[0], (*facts, records, reader.erasures)))
 
@@ -219,36 +218,36 @@ class TestTheOrderOfTheSteps:
         assert (asked.request_id, f"{asked.received:%Y-%m-%d}") == (facts["request_id"], facts["days"]["asked"])
         assert salt_of_code(asked.receipt_code) == done.receipts[0].salt
 
-    def test_each_change_of_a_request_is_an_event(self, home):
-        forget(home, [Request("ann")])
-        with home.queue() as queue:
+    def test_each_change_of_a_request_is_an_event(self, storage):
+        forget(storage, [Request("ann")])
+        with storage.queue() as queue:
             (done,) = queue.history.in_states(["erased"])
-        states = ["received", "suppressed", "erasing", *(["certifying"] if home.path else []), "erased"]
+        states = ["received", "suppressed", "erasing", *(["certifying"] if storage.path else []), "erased"]
         assert [event.state for event in done.events] == states
         assert (done.user, done.outcome["stages_total"]) == ("", 3)
 
-    @pytest.mark.parametrize("home", ["memory"], indirect=True)
-    def test_nobody_sees_an_erasure_in_memory_before_it_is_certified(self, home):
-        before = everything_in(home)
+    @pytest.mark.parametrize("storage", ["memory"], indirect=True)
+    def test_nobody_sees_an_erasure_in_memory_before_it_is_certified(self, storage):
+        before = everything_in(storage)
         for position, moment in enumerate([BEFORE_TRAINING, AFTER_TRAINING, BEFORE_SCAN]):
-            user = user_at(home, position)
+            user = user_at(storage, position)
             seen = []
-            forget_acting(home, [Request(user)], moment, lambda seen=seen: seen.append(everything_in(home)))
+            forget_acting(storage, [Request(user)], moment, lambda seen=seen: seen.append(everything_in(storage)))
             assert seen == [before]
-            before = everything_in(home)
-            assert not holds(home, user)
+            before = everything_in(storage)
+            assert not holds(storage, user)
 
 
 class TestWhatGoesWrongBeforeTheErasureIsCurrent:
     @pytest.mark.parametrize("moment", [BEFORE_TRAINING, ("forgetting", "goes on"), AFTER_TRAINING])
     @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("wrong"), Refused("training diverged")])
-    def test_takes_the_requests_back_and_leaves_everything_as_before(self, home, moment, error):
-        with home.queue():  # it is named from its first use on
-            before = everything_in(home)
+    def test_takes_the_requests_back_and_leaves_everything_as_before(self, storage, moment, error):
+        with storage.queue():  # it is named from its first use on
+            before = everything_in(storage)
         with pytest.raises(type(error)):
-            forget_acting(home, [Request("ann"), Request("bob", ("a",))], moment, stop(error))
-        assert everything_in(home) == before
-        assert verify(home).identical is True
+            forget_acting(storage, [Request("ann"), Request("bob", ("a",))], moment, stop(error))
+        assert everything_in(storage) == before
+        assert verify(storage).identical is True
 
     def test_can_be_asked_for_again(self, disk, undisturbed):
         with pytest.raises(KeyboardInterrupt):
@@ -266,156 +265,156 @@ class TestWhatGoesWrongBeforeTheErasureIsCurrent:
         assert not SuppressionList.open_or_create(suppression).users
 
     def test_does_not_take_back_what_an_earlier_process_had_accepted(self, disk):
-        home = killed(disk, BEFORE_TRAINING, Request("ann"))
+        storage = killed(disk, BEFORE_TRAINING, Request("ann"))
         with pytest.raises(KeyboardInterrupt):
-            forget_acting(home, [Request("bob")], BEFORE_TRAINING, stop(KeyboardInterrupt()))
-        assert asked_of(home) == [("ann", None)]
-        assert forget(home, []).finished == 1
-        assert not holds(home, "ann")
-        assert holds(home, "bob")
+            forget_acting(storage, [Request("bob")], BEFORE_TRAINING, stop(KeyboardInterrupt()))
+        assert asked_of(storage) == [("ann", None)]
+        assert forget(storage, []).finished == 1
+        assert not holds(storage, "ann")
+        assert holds(storage, "bob")
 
 
 class TestKilledAfterAcceptance:
     @pytest.fixture(params=[BEFORE_TRAINING, AFTER_TRAINING], ids=["before training", "after training"])
-    def home(self, request, disk) -> DiskHome:
+    def storage(self, request, disk) -> DiskStorage:
         return killed(disk, request.param, Request("ann"), Request("bob", ("a",)))
 
-    def test_the_requests_are_still_there(self, home):
-        assert asked_of(home) == [("ann", None), ("bob", ("a",))]
-        assert search_of(home).erasures == ()
-        assert status(home)["pending"] == 2
-        assert holds(home, "ann")
+    def test_the_requests_are_still_there(self, storage):
+        assert asked_of(storage) == [("ann", None), ("bob", ("a",))]
+        assert search_of(storage).erasures == ()
+        assert status(storage)["pending"] == 2
+        assert holds(storage, "ann")
 
-    def test_the_next_call_finishes_them_exactly(self, home, undisturbed):
-        asked = home.asked()
-        done = forget(home, [])
+    def test_the_next_call_finishes_them_exactly(self, storage, undisturbed):
+        asked = storage.asked()
+        done = forget(storage, [])
         assert (len(done.certificates), done.finished, done.stages_total) == (2, 2, 3)
-        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob", ("a",)))
-        assert [one["request_id"] for one in certificates_of(home)] == [one.request_id for one in asked]
+        assert lasting_files(storage.path) == undisturbed(Request("ann"), Request("bob", ("a",)))
+        assert [one["request_id"] for one in certificates_of(storage)] == [one.request_id for one in asked]
         assert [one.salt for one in done.receipts] == [salt_of_code(one.receipt_code) for one in asked]
-        assert verify(home, Claim(Path(done.certificates[0]))).identical is True
-        assert asked_of(home) == []
+        assert verify(storage, Claim(Path(done.certificates[0]))).identical is True
+        assert asked_of(storage) == []
 
-    def test_the_next_forget_of_someone_else_finishes_them_too(self, home, undisturbed):
-        done = forget(home, [Request("cat")])
+    def test_the_next_forget_of_someone_else_finishes_them_too(self, storage, undisturbed):
+        done = forget(storage, [Request("cat")])
         assert (len(done.certificates), done.finished) == (3, 2)
-        assert status(home)["version"] == 2
-        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob", ("a",)), Request("cat"))
+        assert status(storage)["version"] == 2
+        assert lasting_files(storage.path) == undisturbed(Request("ann"), Request("bob", ("a",)), Request("cat"))
         assert [one.user_id for one in done.receipts] == ["ann", "bob", "cat"]
 
-    def test_whoever_asks_again_is_not_unknown_and_gets_one_certificate(self, home):
-        done = forget(home, [Request("ann"), Request("bob", ("a",))])
+    def test_whoever_asks_again_is_not_unknown_and_gets_one_certificate(self, storage):
+        done = forget(storage, [Request("ann"), Request("bob", ("a",))])
         assert (len(done.certificates), done.finished, done.left_out) == (2, 2, 0)
 
-    def test_whoever_asks_for_more_gets_more(self, home, undisturbed):
-        done = forget(home, [Request("bob")])
+    def test_whoever_asks_for_more_gets_more(self, storage, undisturbed):
+        done = forget(storage, [Request("bob")])
         assert len(done.certificates) == 2
-        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob"))
+        assert lasting_files(storage.path) == undisturbed(Request("ann"), Request("bob"))
         assert done.receipts[1].items is None
 
-    def test_a_refused_request_leaves_them_waiting(self, home):
-        before = asked_of(home)
+    def test_a_refused_request_leaves_them_waiting(self, storage):
+        before = asked_of(storage)
         for request in (Request("zoe"), Request("cat", ("a",))):
             with pytest.raises((UnknownUser, UnknownInteraction)):
-                forget(home, [request])
-        assert asked_of(home) == before
+                forget(storage, [request])
+        assert asked_of(storage) == before
 
-    def test_another_numeric_environment_leaves_them_waiting(self, home):
-        before = asked_of(home)
-        elsewhere.moved(home.path, machine="abacus")
+    def test_another_numeric_environment_leaves_them_waiting(self, storage):
+        before = asked_of(storage)
+        elsewhere.moved(storage.path, machine="abacus")
         with pytest.raises(NotReproducible):
-            forget(home, [])
-        assert asked_of(home) == before
-        assert forget(home, [], rerun=True).finished == 2
+            forget(storage, [])
+        assert asked_of(storage) == before
+        assert forget(storage, [], rerun=True).finished == 2
 
-    def test_verify_says_that_something_is_unfinished(self, home):
-        found = verify(home)
+    def test_verify_says_that_something_is_unfinished(self, storage):
+        found = verify(storage)
         assert found.identical is True
         assert "an erasure was interrupted: finish it with forget([])" in found.reason
-        assert asked_of(home) == [("ann", None), ("bob", ("a",))]
+        assert asked_of(storage) == [("ann", None), ("bob", ("a",))]
 
 
 class TestKilledBeforeTheCertificates:
     @pytest.fixture(params=[BEFORE_SCAN, ("scanning", "ends")], ids=["before the scan", "after the scan"])
-    def home(self, request, disk) -> DiskHome:
+    def storage(self, request, disk) -> DiskStorage:
         return killed(disk, request.param, Request("ann"), Request("bob", ("a",)))
 
-    def test_the_erasure_itself_is_current(self, home, undisturbed):
-        assert search_of(home).users == {"ann", "bob"}
-        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob", ("a",)))
-        assert certificates_of(home) == []
-        assert "an erasure was interrupted" in verify(home).reason
+    def test_the_erasure_itself_is_current(self, storage, undisturbed):
+        assert search_of(storage).users == {"ann", "bob"}
+        assert lasting_files(storage.path) == undisturbed(Request("ann"), Request("bob", ("a",)))
+        assert certificates_of(storage) == []
+        assert "an erasure was interrupted" in verify(storage).reason
 
-    def test_the_certificate_names_the_list_that_they_are_on_even_if_none_is_kept_from_now_on(self, home):
-        (erased,) = search_of(home).erasures
+    def test_the_certificate_names_the_list_that_they_are_on_even_if_none_is_kept_from_now_on(self, storage):
+        (erased,) = search_of(storage).erasures
         kept = erased.suppression
         listed = SuppressionList.open(Suppression(*map(Path, kept[0])))
         assert is_listed("ann", listed)
-        forget(home, [], outside=Outside(without_do_not_learn=True))
-        assert ["A keyed digest" in facts["do_not_learn"] for facts in certificates_of(home)] == [True, True]
-        forget(home, [Request("cat")], outside=Outside(without_do_not_learn=True))
-        assert certificates_of(home)[-1]["do_not_learn"] is None
+        forget(storage, [], outside=Outside(without_do_not_learn=True))
+        assert ["A keyed digest" in facts["do_not_learn"] for facts in certificates_of(storage)] == [True, True]
+        forget(storage, [Request("cat")], outside=Outside(without_do_not_learn=True))
+        assert certificates_of(storage)[-1]["do_not_learn"] is None
 
-    def test_a_list_that_is_lost_meanwhile_is_done_without_where_that_is_said(self, home):
-        Path(search_of(home).erasures[0].suppression[0][0]).write_text("damaged")
-        forget(home, [], outside=Outside(without_do_not_learn=True))
-        assert [facts["do_not_learn"] for facts in certificates_of(home)] == [None, None]
+    def test_a_list_that_is_lost_meanwhile_is_done_without_where_that_is_said(self, storage):
+        Path(search_of(storage).erasures[0].suppression[0][0]).write_text("damaged")
+        forget(storage, [], outside=Outside(without_do_not_learn=True))
+        assert [facts["do_not_learn"] for facts in certificates_of(storage)] == [None, None]
 
-    def test_the_next_call_certifies_without_training_again(self, home, monkeypatch):
-        (erased,) = search_of(home).erasures
-        files = lasting_files(home.path)
+    def test_the_next_call_certifies_without_training_again(self, storage, monkeypatch):
+        (erased,) = search_of(storage).erasures
+        files = lasting_files(storage.path)
         refuse_to_train(monkeypatch)
-        done = forget(home, [])
+        done = forget(storage, [])
         monkeypatch.undo()
         assert (len(done.certificates), done.finished, done.stages_rerun) == (2, 2, 0)
-        assert lasting_files(home.path) == files
-        for facts, one in zip(certificates_of(home), erased.people, strict=True):
+        assert lasting_files(storage.path) == files
+        for facts, one in zip(certificates_of(storage), erased.people, strict=True):
             assert (facts["request_id"], facts["days"]["asked"]) == (one.request_id, one.received[:10])
             assert facts["days"]["erased"] == erased.at[:10]
             assert facts["data"]["before"] == erased.data_before
             assert facts["utility"]["before"] == to_grain(erased.utility_before, facts["utility"]["grain"])
-        with home.reading() as session:
-            steps = records_of(session.papers().audit)[-1]["steps"]
+        with storage.reading() as session:
+            steps = records_of(session.documents().log)[-1]["steps"]
         assert tuple(place for place, step in enumerate(steps) if not step["kept"]) == erased.rerun
         for path, receipt in zip(done.certificates, done.receipts, strict=True):
             assert receipt.opens(read_certificate(Path(path).read_bytes()))
-            assert verify(home, Claim(Path(path))).identical is True
+            assert verify(storage, Claim(Path(path))).identical is True
 
-    def test_whoever_asks_again_is_not_unknown_and_gets_one_certificate(self, home, monkeypatch):
+    def test_whoever_asks_again_is_not_unknown_and_gets_one_certificate(self, storage, monkeypatch):
         refuse_to_train(monkeypatch)
-        done = forget(home, [Request("bob", ("a",)), Request("ann")])
+        done = forget(storage, [Request("bob", ("a",)), Request("ann")])
         assert (len(done.certificates), done.finished, done.left_out) == (2, 2, 0)
-        assert status(home)["version"] == 2
+        assert status(storage)["version"] == 2
 
-    def test_the_next_forget_of_someone_else_does_both(self, home, undisturbed):
-        done = forget(home, [Request("cat")])
-        assert (len(done.certificates), done.finished, status(home)["version"]) == (3, 2, 3)
-        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob", ("a",)), Request("cat"))
-        assert [facts["version"] for facts in certificates_of(home)] == [2, 2, 3]
+    def test_the_next_forget_of_someone_else_does_both(self, storage, undisturbed):
+        done = forget(storage, [Request("cat")])
+        assert (len(done.certificates), done.finished, status(storage)["version"]) == (3, 2, 3)
+        assert lasting_files(storage.path) == undisturbed(Request("ann"), Request("bob", ("a",)), Request("cat"))
+        assert [facts["version"] for facts in certificates_of(storage)] == [2, 2, 3]
         assert [one.user_id for one in done.receipts] == ["ann", "bob", "cat"]
         for path, receipt in zip(done.certificates, done.receipts, strict=True):
             assert receipt.opens(read_certificate(Path(path).read_bytes()))
-        assert verify(home).identical is True
+        assert verify(storage).identical is True
 
-    def test_whoever_asks_for_everything_after_some_items_gets_both(self, home, undisturbed):
-        done = forget(home, [Request("bob")])
+    def test_whoever_asks_for_everything_after_some_items_gets_both(self, storage, undisturbed):
+        done = forget(storage, [Request("bob")])
         assert [(one.user_id, one.items) for one in done.receipts] == [("ann", None), ("bob", ("a",)), ("bob", None)]
-        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob"))
-        assert not holds(home, "bob")
+        assert lasting_files(storage.path) == undisturbed(Request("ann"), Request("bob"))
+        assert not holds(storage, "bob")
 
-    def test_whoever_asks_for_more_items_gets_those(self, home, undisturbed):
-        done = forget(home, [Request("bob", ("a", "d"))])
+    def test_whoever_asks_for_more_items_gets_those(self, storage, undisturbed):
+        done = forget(storage, [Request("bob", ("a", "d"))])
         assert len(done.certificates) == 3
-        assert lasting_files(home.path) == undisturbed(Request("ann"), Request("bob", ("a", "d")))
+        assert lasting_files(storage.path) == undisturbed(Request("ann"), Request("bob", ("a", "d")))
 
-    def test_a_refused_request_changes_nothing_and_loses_no_receipt(self, home):
-        before = everything_in(home)
+    def test_a_refused_request_changes_nothing_and_loses_no_receipt(self, storage):
+        before = everything_in(storage)
         with pytest.raises(UnknownUser):
-            forget(home, [Request("zoe")])
-        assert everything_in(home) == before
+            forget(storage, [Request("zoe")])
+        assert everything_in(storage) == before
 
-    def test_receipts_go_where_the_next_call_says(self, home, swift_path):
-        done = forget(home, [], outside=Outside(swift_path / "receipts"))
+    def test_receipts_go_where_the_next_call_says(self, storage, swift_path):
+        done = forget(storage, [], outside=Outside(swift_path / "receipts"))
         assert {path.stem for path in (swift_path / "receipts").iterdir()} == {
             receipt.request_id for receipt in done.receipts
         }
@@ -473,15 +472,15 @@ class TestResidues:
         person = "someone-with-a-long-unmistakable-id"
         renamed = table.set_column(0, "user_id", [[person if u == "ann" else u for u in table["user_id"].to_pylist()]])
         learn(renamed, swift_path / "shop", config)
-        home, note = DiskHome(swift_path / "shop"), swift_path / "shop" / "notes.txt"
+        storage, note = DiskStorage(swift_path / "shop"), swift_path / "shop" / "notes.txt"
         note.write_text(f"call {person} back\n")
         with pytest.raises(ResidueFound, match=r"notes\.txt"):
-            forget(home, [Request(person)])
+            forget(storage, [Request(person)])
         with pytest.raises(ResidueFound, match=r"notes\.txt"):
-            forget(home, [])
+            forget(storage, [])
         note.unlink()
-        assert len(forget(home, []).certificates) == 1
-        (facts,) = certificates_of(home)
+        assert len(forget(storage, []).certificates) == 1
+        (facts,) = certificates_of(storage)
         assert facts["scan"]["residues"] == 0
         assert facts["scan"]["files"] == "< 100"
 
@@ -492,58 +491,58 @@ class TestOneWhoCanNotBeCertified:
     ANN, BOB = "ann-the-unmistakable", "bob"
 
     @pytest.fixture
-    def home(self, as_table, ratings, config, swift_path) -> DiskHome:
+    def storage(self, as_table, ratings, config, swift_path) -> DiskStorage:
         named = {self.ANN if user == "ann" else user: has for user, has in ratings.items()}
         learn(as_table(named), swift_path / "shop", config)
-        return DiskHome(swift_path / "shop")
+        return DiskStorage(swift_path / "shop")
 
     @pytest.fixture
-    def note(self, home) -> Path:
-        path = home.path / "notes.txt"
+    def note(self, storage) -> Path:
+        path = storage.path / "notes.txt"
         path.write_text(f"call {self.ANN} back\n")
         return path
 
-    def states(self, home) -> dict[str, str]:
-        with home.queue() as queue:
+    def states(self, storage) -> dict[str, str]:
+        with storage.queue() as queue:
             return {one.request_id: one.state for one in queue.history.in_states(["erased", "failed"])}
 
-    def test_is_set_aside_with_the_place_and_the_other_is_certified(self, home, note):
-        done = forget(home, [Request(self.ANN), Request(self.BOB)])
+    def test_is_set_aside_with_the_place_and_the_other_is_certified(self, storage, note):
+        done = forget(storage, [Request(self.ANN), Request(self.BOB)])
         assert [receipt.user_id for receipt in done.receipts] == [self.BOB]
-        (facts,) = certificates_of(home)
+        (facts,) = certificates_of(storage)
         assert facts["scan"]["residues"] == 0
         assert "notes.txt" in done.set_aside[0]
         assert done.set_aside[0].endswith("then run: forget([])")
-        (ann,) = search_of(home).people
+        (ann,) = search_of(storage).people
         assert (ann.user, "notes.txt" in ann.found) == (self.ANN, True)
-        assert self.states(home) == {facts["request_id"]: "erased", ann.request_id: "failed"}
-        assert not holds(home, self.ANN)
-        assert verify(home).identical is True
+        assert self.states(storage) == {facts["request_id"]: "erased", ann.request_id: "failed"}
+        assert not holds(storage, self.ANN)
+        assert verify(storage).identical is True
 
-    def test_stays_suppressed(self, home, note):
-        forget(home, [Request(self.ANN), Request(self.BOB)])
-        with home.reading() as session:
-            assert suppressed_people(home, session) == {self.ANN}
+    def test_stays_suppressed(self, storage, note):
+        forget(storage, [Request(self.ANN), Request(self.BOB)])
+        with storage.reading() as session:
+            assert suppressed_people(storage, session) == {self.ANN}
 
-    def test_is_certified_once_the_file_is_removed_without_training_anything(self, home, note, monkeypatch):
-        forget(home, [Request(self.ANN), Request(self.BOB)])
+    def test_is_certified_once_the_file_is_removed_without_training_anything(self, storage, note, monkeypatch):
+        forget(storage, [Request(self.ANN), Request(self.BOB)])
         note.unlink()
         monkeypatch.setattr(erase, "carry_out", lambda *_: pytest.fail("it was trained again"))
-        done = forget(home, [])
+        done = forget(storage, [])
         assert (done.stages_rerun, done.finished) == (0, 1)
         assert [receipt.user_id for receipt in done.receipts] == [self.ANN]
-        assert [facts["version"] for facts in certificates_of(home)] == [2, 2]
-        assert {*self.states(home).values()} == {"erased"}
-        assert search_of(home).erasures == ()
+        assert [facts["version"] for facts in certificates_of(storage)] == [2, 2]
+        assert {*self.states(storage).values()} == {"erased"}
+        assert search_of(storage).erasures == ()
 
     @pytest.fixture
-    def again(self, home, note, as_table) -> DiskHome:
+    def again(self, storage, note, as_table) -> DiskStorage:
         """She is erased and not certified, on no list, and learned again meanwhile."""
         with pytest.raises(ResidueFound):
-            forget(home, [Request(self.ANN)], outside=Outside(without_do_not_learn=True))
+            forget(storage, [Request(self.ANN)], outside=Outside(without_do_not_learn=True))
         note.unlink()
-        learn_more(home, as_table({self.ANN: {"a": 3, "d": 2}}), work=Work(1))
-        return home
+        learn_more(storage, as_table({self.ANN: {"a": 3, "d": 2}}), work=Work(1))
+        return storage
 
     def test_who_is_learned_again_can_be_erased_again_and_both_erasures_are_certified(self, again):
         done = forget(again, [Request(self.ANN)], work=Work(1))
@@ -554,74 +553,74 @@ class TestOneWhoCanNotBeCertified:
         with pytest.raises(ResidueFound):  # she was to be erased whole, and is held
             forget(again, [Request(self.ANN, ("a",))], work=Work(1))
         with again.reading() as session:
-            assert [*session.state().knowledge.items_of(self.ANN)] == ["d"]
+            assert [*session.state().dataset.items_of(self.ANN)] == ["d"]
 
-    def test_keeps_nobody_else_from_being_erased_and_is_certified_with_them(self, home, note):
+    def test_keeps_nobody_else_from_being_erased_and_is_certified_with_them(self, storage, note):
         with pytest.raises(ResidueFound, match=r"notes\.txt"):
-            forget(home, [Request(self.ANN)])
-        done = forget(home, [Request(self.BOB)])
+            forget(storage, [Request(self.ANN)])
+        done = forget(storage, [Request(self.BOB)])
         assert ([one.user_id for one in done.receipts], done.set_aside) == ([self.BOB], ())
         assert "notes.txt" in done.notes[0]
         note.unlink()
-        done = forget(home, [Request("cat")])
+        done = forget(storage, [Request("cat")])
         assert [receipt.user_id for receipt in done.receipts] == [self.ANN, "cat"]
         for path, receipt in zip(done.certificates, done.receipts, strict=True):
             assert receipt.opens(read_certificate(Path(path).read_bytes()))
-            assert verify(home, Claim(Path(path))).identical is True
+            assert verify(storage, Claim(Path(path))).identical is True
 
-    def test_what_names_nobody_is_told_apart_too(self, home):
+    def test_what_names_nobody_is_told_apart_too(self, storage):
         """Values say no id: people are searched for apart."""
-        with home.reading() as session:
-            held = session.state().knowledge.data_of([self.ANN])
+        with storage.reading() as session:
+            held = session.state().dataset.data_of([self.ANN])
         rows = [f"{held.items[item]},{rating:g}" for item, rating in zip(held.item_index, held.rating, strict=True)]
-        note = home.path / "values.csv"
+        note = storage.path / "values.csv"
         note.write_text("item_id,rating\n" + "\n".join(rows) + "\n")
         assert len(rows) >= 3  # fewer can't be told from others
-        done = forget(home, [Request(user) for user in (self.ANN, "cat", "dan")])
+        done = forget(storage, [Request(user) for user in (self.ANN, "cat", "dan")])
         assert [receipt.user_id for receipt in done.receipts] == ["cat", "dan"]
         assert "values.csv" in done.set_aside[0]
 
-    def test_a_checkpoint_of_before_keeps_all_of_its_erasure_waiting(self, home):
-        old = home.path / "backup"
-        shutil.copytree(home.path / "checkpoints", old)
+    def test_a_checkpoint_of_before_keeps_all_of_its_erasure_waiting(self, storage):
+        old = storage.path / "backup"
+        shutil.copytree(storage.path / "checkpoints", old)
         with pytest.raises(ResidueFound, match="backup/"):
-            forget(home, [Request(self.ANN), Request(self.BOB)])
-        assert search_of(home).users == {self.ANN, self.BOB}
+            forget(storage, [Request(self.ANN), Request(self.BOB)])
+        assert search_of(storage).users == {self.ANN, self.BOB}
         shutil.rmtree(old)
-        assert len(forget(home, []).certificates) == 2
+        assert len(forget(storage, []).certificates) == 2
 
-    def test_the_place_stands_in_the_search_file_alone(self, home, note):
-        forget(home, [Request(self.ANN), Request(self.BOB)])
-        with home.queue() as queue:
+    def test_the_place_stands_in_the_search_file_alone(self, storage, note):
+        forget(storage, [Request(self.ANN), Request(self.BOB)])
+        with storage.queue() as queue:
             told = [event.facts for one in queue.history.in_states(["failed"]) for event in one.events]
         assert "notes.txt" not in json.dumps(told)
 
-    def test_more_can_be_learned_meanwhile_and_the_certificate_is_of_the_version_after(self, home, note, as_table):
-        forget(home, [Request(self.ANN), Request(self.BOB)])
-        learn_more(home, as_table({"gus": {"a": 1, "b": 2}, "hal": {"b": 3, "c": 1}}))
+    def test_more_can_be_learned_meanwhile_and_the_certificate_is_of_the_version_after(self, storage, note, as_table):
+        forget(storage, [Request(self.ANN), Request(self.BOB)])
+        learn_more(storage, as_table({"gus": {"a": 1, "b": 2}, "hal": {"b": 3, "c": 1}}))
         note.unlink()
-        done = forget(home, [])
-        assert certificates_of(home)[-1]["version"] == 3
-        assert verify(home, Claim(Path(done.certificates[0]))).identical is True
-        assert verify(home).identical is True
+        done = forget(storage, [])
+        assert certificates_of(storage)[-1]["version"] == 3
+        assert verify(storage, Claim(Path(done.certificates[0]))).identical is True
+        assert verify(storage).identical is True
 
 
 class TestPapersBeforeTheyAreWritten:
     @pytest.fixture
-    def named(self, table, config, swift_path) -> DiskHome:
-        """A home whose issuer, by whatever way it came there, is the id of someone."""
+    def named(self, table, config, swift_path) -> DiskStorage:
+        """A storage whose issuer, by whatever way it came there, is the id of someone."""
         person = "someone-with-a-long-unmistakable-id"
         renamed = table.set_column(0, "user_id", [[person if u == "ann" else u for u in table["user_id"].to_pylist()]])
         learn(renamed, swift_path / "shop", config)
-        home = DiskHome(swift_path / "shop")
-        self.name(home, f"shop of {person} and sons")
-        return home
+        storage = DiskStorage(swift_path / "shop")
+        self.name(storage, f"shop of {person} and sons")
+        return storage
 
-    def name(self, home: DiskHome, issuer: str | None) -> None:
-        with home.writing() as session:
-            papers = session.papers()
-            named = papers.preferences.model_copy(update={"issuer": issuer})
-            session.amend(replace(papers, preferences=named))
+    def name(self, storage: DiskStorage, issuer: str | None) -> None:
+        with storage.writing() as session:
+            documents = session.documents()
+            named = documents.preferences.model_copy(update={"issuer": issuer})
+            session.amend(replace(documents, preferences=named))
 
     def test_are_searched_and_not_written_if_they_hold_the_person(self, named, swift_path):
         outside = Outside(swift_path / "receipts")
@@ -640,7 +639,7 @@ class TestPapersBeforeTheyAreWritten:
 
 
 class TestWhatWasLeftOut:
-    def test_is_said_once_papers_are_sealed_and_only_then(self, disk, monkeypatch):
+    def test_is_said_once_documents_are_sealed_and_only_then(self, disk, monkeypatch):
         monkeypatch.setattr(saving, "OPEN_CERTIFICATES", 2)
         for user in ("ann", "bob", "cat", "dan"):
             forget(disk, [Request(user)])
@@ -649,40 +648,40 @@ class TestWhatWasLeftOut:
 
 
 class TestUtility:
-    def utility(self, home) -> dict | None:
-        return certificates_of(home)[-1]["utility"]
+    def utility(self, storage) -> dict | None:
+        return certificates_of(storage)[-1]["utility"]
 
-    def test_it_is_measured_on_those_who_are_left_by_the_model_before_and_after(self, home):
-        user = user_with_holdout(home)
-        with home.reading() as session:
+    def test_it_is_measured_on_those_who_are_left_by_the_model_before_and_after(self, storage):
+        user = user_with_holdout(storage)
+        with storage.reading() as session:
             old, checkpoints = session.state(), MemoryStore()
             for link in old.chain:
                 checkpoints.put(session.checkpoints.get(link.fingerprint))
-            list(old.knowledge.groups)
-        forget(home, [Request(user)])
-        with home.reading() as session:
-            left = session.state().knowledge.held_out
+            list(old.dataset.groups)
+        forget(storage, [Request(user)])
+        with storage.reading() as session:
+            left = session.state().dataset.held_out
             before, after = measure(old, checkpoints, left, 1), measure(session.state(), session.checkpoints, left, 1)
-        found = self.utility(home)
-        assert len(left.users) < len(old.knowledge.held_out.users) < 10
+        found = self.utility(storage)
+        assert len(left.users) < len(old.dataset.held_out.users) < 10
         assert (found["users"], found["grain"], found["protocol"]) == ("< 10", 1, "whole-catalogue")
         assert found["before"] == to_grain(before.values, 1)
-        assert found["after"] == to_grain(after.values, 1) == to_grain(evaluate(home).values, 1)
+        assert found["after"] == to_grain(after.values, 1) == to_grain(evaluate(storage).values, 1)
 
-    def test_the_person_does_not_count_before_either(self, home):
-        user = user_with_holdout(home)
-        with_them = {name: round(value, 4) for name, value in evaluate(home).values.items()}
-        forget(home, [Request(user)])
-        assert self.utility(home)["before"] != with_them
+    def test_the_person_does_not_count_before_either(self, storage):
+        user = user_with_holdout(storage)
+        with_them = {name: round(value, 4) for name, value in evaluate(storage).values.items()}
+        forget(storage, [Request(user)])
+        assert self.utility(storage)["before"] != with_them
 
     def test_without_a_holdout_there_is_none(self, table, swift_path):
         learn(table, swift_path / "shop", Config(model="nmf", groups=2, epochs=1))
-        forget(DiskHome(swift_path / "shop"), [Request("ann")])
-        assert self.utility(DiskHome(swift_path / "shop")) is None
+        forget(DiskStorage(swift_path / "shop"), [Request("ann")])
+        assert self.utility(DiskStorage(swift_path / "shop")) is None
 
     def test_where_nothing_held_out_is_left_there_is_none(self, disk):
         with disk.reading() as session:
-            users = session.state().knowledge.held_out.users.texts()
+            users = session.state().dataset.held_out.users.texts()
         forget(disk, [Request(user) for user in users])
         assert [facts["utility"] for facts in certificates_of(disk)] == [None] * len(users)
 
@@ -691,9 +690,9 @@ def to_grain(values: Mapping[str, float], grain: float) -> dict[str, float]:
     return {name: coarse.rounded(value, grain) for name, value in values.items()}
 
 
-def user_with_holdout(home) -> str:
-    with home.reading() as session:
-        return session.state().knowledge.held_out.users[0]
+def user_with_holdout(storage) -> str:
+    with storage.reading() as session:
+        return session.state().dataset.held_out.users[0]
 
 
 class TestOutside:
@@ -709,22 +708,22 @@ class TestOutside:
         assert len(SuppressionList.open(suppression).interactions) == 1
 
     def test_whoever_a_killed_process_had_accepted_goes_on_the_list_of_the_next(self, disk, suppression):
-        home = killed(disk, BEFORE_TRAINING, Request("ann"))
-        forget(home, [Request("bob")], outside=Outside(suppression=suppression))
+        storage = killed(disk, BEFORE_TRAINING, Request("ann"))
+        forget(storage, [Request("bob")], outside=Outside(suppression=suppression))
         assert self.listed(suppression) == ["ann", "bob"]
 
     def test_whoever_was_to_go_on_a_list_does_even_if_the_next_process_names_none(self, disk, suppression):
-        home, killed_outside = DiskHome(disk.path.with_name("killed")), Outside(suppression=suppression)
+        storage, killed_outside = DiskStorage(disk.path.with_name("killed")), Outside(suppression=suppression)
         with pytest.raises(KeyboardInterrupt):
             forget_acting(
                 disk,
                 [Request("ann")],
                 BEFORE_TRAINING,
-                lambda: stop(KeyboardInterrupt())(copy_of(disk.path, home.path)),
+                lambda: stop(KeyboardInterrupt())(copy_of(disk.path, storage.path)),
                 outside=killed_outside,
             )
         assert self.listed(suppression) == []
-        forget(home, [])
+        forget(storage, [])
         assert self.listed(suppression) == ["ann"]
 
     def test_receipts_are_written_before_the_certificates_are_current(self, disk, swift_path, monkeypatch):

@@ -6,17 +6,16 @@ import pyarrow as pa
 import pytest
 
 from erasable import Recommender
+from erasable.chain import Config
 from erasable.errors import Refused, Suppressed, UnknownItem, UnknownUser, WrongUse
-from erasable.operations import MemoryHome, Work, recommend, recommend_for_history
+from erasable.operations import MemoryStorage, Work, recommend, recommend_for_history
 from erasable.operations.learn import learn_into
 from erasable.operations.live import Live
-from erasable.operations.offers import Served
+from erasable.operations.offers import MOST_REASONS, Served
 from erasable.operations.prepare import NO_INPUTS
-from erasable.operations.recommend import MOST_REASONS
-from erasable.operations.serving import Serving
+from erasable.recommender.serving import Serving
 from erasable.requests import Request
-from erasable.requests.asked import Asked
-from erasable.training import Config
+from erasable.requests.request import Asked
 from kit.asking import submit
 
 NEIGHBOURS = (2, 3, "all")
@@ -29,8 +28,8 @@ def settings(request):
 
 
 @pytest.fixture
-def home(table, settings):
-    memory = MemoryHome()
+def storage(table, settings):
+    memory = MemoryStorage()
     with memory.writing() as session:
         learn_into(session, table, Config(**settings), NO_INPUTS, Work(1))
     return memory
@@ -123,33 +122,33 @@ class TestRefused:
 
     def test_a_model_that_does_not_explain(self, table):
         recommender = Recommender("als", factors=2, progress=False).fit(table)
-        with pytest.raises(Refused, match="als can't tell which items speak for an item: learn with the model ease"):
+        with pytest.raises(Refused, match="als can't explain a score by the person's items: learn with the model ease"):
             recommender.explain("ann", "d")
 
 
 class TestWhoHasAsked:
-    def test_they_are_refused_as_recommending_refuses_them(self, home):
-        serving = Serving(home)
+    def test_they_are_refused_as_recommending_refuses_them(self, storage):
+        serving = Serving(storage)
         serving.explain("bob", "c", 5)
-        submit(home, Request("bob"))
+        submit(storage, Request("bob"))
         with pytest.raises(Suppressed, match=r"'bob' has asked to be erased and is suppressed: leave them out$"):
             serving.explain("bob", "c", 5)
         for why in (False, True):
             with pytest.raises(Suppressed):
-                recommend(home, ["bob"], why=why)
+                recommend(storage, ["bob"], why=why)
 
-    def test_what_only_they_have_is_explained_to_nobody(self, home):
-        serving = Serving(home)
+    def test_what_only_they_have_is_explained_to_nobody(self, storage):
+        serving = Serving(storage)
         assert serving.explain("ann", "f", 5).item_id == "f"
-        submit(home, Request(EVE))
+        submit(storage, Request(EVE))
         with pytest.raises(UnknownItem):
             serving.explain("ann", "f", 5)
 
-    def test_the_weights_come_without_what_they_taught(self, home, table, settings):
+    def test_the_weights_come_without_what_they_taught(self, storage, table, settings):
         """As by a recommender that never knew them."""
-        serving = Serving(home)
+        serving = Serving(storage)
         before = serving.explain("ann", "d", 5)
-        submit(home, Request("bob"))
+        submit(storage, Request("bob"))
         without = table.filter(pa.compute.not_equal(table["user_id"], "bob"))
         expected = Recommender(**settings, progress=False).fit(without).explain("ann", "d")
         found = serving.explain("ann", "d", 5)
@@ -159,44 +158,44 @@ class TestWhoHasAsked:
         )
         assert found.score != pytest.approx(before.score, abs=1e-3)
 
-    def test_who_asks_for_some_items_is_explained_from_the_rest(self, home):
-        assert set(GONE) & {own.item_id for own in Serving(home).explain(EVE, "b", 10).because}
-        submit(home, Request(EVE, GONE))
-        serving = Serving(home)
+    def test_who_asks_for_some_items_is_explained_from_the_rest(self, storage):
+        assert set(GONE) & {own.item_id for own in Serving(storage).explain(EVE, "b", 10).because}
+        submit(storage, Request(EVE, GONE))
+        serving = Serving(storage)
         for item in "abcdef":
             found = serving.explain(EVE, item, 10)
             assert found.owned == (item not in GONE)
             assert not {own.item_id for own in found.because} & {*GONE}
             assert math.isclose(total(found), found.score, rel_tol=1e-6)
-        for one in recommend(home, [EVE], 10, why=True)[0]:
+        for one in recommend(storage, [EVE], 10, why=True)[0]:
             assert not {own.item_id for own in one.because} & {*GONE}
-        assert {one.item_id for one in recommend(home, [EVE], 10, why=True)[0] if one.because} <= {*GONE}
+        assert {one.item_id for one in recommend(storage, [EVE], 10, why=True)[0] if one.because} <= {*GONE}
 
 
 class TestWithRecommendations:
-    def test_they_are_the_same_and_say_why(self, home):
-        plain, found = recommend(home, None, 10), recommend(home, None, 10, why=True)
+    def test_they_are_the_same_and_say_why(self, storage):
+        plain, found = recommend(storage, None, 10), recommend(storage, None, 10, why=True)
         assert [[(r.item_id, r.score) for r in one] for one in found] == [
             [(r.item_id, r.score) for r in one] for one in plain
         ]
         assert not any(r.because for one in plain for r in one)
-        serving = Serving(home)
+        serving = Serving(storage)
         told = [r for one in found for r in one if not r.popular]
         assert any(r.because for r in told)
         for r in told:
             assert r.because == serving.explain(r.user_id, r.item_id, MOST_REASONS).because
 
-    def test_the_service_says_the_same_from_memory(self, home):
-        live, (expected,) = Live(home), recommend(home, ["ann"], 10, why=True)
+    def test_the_service_says_the_same_from_memory(self, storage):
+        live, (expected,) = Live(storage), recommend(storage, ["ann"], 10, why=True)
         assert live.recommend("ann", 10).why is None
         assert live.recommend("ann", 10, why=True).why == [r.because for r in expected]
-        live.withhold_asked(Asked.of([Request("ann")]))
+        live.suppress_asked(Asked.of([Request("ann")]))
         for why in (False, True):
             with pytest.raises(UnknownUser, match="nothing is held"):
                 live.recommend("ann", 10, why=why)
 
-    def test_a_history_speaks_for_itself(self, home):
-        found = recommend_for_history(home, ["a", "c"], why=True)
+    def test_a_history_speaks_for_itself(self, storage):
+        found = recommend_for_history(storage, ["a", "c"], why=True)
         assert any(one.because for one in found)
         for one in found:
             assert {own.item_id for own in one.because} <= {"a", "c"}
@@ -206,30 +205,30 @@ class TestWithRecommendations:
     def test_popular_items_have_no_reasons(self):
         rows = [("ann", "a"), ("ann", "b"), ("bob", "b"), ("bob", "c"), ("zoe", "own")]
         users, items = zip(*rows, strict=True)
-        home = MemoryHome()
-        with home.writing() as session:
+        storage = MemoryStorage()
+        with storage.writing() as session:
             learn_into(
                 session, pa.table({"user_id": users, "item_id": items}), Config(model="ease"), NO_INPUTS, Work(1)
             )
-        (found,) = recommend(home, ["zoe"], why=True)
+        (found,) = recommend(storage, ["zoe"], why=True)
         assert [(one.popular, one.because) for one in found] == [(True, ())] * 3
-        (stranger,) = recommend(home, ["nobody"], unknown="popular", why=True)
+        (stranger,) = recommend(storage, ["nobody"], unknown="popular", why=True)
         assert all(one.popular and not one.because for one in stranger)
 
     def test_a_model_that_does_not_explain_is_refused_whoever_is_asked_for(self, table):
-        home = MemoryHome()
-        with home.writing() as session:
+        storage = MemoryStorage()
+        with storage.writing() as session:
             learn_into(session, table, Config(model="als", factors=2), NO_INPUTS, Work(1))
         for user in ("ann", "nobody"):
             with pytest.raises(Refused, match="learn with the model ease"):
-                recommend(home, [user], why=True)
+                recommend(storage, [user], why=True)
             with pytest.raises(Refused, match="learn with the model ease"):
-                Live(home).recommend(user, 3, why=True)
+                Live(storage).recommend(user, 3, why=True)
         with pytest.raises(Refused, match="learn with the model ease"):
-            recommend_for_history(home, ["a"], why=True)
+            recommend_for_history(storage, ["a"], why=True)
 
 
-def test_no_reason_is_looked_for_where_nobody_asks_why(home, monkeypatch):
+def test_no_reason_is_looked_for_where_nobody_asks_why(storage, monkeypatch):
     monkeypatch.setattr(Served, "_reasons", lambda *_: pytest.fail("asked for reasons"))
-    recommend(home, None)
-    Live(home).recommend("ann", 3)
+    recommend(storage, None)
+    Live(storage).recommend("ann", 3)

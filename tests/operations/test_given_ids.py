@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from erasable.errors import WrongUse
-from erasable.operations.given_ids import shown_ids, text_of, texts_of
+from erasable.operations.people import shown_ids, text_of, texts_of
 
 
 @pytest.mark.parametrize("given", [42, np.int8(42), np.uint64(42), "42", np.str_("42"), pa.scalar(42), pa.scalar("42")])

@@ -4,7 +4,8 @@ import logging
 
 import pyarrow as pa
 
-from erasable.operations import Inputs, Recommender
+from erasable.operations import Inputs
+from erasable.recommender import Recommender
 
 TABLE = pa.table(
     {

@@ -5,21 +5,22 @@ import pytest
 from erasable.data import ColumnNames
 from erasable.errors import DataRefused, Refused, UnknownUser
 from erasable.evaluation import PROTOCOLS, measure
-from erasable.operations import Recommender, evaluate, forget, groups, show, status
+from erasable.operations import evaluate, forget, groups, show, status
 from erasable.proof import public_key_of
+from erasable.recommender import Recommender
 from erasable.requests import Request
 from kit.asking import submit
 
 
-def test_everything_that_is_held_about_a_person_is_shown(home, ratings):
-    holding = show(home, "eve")
+def test_everything_that_is_held_about_a_person_is_shown(storage, ratings):
+    holding = show(storage, "eve")
     assert {one.item_id: one.rating for one in holding.interactions} == ratings["eve"]
     assert {one.time for one in holding.interactions} == {None}
-    with home.reading() as session:
+    with storage.reading() as session:
         state = session.state()
-        position, row = state.knowledge.find("eve")
+        position, row = state.dataset.find("eve")
         rows = session.checkpoints.get(state.chain[position].fingerprint).parameters.rows
-        held_out = state.knowledge.held_out.of_users(["eve"])
+        held_out = state.dataset.held_out.of_users(["eve"])
         items = [held_out.items[number] for number in held_out.item_index.tolist()]
     assert holding.group == position + 1
     assert holding.personal_rows == {"user": rows["user"][row].tolist()}
@@ -32,29 +33,29 @@ def test_times_are_shown_where_they_are_known(as_table):
     assert [one.time for one in recommender.show("ann").interactions] == [7.5, None]
 
 
-def test_nothing_is_held_about_someone_unknown_or_forgotten(home):
-    forget(home, [Request("eve")])
+def test_nothing_is_held_about_someone_unknown_or_forgotten(storage):
+    forget(storage, [Request("eve")])
     for user in ("eve", "zoe"):
         with pytest.raises(UnknownUser):
-            show(home, user)
+            show(storage, user)
 
 
-def test_groups_come_in_the_order_of_training(home):
-    with home.reading() as session:
-        expected = [(len(group.users), len(group)) for group in session.state().knowledge.groups]
-    found = groups(home)
+def test_groups_come_in_the_order_of_training(storage):
+    with storage.reading() as session:
+        expected = [(len(group.users), len(group)) for group in session.state().dataset.groups]
+    found = groups(storage)
     assert [(group.users, group.interactions) for group in found] == expected
     assert [group.position for group in found] == [1, 2, 3]
 
 
-def test_status_counts_what_is_there(home):
-    forget(home, [Request("ann")])
-    found = status(home)
+def test_status_counts_what_is_there(storage):
+    forget(storage, [Request("ann")])
+    found = status(storage)
     assert (found["users"], found["items"], found["interactions"], found["groups"]) == (5, 6, 18, 3)
     assert (found["erasures"], found["version"], found["pending"], found["records"]) == (1, 2, 0, 2)
     assert found["leftovers"] == []
-    with home.reading() as session:
-        assert found["public_key"] == public_key_of(session.papers().key)
+    with storage.reading() as session:
+        assert found["public_key"] == public_key_of(session.documents().key)
     assert (found["model"], found["strategy"], found["grouping"], found["policy"]) == (
         "nmf",
         "laser",
@@ -63,30 +64,30 @@ def test_status_counts_what_is_there(home):
     )
 
 
-def test_status_counts_people_whose_requests_were_begun(home):
-    submit(home, Request("ann"), Request("bob"), Request("ann", ("a",)))
-    assert status(home)["pending"] == 2
+def test_status_counts_people_whose_requests_were_begun(storage):
+    submit(storage, Request("ann"), Request("bob"), Request("ann", ("a",)))
+    assert status(storage)["pending"] == 2
 
 
-def test_the_holdout_is_measured(home):
-    utility = evaluate(home)
-    with home.reading() as session:
-        assert utility.users == len(session.state().knowledge.held_out.users)
+def test_the_holdout_is_measured(storage):
+    utility = evaluate(storage)
+    with storage.reading() as session:
+        assert utility.users == len(session.state().dataset.held_out.users)
     # Six items at most: whatever is held out is among the first ten.
     assert (utility.values["hr@10"], utility.values["recall@20"]) == (1.0, 1.0)
 
 
-def test_a_file_is_measured(home, tmp_path):
+def test_a_file_is_measured(storage, tmp_path):
     (tmp_path / "test.csv").write_text("who,what\nann,e\nbob,f\nzoe,f\n")
-    assert evaluate(home, tmp_path / "test.csv", ColumnNames(user="who", item="what")).users == 2
+    assert evaluate(storage, tmp_path / "test.csv", ColumnNames(user="who", item="what")).users == 2
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_holdout_is_measured_by_the_protocol_asked_for(home, protocol):
-    utility = evaluate(home, protocol=protocol)
-    with home.reading() as session:
+def test_the_holdout_is_measured_by_the_protocol_asked_for(storage, protocol):
+    utility = evaluate(storage, protocol=protocol)
+    with storage.reading() as session:
         state = session.state()
-        assert utility == measure(state, session.checkpoints, state.knowledge.held_out, 1, protocol)
+        assert utility == measure(state, session.checkpoints, state.dataset.held_out, 1, protocol)
     assert utility.protocol == protocol
 
 
@@ -96,10 +97,10 @@ def test_the_recommender_measures_by_a_protocol_too(as_table, ratings):
     assert recommender.evaluate().protocol == "whole-catalogue"
 
 
-def test_a_file_is_measured_by_its_ratings(home, tmp_path):
+def test_a_file_is_measured_by_its_ratings(storage, tmp_path):
     # Both are liked, and each fills one of ten places.
     (tmp_path / "test.csv").write_text("user,item,rating\nann,e,5\nbob,f,4\n")
-    assert evaluate(home, tmp_path / "test.csv", protocol="held-out-only").values["hr@10"] == pytest.approx(0.1)
+    assert evaluate(storage, tmp_path / "test.csv", protocol="held-out-only").values["hr@10"] == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize(
@@ -109,12 +110,12 @@ def test_a_file_is_measured_by_its_ratings(home, tmp_path):
         ("user,item,rating\nann,e,5\nbob,f,3.5\ncat,d,6\n", "test.csv, line 4: rating 6 lies outside the scale 1–5"),
     ],
 )
-def test_ratings_that_say_nothing_are_refused_where_they_matter(home, tmp_path, rows, said):
+def test_ratings_that_say_nothing_are_refused_where_they_matter(storage, tmp_path, rows, said):
     (tmp_path / "test.csv").write_text(rows)
     with pytest.raises((Refused, DataRefused), match=said):
-        evaluate(home, tmp_path / "test.csv", protocol="held-out-only")
+        evaluate(storage, tmp_path / "test.csv", protocol="held-out-only")
     for protocol in ("whole-catalogue", "one-of-100"):
-        assert evaluate(home, tmp_path / "test.csv", protocol=protocol).users > 0
+        assert evaluate(storage, tmp_path / "test.csv", protocol=protocol).users > 0
 
 
 def test_without_a_holdout_it_is_refused(as_table):

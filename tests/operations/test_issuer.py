@@ -6,67 +6,69 @@ import shutil
 import pytest
 
 from erasable.errors import Refused, ResidueFound, UnknownUser
-from erasable.operations import DiskHome, forget, issuing_as, learn_more, name_issuer, scan
-from erasable.proof.residue.wording import DECLARED
+from erasable.operations import DiskStorage, forget, issuing_as, learn_more, name_issuer, scan
 from erasable.requests import Request
+from erasable.scan import DECLARED
 from kit.copies import copy_of
 
 NEWCOMER = "newcomer-4711"
 
 
-def issuers(home) -> list[str | None]:
-    with home.reading() as session:
+def issuers(storage) -> list[str | None]:
+    with storage.reading() as session:
         return [json.loads(content)["issuer"] for name, content in session.issued().items() if name.endswith(".json")]
 
 
-def test_it_is_carried_from_then_on_until_it_is_changed_or_dropped(home, as_table):
-    forget(home, [Request("ann")])
-    name_issuer(home, "Example Ltd, Bremen")
-    forget(home, [Request("bob")])
-    learn_more(home, as_table({"zoe": {"a": 5}}))
-    forget(home, [Request("cat")])
-    name_issuer(home, "  Example   & Sons ")
-    forget(home, [Request("dan")])
-    name_issuer(home, "")
-    forget(home, [Request("eve")])
-    assert issuers(home) == [None, "Example Ltd, Bremen", "Example Ltd, Bremen", "Example & Sons", None]
+def test_it_is_carried_from_then_on_until_it_is_changed_or_dropped(storage, as_table):
+    forget(storage, [Request("ann")])
+    name_issuer(storage, "Example Ltd, Bremen")
+    forget(storage, [Request("bob")])
+    learn_more(storage, as_table({"zoe": {"a": 5}}))
+    forget(storage, [Request("cat")])
+    name_issuer(storage, "  Example   & Sons ")
+    forget(storage, [Request("dan")])
+    name_issuer(storage, "")
+    forget(storage, [Request("eve")])
+    assert issuers(storage) == [None, "Example Ltd, Bremen", "Example Ltd, Bremen", "Example & Sons", None]
 
 
-@pytest.mark.parametrize("name", ["ann", "Ann", "Shop of ann", "ann's shop", "shop (ann)", "bob/ann", "a cat, there"])
-def test_a_name_that_holds_an_id_is_refused_and_changes_nothing(home, name):
-    name_issuer(home, "Example Ltd")
+@pytest.mark.parametrize(
+    "name", ["ann", "Ann", "Service of ann", "ann's shop", "shop (ann)", "bob/ann", "a cat, there"]
+)
+def test_a_name_that_holds_an_id_is_refused_and_changes_nothing(storage, name):
+    name_issuer(storage, "Example Ltd")
     with pytest.raises(Refused, match="holds the id of someone in the data"):
-        name_issuer(home, name)
-    forget(home, [Request("fay")])
-    assert issuers(home) == ["Example Ltd"]
+        name_issuer(storage, name)
+    forget(storage, [Request("fay")])
+    assert issuers(storage) == ["Example Ltd"]
 
 
 @pytest.mark.parametrize("name", ["Annexe", "planning", "cats", "Danish Ltd"])
-def test_an_id_that_is_a_part_of_a_longer_word_is_none(home, name):
-    name_issuer(home, name)
-    forget(home, [Request("ann")])
-    assert issuers(home) == [name]
+def test_an_id_that_is_a_part_of_a_longer_word_is_none(storage, name):
+    name_issuer(storage, name)
+    forget(storage, [Request("ann")])
+    assert issuers(storage) == [name]
 
 
-def test_a_name_that_is_too_long_is_refused(home):
+def test_a_name_that_is_too_long_is_refused(storage):
     with pytest.raises(Refused, match="give a shorter one"):
-        name_issuer(home, "x" * 201)
+        name_issuer(storage, "x" * 201)
 
 
 class TestSomeoneWhoIsCalledLikeAnIssuerBefore:
-    @pytest.fixture(params=[f"Shop of {NEWCOMER}", NEWCOMER, f"{'Ö' * 150} & <{NEWCOMER}>"])
-    def shop(self, request, learned, as_table, tmp_path, monkeypatch) -> DiskHome:
+    @pytest.fixture(params=[f"Service of {NEWCOMER}", NEWCOMER, f"{'Ö' * 150} & <{NEWCOMER}>"])
+    def shop(self, request, learned, as_table, tmp_path, monkeypatch) -> DiskStorage:
         """A shop that was called so while certificates were issued and sealed, and that a newcomer has joined since."""
-        monkeypatch.setattr("erasable.store.saving.OPEN_CERTIFICATES", 2)
-        home = DiskHome(copy_of(learned, tmp_path / "shop"))
-        name_issuer(home, request.param)
+        monkeypatch.setattr("erasable.workspace.versions.OPEN_CERTIFICATES", 2)
+        storage = DiskStorage(copy_of(learned, tmp_path / "shop"))
+        name_issuer(storage, request.param)
         for user in ("ann", "bob", "cat"):
-            forget(home, [Request(user)])
-        name_issuer(home, "Example Ltd")
-        learn_more(home, as_table({NEWCOMER: {"a": 5, "b": 1}, "zoe": {"a": 2, "b": 3}}))
-        return home
+            forget(storage, [Request(user)])
+        name_issuer(storage, "Example Ltd")
+        learn_more(storage, as_table({NEWCOMER: {"a": 5, "b": 1}, "zoe": {"a": 2, "b": 3}}))
+        return storage
 
-    def test_is_certified_and_nothing_is_found_in_sealed_or_open_papers(self, shop):
+    def test_is_certified_and_nothing_is_found_in_sealed_or_open_documents(self, shop):
         with shop.reading() as session:
             assert session.sealed_files
         forget(shop, [Request(NEWCOMER)])
@@ -87,7 +89,7 @@ class TestSomeoneWhoIsCalledLikeAnIssuerBefore:
         (shop.path / planted).unlink()
         assert len(forget(shop, []).certificates) == 1
 
-    def planted(self, shop: DiskHome, place: str) -> str:
+    def planted(self, shop: DiskStorage, place: str) -> str:
         """Copy a certificate with the name to another place, and return which."""
         paper = next(path for path in shop.path.glob("certificates/*.json") if NEWCOMER in path.read_text())
         planted = shop.path / place.format(name=paper.name)
@@ -95,7 +97,7 @@ class TestSomeoneWhoIsCalledLikeAnIssuerBefore:
         shutil.copy(paper, planted)
         return planted.relative_to(shop.path).as_posix()
 
-    def test_is_still_found_beside_the_name_on_our_own_papers(self, shop):
+    def test_is_still_found_beside_the_name_on_our_own_documents(self, shop):
         forget(shop, [Request(NEWCOMER)])
         paper = next(path for path in shop.path.glob("certificates/*.json") if NEWCOMER in path.read_text())
         paper.write_text(json.dumps(json.loads(paper.read_bytes()) | {"proves": f"It is about {NEWCOMER}."}))
@@ -104,17 +106,17 @@ class TestSomeoneWhoIsCalledLikeAnIssuerBefore:
 
 
 class TestNamedWithAnErasure:
-    def test_a_refused_erasure_leaves_the_name_before(self, home):
-        name_issuer(home, "Example Ltd")
-        with pytest.raises(UnknownUser), issuing_as(home, "Other Ltd"):
-            forget(home, [Request("nobody")])
-        with home.reading() as session:
-            preferences = session.papers().preferences
+    def test_a_refused_erasure_leaves_the_name_before(self, storage):
+        name_issuer(storage, "Example Ltd")
+        with pytest.raises(UnknownUser), issuing_as(storage, "Other Ltd"):
+            forget(storage, [Request("nobody")])
+        with storage.reading() as session:
+            preferences = session.documents().preferences
         assert (preferences.issuer, preferences.issuers) == ("Example Ltd", ("Example Ltd",))
 
-    def test_an_erasure_carries_it(self, home):
-        with issuing_as(home, "Other Ltd"):
-            forget(home, [Request("ann")])
-        with issuing_as(home, None):
-            forget(home, [Request("bob")])
-        assert issuers(home) == ["Other Ltd", "Other Ltd"]
+    def test_an_erasure_carries_it(self, storage):
+        with issuing_as(storage, "Other Ltd"):
+            forget(storage, [Request("ann")])
+        with issuing_as(storage, None):
+            forget(storage, [Request("bob")])
+        assert issuers(storage) == ["Other Ltd", "Other Ltd"]

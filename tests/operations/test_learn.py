@@ -2,10 +2,10 @@
 
 import pytest
 
+from erasable.chain import Config
 from erasable.errors import DataRefused, Refused, WorkspaceError
-from erasable.operations import DiskHome, Inputs, Work, learn
+from erasable.operations import DiskStorage, Inputs, Work, learn
 from erasable.operations.learn import samples_of
-from erasable.training import Config
 from kit.fitting import fitting
 
 
@@ -31,9 +31,9 @@ def test_two_recommenders_share_neither_key_nor_salt(table, config, tmp_path):
     stamps, keys = [], []
     for name in ("one", "other"):
         learn(table, tmp_path / name, config)
-        with DiskHome(tmp_path / name).reading() as session:
+        with DiskStorage(tmp_path / name).reading() as session:
             stamps.append(session.stamp)
-            keys.append(session.papers().key)
+            keys.append(session.documents().key)
         assert (tmp_path / name / "signing-key.txt").stat().st_mode & 0o777 == 0o600
     assert [stamp.version for stamp in stamps] == [1, 1]
     assert stamps[0].salt != stamps[1].salt
@@ -70,9 +70,9 @@ def test_samples_are_positives_and_negatives_in_every_epoch_of_every_stage(as_ta
     (tmp_path / "items").write_text("a\nb\nc\n")
     inputs = Inputs(catalogue=tmp_path / "items")
     learn(table, tmp_path / "shop", Config(model="nmf", groups=2, epochs=5, negatives=3), inputs)
-    with DiskHome(tmp_path / "shop").reading() as session:
+    with DiskStorage(tmp_path / "shop").reading() as session:
         # Three interactions with three negatives each; the two groups share five epochs, rounded up.
-        assert samples_of(session.state().knowledge) == 3 * 4 * 3
+        assert samples_of(session.state().dataset) == 3 * 4 * 3
 
 
 @pytest.mark.parametrize(("regularisation", "said"), [(20.0, True), (0.5, False)])

@@ -22,18 +22,18 @@ from erasable.errors import (
     WorkspaceError,
     WrongUse,
 )
-from erasable.operations import DiskHome, begin_new_queue, name_issuer, name_queue, verify
-from erasable.operations.saving import save_copy
-from erasable.operations.suppressed import FiledPeople, pending_people, suppressed_people
+from erasable.operations import DiskStorage, begin_new_queue, name_issuer, name_queue, verify
+from erasable.operations.suppressed import AskingPeople, pending_people, suppressed_people
+from erasable.recommender._estimator import save_copy
 from erasable.requests import Request, opening
-from erasable.requests.identity import READ_ID
+from erasable.requests.database import READ_ID
 from erasable.requests.opening import open_database, suppressed_in
 from erasable.requests.queue import Queue
 from erasable.requests.sqlite import SqliteDatabase
-from erasable.service.shop import Shop
-from erasable.store.layout import KEYS, LEDGER, LEDGER_FILES
-from erasable.store.locks import writer_lock
-from erasable.store.opening import read_manifest
+from erasable.service._service import Service
+from erasable.workspace.files import writer_lock
+from erasable.workspace.folder import read_manifest
+from erasable.workspace.layout import KEYS, QUEUE_FILE, QUEUE_FILES
 from kit import erasure_service, resealing, small_shop
 from kit.asking import Killed, erase_only, submit
 from kit.copies import copy_of
@@ -51,7 +51,7 @@ def learned_once(tmp_path_factory):
 def asked_once(learned_once, tmp_path_factory):
     """A shop of which someone has asked to be erased, its queue closed."""
     folder = copy_of(learned_once, tmp_path_factory.mktemp("asked") / "shop")
-    submit(DiskHome(folder), Request(erasure_service.people_in(folder)[0]))
+    submit(DiskStorage(folder), Request(erasure_service.people_in(folder)[0]))
     return folder
 
 
@@ -84,18 +84,18 @@ def queue_id_of(folder: Path) -> str | None:
 
 
 def take_away(folder: Path) -> None:
-    for name in LEDGER_FILES:
+    for name in QUEUE_FILES:
         (folder / name).unlink(missing_ok=True)
 
 
 def empty(folder: Path) -> None:
     take_away(folder)
-    (folder / LEDGER).touch()
+    (folder / QUEUE_FILE).touch()
 
 
 def put_a_fresh_database(folder: Path) -> None:
     take_away(folder)
-    with closing(sqlite3.connect(folder / LEDGER)) as connection:
+    with closing(sqlite3.connect(folder / QUEUE_FILE)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("VACUUM")
 
@@ -108,9 +108,9 @@ def put_a_fresh_queue(folder: Path) -> None:
 def put_the_queue_of_another(folder: Path) -> None:
     other = copy_of(folder, folder.with_name("other"))
     take_away(other)
-    begin_new_queue(DiskHome(other))
+    begin_new_queue(DiskStorage(other))
     take_away(folder)
-    shutil.copy(other / LEDGER, folder / LEDGER)
+    shutil.copy(other / QUEUE_FILE, folder / QUEUE_FILE)
 
 
 WAYS = {
@@ -143,14 +143,14 @@ COMMANDS = {
 @pytest.fixture(params=WAYS)
 def lost(request, shop):
     """A shop whose queue is lost, in each way; a copy of the queue is kept beside."""
-    shutil.copy(shop / LEDGER, shop.with_name("copy.sqlite"))
+    shutil.copy(shop / QUEUE_FILE, shop.with_name("copy.sqlite"))
     WAYS[request.param](shop)
     return shop
 
 
 def restore(folder: Path) -> None:
     take_away(folder)
-    shutil.copy(folder.with_name("copy.sqlite"), folder / LEDGER)
+    shutil.copy(folder.with_name("copy.sqlite"), folder / QUEUE_FILE)
 
 
 class TestCommands:
@@ -205,7 +205,7 @@ class TestHealthy:
         before = queue_id_of(shop)
         asked, other, *_ = erasure_service.people_in(shop)
         Recommender.load(shop, threads=1).forget([asked, other])
-        name_issuer(DiskHome(shop), "Somebody")
+        name_issuer(DiskStorage(shop), "Somebody")
         with closing(open_database(shop)) as database:
             assert [row["queue_id"] for row in database.read(lambda one: one.execute(READ_ID))] == [before]
         assert queue_id_of(shop) == before
@@ -213,16 +213,16 @@ class TestHealthy:
     def test_a_workspace_without_a_queue_serves_everyone_and_begins_one(self, never_asked):
         people = erasure_service.people_in(never_asked)
         assert Recommender.load(never_asked).recommend(people[:1]).num_rows
-        assert not (never_asked / LEDGER).exists()
+        assert not (never_asked / QUEUE_FILE).exists()
         assert queue_id_of(never_asked) is None
-        submit(DiskHome(never_asked), Request(people[0]))
+        submit(DiskStorage(never_asked), Request(people[0]))
         with pytest.raises(Suppressed):
             Recommender.load(never_asked).recommend(people[:1])
 
     def test_a_saved_copy_has_none(self, shop, swift_path):
         asked = erasure_service.people_in(shop)[0]
         Recommender.load(shop, threads=1).forget([asked])
-        save_copy(DiskHome(shop), swift_path / "saved")
+        save_copy(DiskStorage(shop), swift_path / "saved")
         assert queue_id_of(swift_path / "saved") is None
         assert Recommender.load(swift_path / "saved").recommend(None, 1).num_rows
 
@@ -230,17 +230,17 @@ class TestHealthy:
 class TestLibrary:
     def test_nobody_is_served_or_forgotten(self, lost, swift_path):
         asked, other, *_ = people = erasure_service.people_in(lost)
-        recommender, home = Recommender.load(lost, threads=1), DiskHome(lost)
+        recommender, storage = Recommender.load(lost, threads=1), DiskStorage(lost)
         for ask in (
             lambda: recommender.recommend([other]),
             lambda: recommender.recommend([asked]),
             lambda: recommender.forget([other]),
             lambda: recommender.forget([]),
             lambda: recommender.save(swift_path / "saved"),
-            lambda: FiledPeople(home).now(),
+            lambda: AskingPeople(storage).now(),
             lambda: open_database(lost),
-            lambda: Shop.open(lost),
-            lambda: name_queue(home, "postgresql://nobody@localhost:1/none"),
+            lambda: Service.open(lost),
+            lambda: name_queue(storage, "postgresql://nobody@localhost:1/none"),
         ):
             with pytest.raises(QueueLost, match=NOBODY) as refused:
                 ask()
@@ -259,7 +259,7 @@ class TestLibrary:
     def test_what_is_written_over_an_open_file_is_noticed(self, shop):
         with closing(open_database(shop)) as database:
             Queue(database).suppressed()
-            with closing(sqlite3.connect(shop / LEDGER)) as other:
+            with closing(sqlite3.connect(shop / QUEUE_FILE)) as other:
                 other.execute("UPDATE identity SET queue_id = 'another'")
                 other.commit()
             for use in (database.read, database.change):
@@ -282,10 +282,10 @@ class TestRemedies:
         before = queue_id_of(lost)
         code, said = command("forget", lost, "--new-queue")
         if code:  # what lies there may be somebody's
-            assert f"move {lost / LEDGER}" in said
+            assert f"move {lost / QUEUE_FILE}" in said
             take_away(lost)
             code, said = command("forget", lost, "--new-queue")
-        assert (code, "ask for it again" in said) == (0, True)
+        assert (code, "submit them again" in said) == (0, True)
         assert queue_id_of(lost) not in (None, before)
         assert command("recommend", lost, "--user", asked)[0] == 0
         assert '"what":"new queue"' in next(lost.glob("audit-*")).read_text()
@@ -296,10 +296,10 @@ class TestRemedies:
 
     def test_nothing_that_may_be_somebodys_is_destroyed(self, shop):
         put_the_queue_of_another(shop)
-        before = (shop / LEDGER).read_bytes()
+        before = (shop / QUEUE_FILE).read_bytes()
         with pytest.raises(Refused, match="elsewhere"):
-            begin_new_queue(DiskHome(shop))
-        assert (shop / LEDGER).read_bytes() == before
+            begin_new_queue(DiskStorage(shop))
+        assert (shop / QUEUE_FILE).read_bytes() == before
 
     def test_a_queue_that_is_there_is_not_replaced(self, shop, command):
         assert command("forget", shop, "--new-queue")[0] == 1
@@ -326,24 +326,24 @@ class TestRemedies:
 
     def test_an_erasure_that_is_done_is_certified_with_the_new_queue(self, shop):
         _, other, *_ = erasure_service.people_in(shop)
-        erase_only(DiskHome(shop), Request(other))
+        erase_only(DiskStorage(shop), Request(other))
         take_away(shop)
         recommender = Recommender.load(shop, threads=1)
         with pytest.raises(QueueLost):
             recommender.forget([])
         assert len(recommender.forget([], new_queue=True).certificates) == 2  # with what a command had left
-        assert verify(DiskHome(shop)).identical
+        assert verify(DiskStorage(shop)).identical
 
 
 class TestKilled:
     def test_between_queue_and_manifest_leaves_what_the_next_one_names(self, never_asked):
-        home, people = DiskHome(never_asked), erasure_service.people_in(never_asked)
+        storage, people = DiskStorage(never_asked), erasure_service.people_in(never_asked)
         with patch.object(opening, "_name", side_effect=Killed), pytest.raises(Killed):
-            submit(home, Request(people[0]))
-        assert (never_asked / LEDGER).exists()
+            submit(storage, Request(people[0]))
+        assert (never_asked / QUEUE_FILE).exists()
         assert queue_id_of(never_asked) is None
         assert Recommender.load(never_asked).recommend(people[:1]).num_rows  # nobody has asked yet
-        submit(home, Request(people[0]))
+        submit(storage, Request(people[0]))
         assert queue_id_of(never_asked)
         take_away(never_asked)
         with pytest.raises(QueueLost):
@@ -352,7 +352,7 @@ class TestKilled:
     def test_what_is_written_next_names_it_too(self, never_asked):
         with patch.object(opening, "_name", side_effect=Killed), pytest.raises(Killed):
             open_database(never_asked)
-        name_issuer(DiskHome(never_asked), "Somebody")
+        name_issuer(DiskStorage(never_asked), "Somebody")
         assert queue_id_of(never_asked)
         assert suppressed_in(never_asked).people == frozenset()
 
@@ -362,10 +362,10 @@ class TestKilled:
             patch("erasable.operations.queue_place._amend", side_effect=Killed),
             pytest.raises(Killed),
         ):
-            begin_new_queue(DiskHome(shop))
+            begin_new_queue(DiskStorage(shop))
         with pytest.raises(QueueLost):
             suppressed_in(shop)
-        begin_new_queue(DiskHome(shop))
+        begin_new_queue(DiskStorage(shop))
         assert suppressed_in(shop).people == frozenset()
 
     def test_after_that_it_is_one_that_has_no_queue_yet(self, shop):
@@ -375,9 +375,9 @@ class TestKilled:
             patch("erasable.operations.queue_place.open_database", side_effect=Killed),
             pytest.raises(Killed),
         ):
-            begin_new_queue(DiskHome(shop))
+            begin_new_queue(DiskStorage(shop))
         assert suppressed_in(shop).people == frozenset()
-        submit(DiskHome(shop), Request(asked))
+        submit(DiskStorage(shop), Request(asked))
         assert suppressed_in(shop).people == {asked}
 
 
@@ -406,7 +406,7 @@ class TestFirstUse:
         with closing(open_database(folder)) as database:
             database.cut_log()
         assert (read_manifest(folder).written_in, queue_id_of(folder)) == (3, None)
-        name_issuer(DiskHome(folder), "Somebody")
+        name_issuer(DiskStorage(folder), "Somebody")
         assert queue_id_of(folder)
         assert suppressed_in(folder) == people
         take_away(folder)
@@ -419,7 +419,7 @@ class TestPendingFile:
 
     @pytest.fixture
     def sought(self, shop):
-        erase_only(DiskHome(shop), Request(erasure_service.people_in(shop)[1]))
+        erase_only(DiskStorage(shop), Request(erasure_service.people_in(shop)[1]))
         return next(shop.glob("pending-*"))
 
     @pytest.mark.parametrize("hashed", [False, True])
@@ -435,13 +435,13 @@ class TestPendingFile:
             with pytest.raises(WorkspaceDamaged, match="is damaged: restore it from a copy") as refused:
                 ask()
             assert "owner" not in str(refused.value)
-        assert verify(DiskHome(shop)).identical is False
+        assert verify(DiskStorage(shop)).identical is False
         resealing.with_file(shop, sought.name, kept)
         assert recommender.recommend([other]).num_rows
 
     def test_one_that_may_not_be_read_is_the_owners(self, shop, sought, monkeypatch):
-        monkeypatch.setattr("erasable.store.workspace.os.access", lambda path, mode: Path(path) != sought)
-        with DiskHome(shop).reading() as session, pytest.raises(WorkspaceError, match="as the owner"):
+        monkeypatch.setattr("erasable.workspace.workspace.os.access", lambda path, mode: Path(path) != sought)
+        with DiskStorage(shop).reading() as session, pytest.raises(WorkspaceError, match="as the owner"):
             pending_people(session)
 
 
@@ -450,7 +450,7 @@ class TestPostgres:
     def named(self, shop, postgres):
         """A shop with its queue in Postgres; a connection there, and its schema."""
         psycopg = pytest.importorskip("psycopg")
-        name_queue(DiskHome(shop), postgres.address)
+        name_queue(DiskStorage(shop), postgres.address)
         assert len(suppressed_in(shop).people) == 1
         schema = read_manifest(shop).preferences.queue[1]
         with psycopg.connect(postgres.address, autocommit=True) as connection:
@@ -486,7 +486,7 @@ class TestPostgres:
         for ask in (
             lambda: recommender.recommend([other]),
             lambda: recommender.forget([other]),
-            lambda: Shop.open(gone).close(),
+            lambda: Service.open(gone).close(),
         ):
             with pytest.raises(SuppressionUnknown, match="nobody is served"):
                 ask()
@@ -501,7 +501,7 @@ class TestPostgres:
         asked, other, *_ = erasure_service.people_in(gone)
         assert command("forget", gone, "--new-queue")[0] == 0
         assert suppressed_in(gone).people == frozenset()
-        submit(DiskHome(gone), Request(asked))
+        submit(DiskStorage(gone), Request(asked))
         assert suppressed_in(gone).people == {asked}
         assert len(Recommender.load(gone, threads=1).forget([asked, other]).certificates) == 2
 
@@ -519,7 +519,7 @@ class TestPostgres:
 
     def test_the_id_moves_with_the_queue(self, shop, postgres):
         before = queue_id_of(shop)
-        name_queue(DiskHome(shop), postgres.address)
+        name_queue(DiskStorage(shop), postgres.address)
         assert queue_id_of(shop) == before
         with closing(open_database(shop)) as database:
             assert [row["queue_id"] for row in database.read(lambda one: one.execute(READ_ID))] == [before]
@@ -539,14 +539,14 @@ class TestPostgres:
 
         def moving(workspace, queue_id=None):
             if not moved:
-                moved.append(name_queue(DiskHome(shop), postgres.address))
+                moved.append(name_queue(DiskStorage(shop), postgres.address))
             return real(workspace, queue_id)
 
         monkeypatch.setattr(opening, "people_in_file", moving)
-        home = DiskHome(shop)
+        storage = DiskStorage(shop)
         assert len(suppressed_in(shop).people) == 1
-        with home.reading() as session:
-            assert len(suppressed_people(home, session)) == 1
+        with storage.reading() as session:
+            assert len(suppressed_people(storage, session)) == 1
         opening._READERS.close()
 
     def test_a_manifest_of_before_the_queue_serves_nobody_and_no_command_destroys_a_key(
@@ -556,8 +556,8 @@ class TestPostgres:
         pytest.importorskip("psycopg")
         older = (never_asked / "manifest.json").read_bytes()
         asked, other, *_ = erasure_service.people_in(never_asked)
-        name_queue(DiskHome(never_asked), postgres.address)
-        submit(DiskHome(never_asked), Request(asked))
+        name_queue(DiskStorage(never_asked), postgres.address)
+        submit(DiskStorage(never_asked), Request(asked))
         newest, keys = (never_asked / "manifest.json").read_bytes(), sorted((never_asked / KEYS).iterdir())
         assert keys
         (never_asked / "manifest.json").write_bytes(older)

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 from erasable import Recommender
+from erasable.chain import Config, Scoring
 from erasable.errors import Suppressed, UnknownUser
 from erasable.models import calls
-from erasable.operations import DiskHome, MemoryHome, Work, forget, learn, plan, recommend, show, status
+from erasable.operations import DiskStorage, MemoryStorage, Work, forget, learn, plan, recommend, show, status
 from erasable.operations.learn import learn_into
 from erasable.operations.live import Live
-from erasable.operations.meanwhile import NOT_SERVED, SERVED_WITHOUT, meanwhile
+from erasable.operations.people import NOT_SERVED, SERVED_WITHOUT, meanwhile
 from erasable.operations.prepare import NO_INPUTS
-from erasable.operations.serving import Serving
+from erasable.recommender.serving import Serving
 from erasable.requests import Request
-from erasable.requests.asked import Asked
-from erasable.training import Config, Scoring
+from erasable.requests.request import Asked
 from kit.asking import accept, erase_only, submit
 from kit.fitting import fitting
 
@@ -29,10 +29,10 @@ EVE, GONE = "eve", ("a", "e")
 
 
 def learned_in_memory(table, settings):
-    home = MemoryHome()
-    with home.writing() as session:
+    storage = MemoryStorage()
+    with storage.writing() as session:
         learn_into(session, table, Config(**fitting(settings)), NO_INPUTS, Work(1))
-    return home
+    return storage
 
 
 @pytest.fixture(params=SOLVED)
@@ -44,21 +44,21 @@ def items_of(offers):
     return [tuple(offer)[:2] for offer in offers]
 
 
-def by_operation(home, user=EVE):
-    return [(one.item_id, one.score) for one in recommend(home, [user], 10)[0]]
+def by_operation(storage, user=EVE):
+    return [(one.item_id, one.score) for one in recommend(storage, [user], 10)[0]]
 
 
-def represented_without(home, items=GONE, user=EVE):
+def represented_without(storage, items=GONE, user=EVE):
     """Return what is to be served: the scores of the row of exactly what is left, under the shared parameters now."""
-    with home.reading() as session:
+    with storage.reading() as session:
         state = session.state()
-        after = state.knowledge.without([], [(user, item) for item in items])
+        after = state.dataset.without([], [(user, item) for item in items])
         position, row = after.find(user)
-        left = after.groups[position].at(np.array([row])).with_items(state.knowledge.items)
+        left = after.groups[position].at(np.array([row])).with_items(state.dataset.items)
         scoring = Scoring(state, session.checkpoints)
         scores = scoring._score(len(state.chain) - 1, scoring_row(scoring, left, len(state.chain) - 1), left.item_index)
         had = after.items_of(user)
-        found = [(state.knowledge.items[place], float(scores[place])) for place in np.argsort(-scores, kind="stable")]
+        found = [(state.dataset.items[place], float(scores[place])) for place in np.argsort(-scores, kind="stable")]
         return [pair for pair in found if pair[0] not in had and np.isfinite(pair[1])]
 
 
@@ -75,13 +75,13 @@ class TestWhereRowsAreSolved:
         assert by_operation(solved) != before  # with the items the answer is another
 
     def test_the_row_is_byte_for_byte_what_represent_gives(self, table, monkeypatch):
-        home = learned_in_memory(table, SOLVED["als"])
-        submit(home, Request(EVE, GONE))
-        with home.reading() as session:
+        storage = learned_in_memory(table, SOLVED["als"])
+        submit(storage, Request(EVE, GONE))
+        with storage.reading() as session:
             state = session.state()
-            left = state.knowledge.data_of([EVE]).without(pairs=[(EVE, item) for item in GONE])
+            left = state.dataset.data_of([EVE]).without(pairs=[(EVE, item) for item in GONE])
             (wanted,) = Scoring(state, session.checkpoints).represent(left, 0).values()
-            (whole,) = Scoring(state, session.checkpoints).represent(state.knowledge.data_of([EVE]), 0).values()
+            (whole,) = Scoring(state, session.checkpoints).represent(state.dataset.data_of([EVE]), 0).values()
         used, score = [], calls.scored
 
         def scored(model, prepared, row, *rest):
@@ -89,7 +89,7 @@ class TestWhereRowsAreSolved:
             return score(model, prepared, row, *rest)
 
         monkeypatch.setattr(calls, "scored", scored)
-        recommend(home, [EVE], 3)
+        recommend(storage, [EVE], 3)
         assert [row.tobytes() for row in used] == [wanted[0].tobytes()]
         assert wanted[0].tobytes() != whole[0].tobytes()
 
@@ -102,7 +102,7 @@ class TestWhereRowsAreSolved:
         live, library = Live(solved), Serving(solved)
         library.recommend([EVE])
         submit(solved, Request(EVE, GONE))
-        live.withhold_asked(Asked.of([Request(EVE, GONE)]))
+        live.suppress_asked(Asked.of([Request(EVE, GONE)]))
         expected = by_operation(solved)
         assert items_of(live.recommend(EVE, 10).ranked) == expected
         if "ease" not in str(type(live.served.scoring._model)).lower():  # which takes out at once what was taught
@@ -122,7 +122,7 @@ class TestWhereRowsAreSolved:
         live = Live(learned_in_memory(table, SOLVED["als"]))
         live.recommend(EVE, 3)
         assert EVE in live.served.scoring.cache
-        live.withhold_asked(Asked.of([Request(EVE, GONE)]))
+        live.suppress_asked(Asked.of([Request(EVE, GONE)]))
         live.recommend(EVE, 3)
         assert EVE not in live.served.scoring.cache
 
@@ -134,10 +134,10 @@ class TestWhereRowsAreSolved:
     def test_a_second_request_for_everything_suppresses_them(self, solved):
         live = Live(solved)
         submit(solved, Request(EVE, GONE))
-        live.withhold_asked(Asked.of([Request(EVE, GONE)]))
+        live.suppress_asked(Asked.of([Request(EVE, GONE)]))
         assert live.recommend(EVE, 3)
         submit(solved, Request(EVE))
-        live.withhold_also(Asked.of([Request(EVE)]))
+        live.suppress_also(Asked.of([Request(EVE)]))
         with pytest.raises(UnknownUser):
             live.recommend(EVE, 3)
         with pytest.raises(Suppressed):
@@ -151,16 +151,16 @@ class TestWhereRowsAreSolved:
     def test_who_takes_it_back_is_served_as_before(self, solved):
         live = Live(solved)
         before = live.recommend(EVE, 10)
-        live.withhold_asked(Asked.of([Request(EVE, GONE)]))
+        live.suppress_asked(Asked.of([Request(EVE, GONE)]))
         live.follow()
         assert live.recommend(EVE, 10) != before
-        live.withhold_asked(Asked())
+        live.suppress_asked(Asked())
         live.follow()
         assert live.recommend(EVE, 10) == before
 
     def test_what_only_they_had_is_gone_for_everyone(self, solved):
         live = Live(solved)
-        live.withhold_asked(Asked.of([Request(EVE, ("f",))]))
+        live.suppress_asked(Asked.of([Request(EVE, ("f",))]))
         for _ in range(2):
             for user in ("ann", EVE):
                 assert "f" not in dict(items_of(live.recommend(user, 10).ranked))
@@ -178,9 +178,9 @@ class TestWhereRowsAreSolved:
 
     def test_it_is_said(self, solved):
         with solved.reading() as session:
-            knowledge = session.state().knowledge
-        assert meanwhile(knowledge, Request(EVE, GONE)) == SERVED_WITHOUT
-        assert meanwhile(knowledge, Request(EVE)) == meanwhile(knowledge, Request("zoe", ("a",))) == NOT_SERVED
+            dataset = session.state().dataset
+        assert meanwhile(dataset, Request(EVE, GONE)) == SERVED_WITHOUT
+        assert meanwhile(dataset, Request(EVE)) == meanwhile(dataset, Request("zoe", ("a",))) == NOT_SERVED
         assert plan(solved, [Request(EVE, GONE), Request("bob")]).served_meanwhile == 1
 
     def test_what_an_earlier_release_accepted_suppresses_as_it_said(self, solved):
@@ -191,22 +191,22 @@ class TestWhereRowsAreSolved:
 
 class TestWhatTheyTaught:
     def test_it_is_taken_out_at_once_where_the_model_can_and_the_rest_goes_on_teaching(self, table):
-        home = learned_in_memory(table, SOLVED["ease"])
-        live = Live(home)
-        live.withhold_asked(Asked.of([Request(EVE, GONE)]))
+        storage = learned_in_memory(table, SOLVED["ease"])
+        live = Live(storage)
+        live.suppress_asked(Asked.of([Request(EVE, GONE)]))
         live.follow()
         meanwhile_served = {user: dict(items_of(live.recommend(user, 10).ranked)) for user in ("ann", EVE)}
-        forget(home, [Request(EVE, GONE)], work=Work(1))
+        forget(storage, [Request(EVE, GONE)], work=Work(1))
         for user, offers in meanwhile_served.items():
-            assert offers == pytest.approx(dict(by_operation(home, user)), abs=1e-5)
+            assert offers == pytest.approx(dict(by_operation(storage, user)), abs=1e-5)
 
     def test_who_asks_for_more_later_is_taken_out_whole(self, table):
-        home = learned_in_memory(table, SOLVED["ease"])
-        live, other = Live(home), Live(home)
+        storage = learned_in_memory(table, SOLVED["ease"])
+        live, other = Live(storage), Live(storage)
         for items in (("a",), GONE):
-            live.withhold_asked(Asked.of([Request(EVE, items)]))
+            live.suppress_asked(Asked.of([Request(EVE, items)]))
             live.follow()
-        other.withhold_asked(Asked.of([Request(EVE, GONE)]))
+        other.suppress_asked(Asked.of([Request(EVE, GONE)]))
         other.follow()
         assert live.recommend("ann", 10) == other.recommend("ann", 10)
 
@@ -214,48 +214,48 @@ class TestWhatTheyTaught:
 @pytest.mark.parametrize("settings", TRAINED.values(), ids=TRAINED)
 class TestWhereRowsAreTrained:
     def test_they_are_suppressed(self, table, settings):
-        home = learned_in_memory(table, settings)
-        live = Live(home)
-        submit(home, Request(EVE, GONE))
-        live.withhold_asked(Asked.of([Request(EVE, GONE)]))
+        storage = learned_in_memory(table, settings)
+        live = Live(storage)
+        submit(storage, Request(EVE, GONE))
+        live.suppress_asked(Asked.of([Request(EVE, GONE)]))
         with pytest.raises(Suppressed):
-            recommend(home, [EVE])
+            recommend(storage, [EVE])
         with pytest.raises(UnknownUser):
             live.recommend(EVE, 3)
         assert live.not_served(Asked.of([Request(EVE, GONE)])) == {EVE}
 
     def test_it_is_said(self, table, settings):
-        home = learned_in_memory(table, settings)
-        assert plan(home, [Request(EVE, GONE)]).served_meanwhile == 0
-        assert status(home)["suppressed"] == 0
-        submit(home, Request(EVE, GONE))
-        assert status(home)["suppressed"] == 1
+        storage = learned_in_memory(table, settings)
+        assert plan(storage, [Request(EVE, GONE)]).served_meanwhile == 0
+        assert status(storage)["suppressed"] == 0
+        submit(storage, Request(EVE, GONE))
+        assert status(storage)["suppressed"] == 1
 
 
 class TestOnDisk:
     @pytest.fixture
-    def home(self, table, tmp_path):
+    def storage(self, table, tmp_path):
         learn(table, tmp_path / "shop", Config(**fitting(SOLVED["als"])))
-        return DiskHome(tmp_path / "shop")
+        return DiskStorage(tmp_path / "shop")
 
-    def test_another_process_and_the_library_serve_them_without_the_items(self, home):
-        library = Recommender.load(home.path)
+    def test_another_process_and_the_library_serve_them_without_the_items(self, storage):
+        library = Recommender.load(storage.path)
         library.recommend([EVE])
-        submit(home, Request(EVE, GONE))
-        expected = by_operation(home)
-        assert dict(expected) == dict(represented_without(home))
+        submit(storage, Request(EVE, GONE))
+        expected = by_operation(storage)
+        assert dict(expected) == dict(represented_without(storage))
         found = library.recommend([EVE], k=10)
         assert list(zip(found["item_id"].to_pylist(), found["score"].to_pylist(), strict=True)) == expected
 
-    def test_until_the_certificate_and_after_it_they_are_served_from_the_new_version(self, home):
-        erase_only(home, Request(EVE, GONE))
-        live = Live(home)
-        between = by_operation(home)
+    def test_until_the_certificate_and_after_it_they_are_served_from_the_new_version(self, storage):
+        erase_only(storage, Request(EVE, GONE))
+        live = Live(storage)
+        between = by_operation(storage)
         assert items_of(live.recommend(EVE, 10).ranked) == between
-        assert forget(home, []).certificates
-        assert by_operation(home) == between
+        assert forget(storage, []).certificates
+        assert by_operation(storage) == between
 
-    def test_a_copy_is_refused_while_they_wait(self, home, tmp_path):
-        submit(home, Request(EVE, GONE))
+    def test_a_copy_is_refused_while_they_wait(self, storage, tmp_path):
+        submit(storage, Request(EVE, GONE))
         with pytest.raises(Exception, match="not finished"):
-            Recommender.load(home.path).save(tmp_path / "copy")
+            Recommender.load(storage.path).save(tmp_path / "copy")

@@ -6,17 +6,17 @@ import pyarrow as pa
 import pytest
 
 from erasable import Recommender
+from erasable.chain import Config, train_chain
 from erasable.data import Catalogue, ColumnNames
 from erasable.errors import DataRefused, Refused, WrongUse
 from erasable.models import Effort
-from erasable.operations import Inputs, MemoryHome, Work, forget, learn, learn_more, recommend, upgrade, verify
+from erasable.operations import Inputs, MemoryStorage, Work, forget, learn, learn_more, recommend, upgrade, verify
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
 from erasable.proof import records_of
-from erasable.proof.suppression import Suppression, add_requests
+from erasable.proof.do_not_learn import Suppression, add_requests
 from erasable.requests import Request
-from erasable.store import Stamp
-from erasable.training import Config, train_chain
+from erasable.workspace import Stamp
 from kit.asking import submit
 from kit.fitting import fitting
 
@@ -29,61 +29,61 @@ def more(as_table):
 
 
 def learned(table, inputs=NO_INPUTS, **settings):
-    home = MemoryHome()
-    with home.writing() as session:
+    storage = MemoryStorage()
+    with storage.writing() as session:
         learn_into(session, table, Config(**fitting(settings)), inputs, Work(1))
-    return home
+    return storage
 
 
-def test_it_says_what_is_known_now_and_what_is_new(home, more):
-    found = learn_more(home, more)
+def test_it_says_what_is_known_now_and_what_is_new(storage, more):
+    found = learn_more(storage, more)
     assert (found.users_added, found.items_added, found.interactions_added) == (2, 1, 6)
     assert (found.users, found.items, found.groups) == (8, 7, 4)
     assert found.stages_total == 4
     assert found.cost_ratio > 0
-    assert recommend(home, ["zoe"], k=3)
+    assert recommend(storage, ["zoe"], k=3)
 
 
-def test_what_is_there_afterwards_can_be_verified_and_forgotten(home, more):
-    learn_more(home, more)
-    assert verify(home).identical
-    forget(home, [Request("zoe")])
-    assert verify(home).identical
+def test_what_is_there_afterwards_can_be_verified_and_forgotten(storage, more):
+    learn_more(storage, more)
+    assert verify(storage).identical
+    forget(storage, [Request("zoe")])
+    assert verify(storage).identical
 
 
-def test_forgetting_all_who_came_leads_back(home, as_table, snapshot):
-    before = snapshot(home)
-    learn_more(home, as_table({"zoe": {"a": 5}, "yan": {"b": 1}}))
-    assert snapshot(home).names[:3] == before.names
-    forget(home, [Request("zoe"), Request("yan")])
-    after = snapshot(home)
+def test_forgetting_all_who_came_leads_back(storage, as_table, snapshot):
+    before = snapshot(storage)
+    learn_more(storage, as_table({"zoe": {"a": 5}, "yan": {"b": 1}}))
+    assert snapshot(storage).names[:3] == before.names
+    forget(storage, [Request("zoe"), Request("yan")])
+    after = snapshot(storage)
     assert (after.names, after.arrays, after.groups) == (before.names, before.arrays, before.groups)
 
 
-def test_one_known_person_with_one_more_interaction_will_do(home, as_table):
-    found = learn_more(home, as_table({"ann": {"d": 2}}))
+def test_one_known_person_with_one_more_interaction_will_do(storage, as_table):
+    found = learn_more(storage, as_table({"ann": {"d": 2}}))
     assert (found.users_added, found.interactions_added) == (0, 1)
-    assert verify(home).identical
+    assert verify(storage).identical
 
 
-def test_it_is_recorded(home, more):
-    learn_more(home, more)
-    with home.reading() as session:
-        assert [record["what"] for record in records_of(session.papers().audit)] == ["learn", "learn more"]
+def test_it_is_recorded(storage, more):
+    learn_more(storage, more)
+    with storage.reading() as session:
+        assert [record["what"] for record in records_of(session.documents().log)] == ["learn", "learn more"]
         assert session.stamp.version == 2
 
 
 def test_with_solved_rows_nothing_is_trained_for_newcomers(table, as_table):
-    home = learned(table, groups=2, epochs=1, rows="solved")
-    found = learn_more(home, as_table({"zoe": {"a": 5}, "yan": {"b": 1}}))
+    storage = learned(table, groups=2, epochs=1, rows="solved")
+    found = learn_more(storage, as_table({"zoe": {"a": 5}, "yan": {"b": 1}}))
     assert found.stages_rerun == 0
-    assert verify(home).identical
+    assert verify(storage).identical
 
 
 def test_an_item_that_no_stage_knows_only_fills_up_as_a_popular_one(table, as_table):
-    home = learned(table, groups=2, epochs=1, rows="solved")
-    learn_more(home, as_table({"zoe": {"a": 5, "new": 3}, "yan": {"new": 1}}))
-    found = recommend(home, None, k=10)
+    storage = learned(table, groups=2, epochs=1, rows="solved")
+    learn_more(storage, as_table({"zoe": {"a": 5, "new": 3}, "yan": {"new": 1}}))
+    found = recommend(storage, None, k=10)
     assert {one.item_id for user in found for one in user if not one.popular} <= set("abcdef")
     assert all(
         user[-1].item_id == "new" and user[-1].score == 2 for user in found if user.user_id not in ("zoe", "yan")
@@ -91,31 +91,31 @@ def test_an_item_that_no_stage_knows_only_fills_up_as_a_popular_one(table, as_ta
     assert all(len(user) for user in found if user.user_id != "eve")
 
 
-def test_ratings_must_lie_on_the_scale_that_is_there(home, as_table):
+def test_ratings_must_lie_on_the_scale_that_is_there(storage, as_table):
     with pytest.raises(DataRefused, match="scale"):
-        learn_more(home, as_table({"zoe": {"a": 9}, "yan": {"b": 1}}))
+        learn_more(storage, as_table({"zoe": {"a": 9}, "yan": {"b": 1}}))
 
 
 def test_a_declared_catalogue_must_be_declared_anew_for_new_items(table, more, tmp_path):
     (tmp_path / "items").write_text("\n".join("abcdef"))
-    home = learned(table, Inputs(catalogue=tmp_path / "items"), groups=2, epochs=1)
+    storage = learned(table, Inputs(catalogue=tmp_path / "items"), groups=2, epochs=1)
     with pytest.raises(DataRefused, match="catalogue"):
-        learn_more(home, more)
+        learn_more(storage, more)
     (tmp_path / "items").write_text("\n".join([*"abcdef", "new", "newer"]))
-    assert learn_more(home, more, Inputs(catalogue=tmp_path / "items")).items == 8
+    assert learn_more(storage, more, Inputs(catalogue=tmp_path / "items")).items == 8
 
 
-def test_an_unfinished_erasure_comes_first(home, more, snapshot):
-    submit(home, Request("bob"))
-    before = snapshot(home)
+def test_an_unfinished_erasure_comes_first(storage, more, snapshot):
+    submit(storage, Request("bob"))
+    before = snapshot(storage)
     with pytest.raises(Refused, match="not finished"):
-        learn_more(home, more)
-    assert vars(snapshot(home)) == vars(before)
+        learn_more(storage, more)
+    assert vars(snapshot(storage)) == vars(before)
 
 
-def test_groups_can_not_be_given(home, more, tmp_path):
+def test_groups_can_not_be_given(storage, more, tmp_path):
     with pytest.raises(WrongUse, match="leave out groups_from"):
-        learn_more(home, more, Inputs(groups_from=tmp_path))
+        learn_more(storage, more, Inputs(groups_from=tmp_path))
 
 
 def with_risk(ratings, risky):
@@ -127,20 +127,20 @@ def test_who_comes_with_a_risk_goes_where_learning_from_scratch_would_put_them(r
     settings = {"groups": 2, "epochs": 1, "grouping": "independent", "risk_threshold": 0.5, "rating_scale": (1, 5)}
     coming = {"zoe": {"a": 5}, "yan": {"b": 1}, "xie": {"c": 2}}
     inputs, risky = Inputs(ColumnNames(risk="risk")), {"bob", "zoe", "xie"}
-    home = learned(with_risk(ratings, risky), inputs, **settings)
-    learn_more(home, with_risk(coming, risky), inputs)
+    storage = learned(with_risk(ratings, risky), inputs, **settings)
+    learn_more(storage, with_risk(coming, risky), inputs)
     scratch = snapshot(learned(with_risk({**ratings, **coming}, risky), inputs, **settings))
-    assert (snapshot(home).names, snapshot(home).arrays) == (scratch.names, scratch.arrays)
-    with home.reading() as session:
-        assert set(session.state().knowledge.groups[-1].users) == risky
+    assert (snapshot(storage).names, snapshot(storage).arrays) == (scratch.names, scratch.arrays)
+    with storage.reading() as session:
+        assert set(session.state().dataset.groups[-1].users) == risky
 
 
 def test_of_those_who_come_all_but_one_may_be_suppressed(table, as_table, tmp_path):
-    home = learned(table, groups=2, epochs=1)
+    storage = learned(table, groups=2, epochs=1)
     (tmp_path / "key").mkdir()
     suppression = Suppression(tmp_path / "erased.json", tmp_path / "key" / "erased.key")
     add_requests(suppression, [Request("zoe")])
-    found = learn_more(home, as_table({"zoe": {"a": 5}, "yan": {"b": 1}}), Inputs(suppression=suppression))
+    found = learn_more(storage, as_table({"zoe": {"a": 5}, "yan": {"b": 1}}), Inputs(suppression=suppression))
     assert (found.users_added, found.suppressed) == (1, 1)
 
 
@@ -150,9 +150,9 @@ def test_the_library_has_it_too(table, more):
     assert recommender.recommend(["zoe"], k=2).num_rows == 2
 
 
-def test_a_table_without_ratings_is_refused_where_there_are_some(home):
+def test_a_table_without_ratings_is_refused_where_there_are_some(storage):
     with pytest.raises(DataRefused, match="name one with rating='NAME'"):
-        learn_more(home, pa.table({"user_id": ["ann"], "item_id": ["d"]}))
+        learn_more(storage, pa.table({"user_id": ["ann"], "item_id": ["d"]}))
 
 
 def test_what_another_workspace_declared_will_do_as_a_list_and_what_people_have_will_not(table, as_table, tmp_path):
@@ -161,16 +161,16 @@ def test_what_another_workspace_declared_will_do_as_a_list_and_what_people_have_
     (tmp_path / "more items").write_text("a\nb\nnew\n")
     learn(as_table(likes), tmp_path / "declared", config, Inputs(catalogue=tmp_path / "more items"))
     learn(as_table(likes), tmp_path / "following", config)
-    home = learned(table, Inputs(catalogue=tmp_path / "items"), groups=2, epochs=1)
+    storage = learned(table, Inputs(catalogue=tmp_path / "items"), groups=2, epochs=1)
     with pytest.raises(WrongUse, match="following has no declared catalogue"):
-        learn_more(home, as_table({"zoe": {"a": 5}}), Inputs(catalogue=tmp_path / "following"))
-    assert learn_more(home, as_table({"zoe": {"a": 5}}), Inputs(catalogue=tmp_path / "declared")).items_added == 1
+        learn_more(storage, as_table({"zoe": {"a": 5}}), Inputs(catalogue=tmp_path / "following"))
+    assert learn_more(storage, as_table({"zoe": {"a": 5}}), Inputs(catalogue=tmp_path / "declared")).items_added == 1
 
 
-def test_where_items_follow_the_people_no_list_is_taken(home, more, tmp_path):
+def test_where_items_follow_the_people_no_list_is_taken(storage, more, tmp_path):
     (tmp_path / "items").write_text("\n".join("abcdef"))
     with pytest.raises(WrongUse, match="leave it out"):
-        learn_more(home, more, Inputs(catalogue=tmp_path / "items"))
+        learn_more(storage, more, Inputs(catalogue=tmp_path / "items"))
 
 
 class TestWhatWasFrozenBy01:
@@ -178,17 +178,17 @@ class TestWhatWasFrozenBy01:
 
     @pytest.fixture
     def frozen(self, table):
-        home = learned(table, groups=2, epochs=1)
-        with home.writing() as session:
+        storage = learned(table, groups=2, epochs=1)
+        with storage.writing() as session:
             state = session.state()
-            catalogue = Catalogue(state.knowledge.items, (len(state.knowledge.items),), declared=False)
-            new = train_chain(replace(state.knowledge, catalogue=catalogue), session.checkpoints, Effort())
-            session.commit(new, session.papers(), Stamp.after(session.stamp.version))
-        return home
+            catalogue = Catalogue(state.dataset.items, (len(state.dataset.items),), declared=False)
+            new = train_chain(replace(state.dataset, catalogue=catalogue), session.checkpoints, Effort())
+            session.commit(new, session.documents(), Stamp.after(session.stamp.version))
+        return storage
 
-    def catalogue_of(self, home):
-        with home.reading() as session:
-            return session.state().knowledge.catalogue
+    def catalogue_of(self, storage):
+        with storage.reading() as session:
+            return session.state().dataset.catalogue
 
     def test_nothing_changes_while_no_item_is_new(self, frozen, as_table):
         learn_more(frozen, as_table({"zoe": {"a": 5}}))
@@ -220,18 +220,18 @@ class TestWhatWasFrozenBy01:
 
 
 def test_items_that_no_stage_knows_are_counted(table, as_table):
-    home = learned(table, groups=2, epochs=1, rows="solved")
-    assert learn_more(home, as_table({"zoe": {"a": 5, "new": 3}})).items_unknown == 1
-    home = learned(table, groups=2, epochs=1)
-    assert learn_more(home, as_table({"zoe": {"a": 5, "new": 3}})).items_unknown == 0
+    storage = learned(table, groups=2, epochs=1, rows="solved")
+    assert learn_more(storage, as_table({"zoe": {"a": 5, "new": 3}})).items_unknown == 1
+    storage = learned(table, groups=2, epochs=1)
+    assert learn_more(storage, as_table({"zoe": {"a": 5, "new": 3}})).items_unknown == 0
 
 
 def test_items_that_are_only_held_out_are_not_among_them(table, as_table):
-    home = learned(table, model="als", holdout=0.9)
-    with home.reading() as session:
-        knowledge = session.state().knowledge
-        assert not knowledge.known_to_some.all()  # else there is nothing to leave out
-    assert learn_more(home, as_table({"zoe": {"a": 5, "b": 3, "c": 1}})).items_unknown == 0
+    storage = learned(table, model="als", holdout=0.9)
+    with storage.reading() as session:
+        dataset = session.state().dataset
+        assert not dataset.known_to_some.all()  # else there is nothing to leave out
+    assert learn_more(storage, as_table({"zoe": {"a": 5, "b": 3, "c": 1}})).items_unknown == 0
 
 
 def test_risk_means_nothing_where_it_was_not_declared(table, tmp_path):

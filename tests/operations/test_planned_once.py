@@ -7,13 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from erasable.operations import DiskHome, Work, forget, learn, learn_more, upgrade, verify
+from erasable.chain import LOCAL, Config, chain, plan_change
+from erasable.operations import DiskStorage, Work, forget, learn, learn_more, upgrade, verify
 from erasable.requests import Request
+from erasable.service._worker import Worker, WorkerOptions
 from erasable.service.settings import ServiceSettings
-from erasable.service.worker import Post, Worker
-from erasable.store import Workspace
-from erasable.training import LOCAL, Config, chain
-from erasable.unlearning import plan_change
+from erasable.workspace import Workspace
 from kit import elsewhere
 
 erase = sys.modules["erasable.operations.erase"]
@@ -49,14 +48,14 @@ def work(executor):
 @pytest.fixture(params=WAYS)
 def shop(request, table, tmp_path):
     learn(table, tmp_path / "shop", Config(**WAYS[request.param]), work=Work(1))
-    return DiskHome(tmp_path / "shop")
+    return DiskStorage(tmp_path / "shop")
 
 
 @pytest.fixture
 def described(monkeypatch):
-    """The knowledge whose stages are described, as often as they are."""
+    """The dataset whose stages are described, as often as they are."""
     found, describe = [], chain.stages_of
-    monkeypatch.setattr(chain, "stages_of", lambda knowledge: found.append(knowledge) or describe(knowledge))
+    monkeypatch.setattr(chain, "stages_of", lambda dataset: found.append(dataset) or describe(dataset))
     return found
 
 
@@ -100,7 +99,7 @@ def test_from_request_to_certificate_the_workspace_is_opened_once(shop, work, op
 
 
 def test_the_worker_opens_it_once_too(shop, opened):
-    worker = Worker(Post(shop.path, ServiceSettings(), threads=1))
+    worker = Worker(WorkerOptions(shop.path, ServiceSettings(), threads=1))
     with closing(worker.database):
         opened.clear()  # it has named the queue, once for all
         worker.queue.submit(Request("eve"), True, "application 1", datetime.now(UTC) - timedelta(days=7))
@@ -134,10 +133,10 @@ def test_an_upgrade_goes_through_the_executor(shop, work, executor):
     assert len(executor.tasks) == done.adopted + done.trained > 0
 
 
-def test_a_plan_holds_nobody(home):
-    with home.reading() as session:
+def test_a_plan_holds_nobody(storage):
+    with storage.reading() as session:
         state = session.state()
-        planned = plan_change(state, state.knowledge.without(["ann"], []))
+        planned = plan_change(state, state.dataset.without(["ann"], []))
     assert planned.tasks
-    users = {user for group in state.knowledge.groups for user in group.users}
-    assert not any(repr(one) in repr(planned.schedule) for one in users | set(state.knowledge.items))
+    users = {user for group in state.dataset.groups for user in group.users}
+    assert not any(repr(one) in repr(planned.schedule) for one in users | set(state.dataset.items))

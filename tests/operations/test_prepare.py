@@ -1,27 +1,27 @@
-"""From an input to knowledge: scale, filter, catalogue, holdout and groups, decided here or not; who is kept out."""
+"""From an input to dataset: scale, filter, catalogue, holdout and groups, decided here or not; who is kept out."""
 
 from dataclasses import replace
 
 import pytest
 
+from erasable.chain import Config
 from erasable.data import RatingScale
 from erasable.errors import DataRefused, ListUnusable, WrongUse
-from erasable.operations import DiskHome, Inputs, Work, learn
+from erasable.operations import DiskStorage, Inputs, Work, learn
 from erasable.operations.prepare import NO_INPUTS, prepare
 from erasable.operations.work import QUIET_WORK
-from erasable.proof.suppression import NONE_SUPPRESSED, Suppression, SuppressionList, add_requests
+from erasable.proof.do_not_learn import NONE_SUPPRESSED, Suppression, SuppressionList, add_requests
 from erasable.requests import Request
-from erasable.training import Config
 from kit.fitting import fitting
 
 
 @pytest.fixture
 def prepared(table):
-    """Return the knowledge for some settings."""
+    """Return the dataset for some settings."""
 
     def call(source=table, inputs=NO_INPUTS, **settings):
         config = Config(**fitting({"groups": 2, **settings}))
-        return prepare(source, config, inputs, QUIET_WORK, opened(inputs)).knowledge
+        return prepare(source, config, inputs, QUIET_WORK, opened(inputs)).dataset
 
     return call
 
@@ -30,36 +30,36 @@ def opened(inputs):
     return inputs.suppression and SuppressionList.open(inputs.suppression)
 
 
-def users_of(knowledge):
-    return [group.users.texts() for group in knowledge.groups]
+def users_of(dataset):
+    return [group.users.texts() for group in dataset.groups]
 
 
 def content(folder):
     """Return the checkpoints of a workspace by name, byte for byte, and digests of its data."""
-    with DiskHome(folder).reading() as session:
-        knowledge = session.state().knowledge
-        parts = [part.digest() for part in (*knowledge.groups, knowledge.held_out)]
+    with DiskStorage(folder).reading() as session:
+        dataset = session.state().dataset
+        parts = [part.digest() for part in (*dataset.groups, dataset.held_out)]
     checkpoints = {path.name: path.read_bytes() for path in folder.rglob("*.safetensors")}
-    assert len(checkpoints) == len(knowledge.groups)
-    return checkpoints, parts, knowledge.items.texts()
+    assert len(checkpoints) == len(dataset.groups)
+    return checkpoints, parts, dataset.items.texts()
 
 
 class TestDecidedHere:
     def test_everyone_is_in_one_group_and_every_interaction_is_there(self, prepared, ratings):
-        knowledge = prepared(holdout=0.3)
-        assert sorted(user for group in users_of(knowledge) for user in group) == sorted(ratings)
-        assert (knowledge.users, knowledge.interactions) == (6, 21)
-        assert len(knowledge.held_out) > 0
+        dataset = prepared(holdout=0.3)
+        assert sorted(user for group in users_of(dataset) for user in group) == sorted(ratings)
+        assert (dataset.users, dataset.interactions) == (6, 21)
+        assert len(dataset.held_out) > 0
 
     def test_the_scale_is_recognised_or_as_given(self, prepared):
         assert prepared().scale == RatingScale(1, 5)
         assert prepared(rating_scale=(0, 6)).scale == RatingScale(0, 6)
 
     def test_the_catalogue_is_what_the_filter_left(self, prepared):
-        knowledge = prepared(min_interactions=2)
-        assert knowledge.items.texts() == ["a", "b", "c", "d", "e"]
-        assert knowledge.kept_items == frozenset("abcde")
-        assert knowledge.catalogue is None
+        dataset = prepared(min_interactions=2)
+        assert dataset.items.texts() == ["a", "b", "c", "d", "e"]
+        assert dataset.kept_items == frozenset("abcde")
+        assert dataset.catalogue is None
         assert prepared().kept_items is None
 
     def test_the_data_are_named_when_they_do_not_fit(self, prepared, as_table, tmp_path):
@@ -113,10 +113,10 @@ class TestDecidedElsewhere:
         assert prepared(inputs=inputs, rating_scale=(0, 9), min_interactions=2).scale == RatingScale(0, 9)
 
     def test_a_workspace_brings_its_catalogue_and_scale(self, prepared, declaring, as_table):
-        knowledge = prepared(as_table({"ann": {"a": 1}, "bob": {"b": 1}}), Inputs(catalogue=declaring))
-        assert knowledge.items.texts() == ["a", "b", "c", "d", "e", "f"]
-        assert knowledge.scale == RatingScale(0, 6)
-        assert len(knowledge.groups) == 2
+        dataset = prepared(as_table({"ann": {"a": 1}, "bob": {"b": 1}}), Inputs(catalogue=declaring))
+        assert dataset.items.texts() == ["a", "b", "c", "d", "e", "f"]
+        assert dataset.scale == RatingScale(0, 6)
+        assert len(dataset.groups) == 2
 
     def test_a_file_brings_a_declared_catalogue(self, prepared, tmp_path):
         (tmp_path / "items").write_text("f\ne\nd\nc\nb\na\nz\n")
@@ -128,9 +128,9 @@ class TestDecidedElsewhere:
         (tmp_path / "groups.csv").write_text(
             "user_id,group,position\nann,0,2\nbob,0,2\ncat,1,0\ndan,1,0\neve,1,0\nfay,1,0\nzoe,1,3\n"
         )
-        knowledge = prepared(inputs=Inputs(groups_from=tmp_path / "groups.csv"), groups=7, order="count")
-        assert users_of(knowledge) == [["cat", "dan", "eve", "fay"], [], ["ann", "bob"], []]
-        assert (knowledge.config.grouping, knowledge.config.order) == ("given", "number")
+        dataset = prepared(inputs=Inputs(groups_from=tmp_path / "groups.csv"), groups=7, order="count")
+        assert users_of(dataset) == [["cat", "dan", "eve", "fay"], [], ["ann", "bob"], []]
+        assert (dataset.config.grouping, dataset.config.order) == ("given", "number")
 
     def test_groups_make_no_sense_for_a_strategy_that_has_one(self, prepared, given):
         with pytest.raises(WrongUse, match="strategy='retrain' trains everyone in one group"):
@@ -144,9 +144,9 @@ class TestDecidedElsewhere:
             tmp_path / "one",
             Config(model="nmf", strategy="retrain", epochs=1, rating_scale=(0, 6), min_interactions=2),
         )
-        knowledge = prepared(inputs=Inputs(groups_from=tmp_path / "one"), strategy="retrain", min_interactions=2)
-        assert knowledge.scale == RatingScale(0, 6)
-        assert len(knowledge.groups) == 1
+        dataset = prepared(inputs=Inputs(groups_from=tmp_path / "one"), strategy="retrain", min_interactions=2)
+        assert dataset.scale == RatingScale(0, 6)
+        assert len(dataset.groups) == 1
 
 
 class TestSuppressed:
@@ -202,9 +202,9 @@ class TestSuppressed:
         learn(table, tmp_path / "given", Config(model="nmf", groups=2, epochs=1))
         suppression = erased(Request("eve")).suppression
         inputs = Inputs(groups_from=tmp_path / "given", catalogue=tmp_path / "items", suppression=suppression)
-        knowledge = prepared(inputs=inputs)
-        assert sorted(user for group in users_of(knowledge) for user in group) == ["ann", "bob", "cat", "dan", "fay"]
-        assert knowledge.items.texts() == ["a", "b", "c", "d", "e"]
+        dataset = prepared(inputs=inputs)
+        assert sorted(user for group in users_of(dataset) for user in group) == ["ann", "bob", "cat", "dan", "fay"]
+        assert dataset.items.texts() == ["a", "b", "c", "d", "e"]
 
     @pytest.mark.parametrize(("gone", "left"), [("abcdf", 1), ("abcdef", 0)])
     def test_too_few_that_are_left_are_refused(self, prepared, erased, as_table, gone, left):

@@ -9,7 +9,7 @@ import pytest
 
 from erasable.errors import Refused
 from erasable.models import Effort
-from erasable.operations.processes import Processes, safe_path
+from erasable.operations.work import Processes, safe_path
 from kit import pieces
 
 # Modules that Python's own start needs: one of these in the working folder is run by whoever starts there carelessly.
@@ -18,7 +18,7 @@ START = """
 import multiprocessing, sys
 sys.path[:] = [path for path in sys.path if path not in ("", {here!r})]
 from contextlib import nullcontext
-from erasable.operations.processes import safe_path
+from erasable.operations.work import safe_path
 if __name__ == "__main__":
     with {how}:
         context = multiprocessing.get_context("spawn")
@@ -83,11 +83,11 @@ class TestProcesses:
         assert os.getpid() not in {pid for _, pid in found}
 
     def test_one_that_fails_ends_all_in_words(self):
-        with pytest.raises(Refused, match="7: give another number; what is finished stays"):
+        with pytest.raises(Refused, match="7: give another number; finished results are kept"):
             list(Processes(1, lambda running: None).map(pieces.refused, [7, 8], Effort()))
 
     def test_an_outcome_that_can_t_be_sent_is_noticed(self, capfd):
-        with pytest.raises(Refused, match="could not be sent back"):
+        with pytest.raises(Refused, match="could not send back a result"):
             list(Processes(1, lambda running: None).map(pieces.unsendable, [7], Effort()))
 
     def test_no_task_needs_no_process(self):

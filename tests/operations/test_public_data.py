@@ -11,7 +11,8 @@ import pytest
 
 from erasable.data import read_interactions
 from erasable.errors import DataRefused, ErasableError, Refused
-from erasable.operations import Work, get_public_set
+from erasable.operations import Work
+from erasable.operations.public_data import get_public_set
 from kit.file_server import ROWS, Answer, described, lines, serving, sha256, zipped
 
 ARCHIVE = zipped({"tiny/README": b"hello", "tiny/ratings.dat": lines("::")})
@@ -185,5 +186,5 @@ def test_what_is_no_folder_or_no_file_is_refused(tiny, tmp_path, place):
 
 def test_a_page_instead_of_the_file_is_refused(tmp_path):
     page = b"<html>log in to this network</html>"
-    with serving({"/tiny.zip": Answer(page)}) as server, pytest.raises(DataRefused, match="no zip file"):
+    with serving({"/tiny.zip": Answer(page)}) as server, pytest.raises(DataRefused, match="not a readable zip file"):
         get_public_set(described(f"{server.address}/tiny.zip", page), tmp_path)

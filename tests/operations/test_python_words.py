@@ -28,7 +28,7 @@ def fitted(**settings) -> Recommender:
 def unfinished() -> Recommender:
     """A recommender whose erasure was interrupted."""
     recommender = fitted()
-    submit(recommender._home, Request("1"))
+    submit(recommender._storage, Request("1"))
     return recommender
 
 
@@ -137,8 +137,8 @@ ROOT = Path(erasable.__file__).parent
 FILES = [
     path
     for path in sorted(ROOT.rglob("*.py"))
-    if path.relative_to(ROOT).parts[0] not in ("cli", "service", "experiments", "testing")
-    and path.name not in ("page.py", "page_style.py", "wording.py", "__main__.py", "download.py")
+    if path.relative_to(ROOT).parts[0] not in ("cli", "service", "paper", "testing", "plots.py")
+    and path.name not in ("page.py", "issuing.py", "wording.py", "_wording.py", "__main__.py", "public_data.py")
 ]
 
 

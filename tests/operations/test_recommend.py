@@ -3,22 +3,22 @@
 import numpy as np
 import pytest
 
+from erasable.chain import Config, Scoring
 from erasable.errors import DataRefused, UnknownUser, WrongUse
-from erasable.operations import DiskHome, Work, forget, learn, recommend, recommend_for_history
-from erasable.operations.serving import Serving
+from erasable.operations import DiskStorage, Work, forget, learn, recommend, recommend_for_history
+from erasable.recommender.serving import Serving
 from erasable.requests import Request
-from erasable.training import Config, Scoring
 
 
-def test_the_list_is_the_models_scores_in_order_less_what_the_user_has(home):
-    with home.reading() as session:
+def test_the_list_is_the_models_scores_in_order_less_what_the_user_has(storage):
+    with storage.reading() as session:
         state = session.state()
-        position, row = state.knowledge.find("ann")
+        position, row = state.dataset.find("ann")
         scoring = Scoring(state, session.checkpoints)
-        scores, owned = scoring.scores(position, row), state.knowledge.items_of("ann")
-        items = state.knowledge.items
+        scores, owned = scoring.scores(position, row), state.dataset.items_of("ann")
+        items = state.dataset.items
     expected = [items[number] for number in np.argsort(-scores, kind="stable").tolist() if items[number] not in owned]
-    (found,) = recommend(home, ["ann"])
+    (found,) = recommend(storage, ["ann"])
     assert [one.item_id for one in found] == expected
     assert [one.rank for one in found] == list(range(1, len(expected) + 1))
     assert [one.score for one in found] == sorted(
@@ -30,39 +30,39 @@ def test_every_list_knows_its_user_even_if_it_is_empty(as_table, tmp_path):
     learn(
         as_table({"ann": {"a": 1, "b": 1}, "bob": {"a": 1}}), tmp_path / "shop", Config(model="nmf", groups=2, epochs=1)
     )
-    found = recommend(DiskHome(tmp_path / "shop"), None)
+    found = recommend(DiskStorage(tmp_path / "shop"), None)
     assert {one.user_id: [r.item_id for r in one] for one in found} == {"ann": [], "bob": ["b"]}
 
 
-def test_the_order_of_users_is_kept_and_who_else_is_asked_for_changes_nothing(home):
-    together = recommend(home, ["fay", "ann", "cat"], work=Work(2))
+def test_the_order_of_users_is_kept_and_who_else_is_asked_for_changes_nothing(storage):
+    together = recommend(storage, ["fay", "ann", "cat"], work=Work(2))
     assert [one.user_id for one in together] == ["fay", "ann", "cat"]
-    assert together == [recommend(home, [user], work=Work(1))[0] for user in ("fay", "ann", "cat")]
+    assert together == [recommend(storage, [user], work=Work(1))[0] for user in ("fay", "ann", "cat")]
 
 
-def test_all_users_are_recommended_to(home, ratings):
-    assert sorted(one.user_id for one in recommend(home, None)) == sorted(ratings)
-    assert recommend(home, []) == []
+def test_all_users_are_recommended_to(storage, ratings):
+    assert sorted(one.user_id for one in recommend(storage, None)) == sorted(ratings)
+    assert recommend(storage, []) == []
 
 
-def test_an_unknown_user_is_refused_or_gets_what_is_popular(home):
+def test_an_unknown_user_is_refused_or_gets_what_is_popular(storage):
     with pytest.raises(UnknownUser, match="nothing is held about the user 'zoe'"):
-        recommend(home, ["ann", "zoe"])
-    known, unknown = recommend(home, ["ann", "zoe"], k=2, unknown="popular")
-    assert known == recommend(home, ["ann"], k=2)[0]
-    with home.reading() as session:
-        groups = session.state().knowledge.groups
+        recommend(storage, ["ann", "zoe"])
+    known, unknown = recommend(storage, ["ann", "zoe"], k=2, unknown="popular")
+    assert known == recommend(storage, ["ann"], k=2)[0]
+    with storage.reading() as session:
+        groups = session.state().dataset.groups
         counts = sum(np.bincount(group.item_index, minlength=6) for group in groups)
-        items = session.state().knowledge.items
+        items = session.state().dataset.items
     best = np.argsort(-counts, kind="stable")[:2].tolist()
     assert [(one.item_id, one.score) for one in unknown] == [(items[number], counts[number]) for number in best]
 
 
-def test_someone_who_is_forgotten_is_unknown(home):
-    forget(home, [Request("ann")])
+def test_someone_who_is_forgotten_is_unknown(storage):
+    forget(storage, [Request("ann")])
     with pytest.raises(UnknownUser):
-        recommend(home, ["ann"])
-    assert "ann" not in [one.user_id for one in recommend(home, None)]
+        recommend(storage, ["ann"])
+    assert "ann" not in [one.user_id for one in recommend(storage, None)]
 
 
 class TestAHistory:
@@ -80,7 +80,7 @@ class TestAHistory:
     )
     def shop(self, request, table, tmp_path):
         learn(table, tmp_path / "shop", Config(**request.param))
-        return DiskHome(tmp_path / "shop")
+        return DiskStorage(tmp_path / "shop")
 
     def test_gets_everything_but_its_own_items(self, shop):
         found = recommend_for_history(shop, ["b", "a"])
@@ -128,8 +128,8 @@ class TestAHistory:
 def test_the_history_of_someone_known_gets_what_they_get(table, ratings, tmp_path, model):
     """Neither als nor ease draws anything under an id."""
     learn(table, tmp_path / "shop", Config(model=model, regularisation=0.5))
-    home = DiskHome(tmp_path / "shop")
+    storage = DiskStorage(tmp_path / "shop")
     for user, own in ratings.items():
-        (known,) = recommend(home, [user])
-        found = recommend_for_history(home, own)
+        (known,) = recommend(storage, [user])
+        found = recommend_for_history(storage, own)
         assert [vars(one) | {"user_id": user} for one in found] == [vars(one) for one in known]

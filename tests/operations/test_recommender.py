@@ -31,7 +31,7 @@ from erasable.errors import (
 from erasable.operations import Inputs
 from erasable.operations.work import available_cores
 from erasable.requests import Request
-from erasable.store import Workspace
+from erasable.workspace import Workspace
 from kit import elsewhere
 
 SETTINGS = {"model": "nmf", "groups": 3, "epochs": 3, "batch": 16}
@@ -345,12 +345,12 @@ class TestSaveAndLoad:
     @pytest.mark.parametrize(
         ("model", "reason"),
         [
-            ("als", "is of the model 'nmf', not of 'als'"),
-            (ALS, "is of the model 'nmf', not of 'als'"),
+            ("als", "has the model 'nmf', not 'als'"),
+            (ALS, "has the model 'nmf', not 'als'"),
             ("nmff", "there is no model 'nmff'"),
-            (3, "is no model"),
-            (["nmf"], "is no model"),
-            (dict, "is no model"),
+            (3, "is not a model"),
+            (["nmf"], "is not a model"),
+            (dict, "is not a model"),
         ],
     )
     def test_anything_else_is_refused(self, recommender, tmp_path, model, reason):
@@ -433,7 +433,7 @@ class TestSaveAndLoad:
         assert copy.upgrade().adopted > 0
         assert copy.verify().identical is True
 
-    def test_a_copy_has_papers_that_check_and_goes_its_own_way_from_then_on(self, recommender, tmp_path):
+    def test_a_copy_has_documents_that_check_and_goes_its_own_way_from_then_on(self, recommender, tmp_path):
         recommender.save(tmp_path / "one")
         one = Recommender.load(tmp_path / "one")
         (before,) = one.forget(10).certificates

@@ -14,17 +14,18 @@ from rich.console import Console
 
 from erasable import ErasableWarning
 from erasable.errors import option, said
-from erasable.operations import DiskHome, Work, forget, learn, plan, recommend, verify
+from erasable.operations import DiskStorage, Work, forget, learn, plan, recommend, verify
 from erasable.operations.learn import samples_of
-from erasable.operations.reporting import SILENT, Bars, LibraryReporter, Silent
+from erasable.progress import SILENT, Bars, LibraryReporter, Silent
 from erasable.requests import Request
+from kit.choosing import some
 
 
 def test_learning_tells_how_the_input_was_understood_and_every_sample(table, config, reporter, tmp_path):
     learn(table, tmp_path / "shop", config, work=Work(2, reporter))
     assert reporter.notes == ["a Table; user_id, item_id, rating", "rating scale 1–5"]
-    with DiskHome(tmp_path / "shop").reading() as session:
-        samples = samples_of(session.state().knowledge)
+    with DiskStorage(tmp_path / "shop").reading() as session:
+        samples = samples_of(session.state().dataset)
     assert reporter.work == [
         ("reading", None),
         ("looking for erased people", None),
@@ -34,11 +35,11 @@ def test_learning_tells_how_the_input_was_understood_and_every_sample(table, con
     assert reporter.done == samples > 0
 
 
-def test_forgetting_tells_the_samples_that_were_planned(home, reporter):
-    with home.reading() as session:
-        user = session.state().knowledge.groups[1].users[0]
-    planned = plan(home, [Request(user)])
-    forget(home, [Request(user)], work=Work(1, reporter))
+def test_forgetting_tells_the_samples_that_were_planned(storage, reporter):
+    with storage.reading() as session:
+        user = session.state().dataset.groups[1].users[0]
+    planned = plan(storage, [Request(user)])
+    forget(storage, [Request(user)], work=Work(1, reporter))
     assert reporter.work == [
         ("evaluating", None),
         ("forgetting", planned.samples),
@@ -50,10 +51,10 @@ def test_forgetting_tells_the_samples_that_were_planned(home, reporter):
     assert reporter.done == planned.samples + (reporter.work[2][1] or 0) + 1  # one certificate
 
 
-def test_verifying_and_recommending_tell_how_far_they_are(home, reporter):
-    verify(home, work=Work(1, reporter))
+def test_verifying_and_recommending_tell_how_far_they_are(storage, reporter):
+    verify(storage, work=Work(1, reporter))
     assert reporter.done == reporter.work[0][1]
-    recommend(home, ["ann", "bob"], work=Work(1, reporter))
+    recommend(storage, ["ann", "bob"], work=Work(1, reporter))
     assert reporter.work[1] == ("recommending", 2)
     assert reporter.done == reporter.work[0][1] + 2
 
@@ -77,7 +78,7 @@ class TestTheLibrary:
         ]
 
     def test_nothing_is_shown_where_nobody_has_asked_for_the_log(self):
-        code = "from erasable.operations.reporting import LOG; LOG.error('a note')"
+        code = "from erasable.progress import LOG; LOG.error('a note')"
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         assert (found.stdout, found.stderr) == ("", "")
 
@@ -89,7 +90,7 @@ class TestTheLibrary:
 
 LIBRARY = """
 import sys, threading, time
-from erasable.operations.reporting import LibraryReporter
+from erasable.progress import LibraryReporter
 reporter = LibraryReporter({progress})
 
 def work():
@@ -124,7 +125,7 @@ def shown_on_a_terminal(code: str) -> tuple[str, str]:
 
 class TestBars:
     @pytest.mark.parametrize(
-        ("seconds", "progress", "is_shown"), [(1.5, True, True), (0, True, False), (1.5, False, False)]
+        ("seconds", "progress", "is_shown"), some([(1.5, True, True), (0, True, False), (1.5, False, False)], 2)
     )
     def test_a_terminal_shows_one_of_several_if_it_takes_a_while(self, seconds, progress, is_shown):
         out, shown = shown_on_a_terminal(LIBRARY.format(seconds=seconds, progress=progress))
@@ -145,7 +146,7 @@ class TestBars:
     @pytest.mark.parametrize("has_widgets", [True, False])
     def test_a_notebook_shows_them_if_it_can(self, monkeypatch, has_widgets):
         begun = []
-        monkeypatch.setattr("erasable.operations.reporting.find_spec", lambda name: object() if has_widgets else None)
+        monkeypatch.setattr("erasable.progress.find_spec", lambda name: object() if has_widgets else None)
         monkeypatch.setattr("rich.progress.Progress.start", lambda self: begun.append(self))
         with Bars(console=Console(stderr=True, force_jupyter=True)).track("working", 1) as advance:
             advance(1)

@@ -7,21 +7,22 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from erasable.chain import Config, Link, State
 from erasable.errors import Refused, UnknownUser
-from erasable.models.ease import EASE
-from erasable.operations import MemoryHome, Recommender, Work, forget, learn_more, recommend, withdraw_submitted
+from erasable.models._ease import EASE
+from erasable.operations import MemoryStorage, Work, forget, learn_more, recommend, withdraw_submitted
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
-from erasable.operations.serving import Serving
+from erasable.recommender import Recommender
+from erasable.recommender.serving import Serving
 from erasable.requests import Request
-from erasable.training import Config, Link, State
 from kit.asking import submit
 
 
 @pytest.fixture
 def ease(table):
     """A recommender whose model can be rid of someone at once."""
-    memory = MemoryHome()
+    memory = MemoryStorage()
     with memory.writing() as session:
         learn_into(session, table, Config(model="ease", regularisation=2.0), NO_INPUTS, Work(1))
     return memory
@@ -31,49 +32,49 @@ def scores(found):
     return {one.item_id: one.score for user in found for one in user}
 
 
-def test_it_serves_what_the_operation_does(home):
-    assert Serving(home).recommend(["ann", "dan"]) == recommend(home, ["ann", "dan"])
-    assert Serving(home).recommend(None) == recommend(home, None)
+def test_it_serves_what_the_operation_does(storage):
+    assert Serving(storage).recommend(["ann", "dan"]) == recommend(storage, ["ann", "dan"])
+    assert Serving(storage).recommend(None) == recommend(storage, None)
 
 
-def test_who_is_withdrawn_is_unknown_at_once_and_others_are_not(home):
-    serving = Serving(home)
+def test_who_is_withdrawn_is_unknown_at_once_and_others_are_not(storage):
+    serving = Serving(storage)
     before = serving.recommend(["ann"])
     with serving.withdrawing([Request("bob")]):
         with pytest.raises(UnknownUser):
             serving.recommend(["bob"])
         assert [one.user_id for one in serving.recommend(None)] == [
-            user for user in (one.user_id for one in recommend(home, None)) if user != "bob"
+            user for user in (one.user_id for one in recommend(storage, None)) if user != "bob"
         ]
         assert serving.recommend(["ann"]) == before
 
 
-def test_who_is_withdrawn_may_get_what_is_popular(home):
-    serving = Serving(home)
+def test_who_is_withdrawn_may_get_what_is_popular(storage):
+    serving = Serving(storage)
     with serving.withdrawing([Request("bob")]):
         assert len(serving.recommend(["bob"], k=2, unknown="popular")[0]) == 2
 
 
-def test_if_nothing_was_forgotten_the_person_is_served_again(home):
-    serving = Serving(home)
+def test_if_nothing_was_forgotten_the_person_is_served_again(storage):
+    serving = Serving(storage)
     before = serving.recommend(["bob"])
     with pytest.raises(KeyError), serving.withdrawing([Request("bob")]):
         raise KeyError
     assert serving.recommend(["bob"]) == before
 
 
-def test_what_another_has_forgotten_is_followed(home):
-    serving = Serving(home)
+def test_what_another_has_forgotten_is_followed(storage):
+    serving = Serving(storage)
     serving.recommend(["bob"])
-    forget(home, [Request("bob")])
+    forget(storage, [Request("bob")])
     with pytest.raises(UnknownUser):
         serving.recommend(["bob"])
-    assert serving.recommend(None) == recommend(home, None)
+    assert serving.recommend(None) == recommend(storage, None)
 
 
-def test_who_has_asked_is_withheld_from_every_reader_until_it_is_done(home):
-    submit(home, Request("bob"))
-    for serve in (lambda user: recommend(home, [user]), lambda user: Serving(home).recommend([user])):
+def test_who_has_asked_is_suppressed_from_every_reader_until_it_is_done(storage):
+    submit(storage, Request("bob"))
+    for serve in (lambda user: recommend(storage, [user]), lambda user: Serving(storage).recommend([user])):
         assert serve("ann")
         with pytest.raises(UnknownUser):
             serve("bob")
@@ -157,14 +158,14 @@ def test_another_thread_gets_nothing_while_the_library_forgets(table, monkeypatc
             recommender.recommend(["ann"])
         return SimpleNamespace(notes=())
 
-    monkeypatch.setattr("erasable.operations.recommender.forget", look)
+    monkeypatch.setattr("erasable.recommender.forget", look)
     recommender.forget(["ann"])
     assert outcomes == [2]
 
 
 class TestSeveralAtOnce:
-    def test_whose_second_request_is_refused_stays_withdrawn(self, home):
-        serving = Serving(home)
+    def test_whose_second_request_is_refused_stays_withdrawn(self, storage):
+        serving = Serving(storage)
         with serving.withdrawing([Request("bob")]):
             with pytest.raises(KeyError), serving.withdrawing([Request("bob")]):
                 raise KeyError
@@ -196,25 +197,25 @@ class TestSeveralAtOnce:
 
         serving = Serving(ease)
         before = serving.recommend(["ann"])
-        monkeypatch.setattr("erasable.training.Scoring.rid_of", refuse)
+        monkeypatch.setattr("erasable.chain.Scoring.subtracting", refuse)
         with serving.withdrawing([Request("bob")]):
             assert serving.recommend(["ann"]) == before
             with pytest.raises(UnknownUser):
                 serving.recommend(["bob"])
         assert serving.recommend(["bob"])
 
-    def test_popular_items_are_counted_without_them(self, home):
-        serving = Serving(home)
+    def test_popular_items_are_counted_without_them(self, storage):
+        serving = Serving(storage)
         popular = scores(serving.recommend(["nobody"], unknown="popular"))
         with serving.withdrawing([Request("eve")]):
             left = scores(serving.recommend(["nobody"], unknown="popular"))
         assert sum(left.values()) < sum(popular.values())
 
 
-def test_only_what_scores_is_kept_in_memory(home):
-    with home.reading() as session:
+def test_only_what_scores_is_kept_in_memory(storage):
+    with storage.reading() as session:
         state = session.state()
     assert state.scoring_links == state.chain  # rows come from every stage
-    solved = replace(state.knowledge, config=Config(model="nmf", groups=3, epochs=3, rows="solved"))
+    solved = replace(state.dataset, config=Config(model="nmf", groups=3, epochs=3, rows="solved"))
     links = tuple(Link(str(number), "", 0, 0.0) for number in range(3))
     assert [link.fingerprint for link in State(solved, links).scoring_links] == ["2"]

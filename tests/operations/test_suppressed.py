@@ -14,12 +14,12 @@ import pytest
 from erasable import Recommender
 from erasable.cli.main import main
 from erasable.errors import Refused, Suppressed, UnknownUser, WorkspaceDamaged, WorkspaceError
-from erasable.operations import DiskHome, MemoryHome, evaluate, recommend, show, status, withdraw_submitted
-from erasable.operations.suppressed import FiledPeople, suppressed_people
+from erasable.operations import DiskStorage, MemoryStorage, evaluate, recommend, show, status, withdraw_submitted
+from erasable.operations.suppressed import AskingPeople, suppressed_people
 from erasable.requests import Request
-from erasable.requests.asked import NOBODY_ASKED
-from erasable.service.shop import Shop
-from erasable.store.layout import LEDGER, LEDGER_FILES
+from erasable.requests.request import NOBODY_ASKED
+from erasable.service._service import Service
+from erasable.workspace.layout import QUEUE_FILE, QUEUE_FILES
 from kit import erasure_service
 from kit.asking import accept, submit
 from kit.copies import copy_of
@@ -61,7 +61,7 @@ def command(capsys, monkeypatch):
 
 
 def withdraw(folder, request_id):
-    opened = Shop.open(folder, erasure_service.AT_ONCE)
+    opened = Service.open(folder, erasure_service.AT_ONCE)
     with closing(opened.database):
         opened.reception.withdraw(request_id, "someone", None)
 
@@ -88,7 +88,7 @@ class TestAskedOfTheService:
     def test_a_library_that_is_asked_all_the_time_notices_each_request_at_once(self, shop):
         people = erasure_service.people_in(shop)
         library = Recommender.load(shop)
-        opened = Shop.open(shop, erasure_service.AT_ONCE)
+        opened = Service.open(shop, erasure_service.AT_ONCE)
         with closing(opened.database):
             for asked in people[:10]:
                 assert library.recommend([asked]).num_rows
@@ -110,7 +110,7 @@ class TestAskedOfTheService:
         threads = [threading.Thread(target=read) for _ in range(3)]
         for thread in threads:
             thread.start()
-        opened = Shop.open(shop, erasure_service.AT_ONCE)
+        opened = Service.open(shop, erasure_service.AT_ONCE)
         with closing(opened.database):
             for asked in people[:8]:
                 opened.reception.submit(Request(asked), "someone")
@@ -149,7 +149,7 @@ class TestAskedOfTheService:
     def test_the_api_tells_them_from_nobody_else(self, shop):
         asked = erasure_service.people_in(shop)[0]
         erasure_service.file_requests(shop, Request(asked))
-        opened = Shop.open(shop, erasure_service.AT_ONCE)
+        opened = Service.open(shop, erasure_service.AT_ONCE)
         with closing(opened.database):
             for user in (asked, "stranger"):
                 with pytest.raises(UnknownUser, match=f"^nothing is held about the user '{user}'") as refused:
@@ -157,35 +157,35 @@ class TestAskedOfTheService:
                 assert type(refused.value) is UnknownUser
 
     def test_evaluation_serves_nobody_and_stays_as_it_was(self, shop):
-        before = evaluate(DiskHome(shop))
+        before = evaluate(DiskStorage(shop))
         erasure_service.file_requests(shop, Request(erasure_service.people_in(shop)[0]))
-        assert evaluate(DiskHome(shop)) == before
+        assert evaluate(DiskStorage(shop)) == before
 
 
 class TestWhoMayKnow:
     def test_status_counts_them_wherever_they_asked(self, shop, command):
         first, second, third, *_ = erasure_service.people_in(shop)
-        assert status(DiskHome(shop))["suppressed"] == 0
+        assert status(DiskStorage(shop))["suppressed"] == 0
         erasure_service.file_requests(shop, Request(first), Request(second))
-        home = DiskHome(shop)
-        submit(home, Request(third))
-        found = status(home)
+        storage = DiskStorage(shop)
+        submit(storage, Request(third))
+        found = status(storage)
         assert (found["suppressed"], found["pending"]) == (3, 1)
         assert "suppressed    3" in command("status", shop)[1]
-        with home.reading() as session:
-            assert suppressed_people(home, session) == {first, second, third}
-        withdraw_submitted(home)
-        assert status(home)["suppressed"] == 2
+        with storage.reading() as session:
+            assert suppressed_people(storage, session) == {first, second, third}
+        withdraw_submitted(storage)
+        assert status(storage)["suppressed"] == 2
 
     def test_show_shows_everything_and_says_so(self, shop, command):
         asked, other, *_ = erasure_service.people_in(shop)
-        before = show(DiskHome(shop), asked)
+        before = show(DiskStorage(shop), asked)
         assert before.suppressed is False
         erasure_service.file_requests(shop, Request(asked))
-        after = show(DiskHome(shop), asked)
+        after = show(DiskStorage(shop), asked)
         assert after.suppressed is True
         assert (after.interactions, after.personal_rows) == (before.interactions, before.personal_rows)
-        assert show(DiskHome(shop), other).suppressed is False
+        assert show(DiskStorage(shop), other).suppressed is False
         assert SUPPRESSED in command("show", shop, "--user", asked)[1]
         assert SUPPRESSED not in command("show", shop, "--user", other)[1]
 
@@ -201,27 +201,27 @@ class TestWhoMayKnow:
         erasure_service.file_requests(shop, Request(asked))
         done = Recommender.load(shop, threads=1).forget([asked, other])
         assert (len(done.certificates), [one.user_id for one in done.receipts]) == (2, [other])
-        with DiskHome(shop).queue() as queue:
+        with DiskStorage(shop).queue() as queue:
             assert queue.history.counts() == {"erased": 2}
 
     def test_the_library_leaves_what_is_on_hold_to_the_service(self, shop):
         asked, other, *_ = erasure_service.people_in(shop)
         erasure_service.file_requests(shop, Request(asked))
-        with DiskHome(shop).queue() as queue:
+        with DiskStorage(shop).queue() as queue:
             (waiting,) = queue.history.in_states(["suppressed"])
             queue.advance(waiting.request_id, "on hold", "officer 1", waiting.received)
         with pytest.raises(Refused, match="put on hold"):
             Recommender.load(shop, threads=1).forget([asked])
         assert Recommender.load(shop, threads=1).forget([other]).certificates
-        with DiskHome(shop).queue() as queue:
+        with DiskStorage(shop).queue() as queue:
             assert queue.history.counts() == {"on hold": 1, "erased": 1}
 
     def test_in_memory_too(self, shop):
-        home = DiskHome(shop)
+        storage = DiskStorage(shop)
         asked = erasure_service.people_in(shop)[0]
-        submit(home, Request(asked))
+        submit(storage, Request(asked))
         with pytest.raises(Suppressed):
-            recommend(home, [asked])
+            recommend(storage, [asked])
 
 
 class TestWhereItCanNotBeRead:
@@ -243,30 +243,30 @@ class TestWhereItCanNotBeRead:
                 code, out, err = command("recommend", shop, *users)
                 assert (code, out) == (1, "")
                 assert said in err
-            assert show(DiskHome(shop), asked).suppressed is None
-            assert status(DiskHome(shop))["suppressed"] is None
+            assert show(DiskStorage(shop), asked).suppressed is None
+            assert status(DiskStorage(shop))["suppressed"] is None
 
         return check
 
     def test_a_ledger_of_another_format(self, shop, refused):
-        with closing(sqlite3.connect(shop / LEDGER)) as connection:
+        with closing(sqlite3.connect(shop / QUEUE_FILE)) as connection:
             connection.execute("PRAGMA user_version = 99")
         refused(WorkspaceError, "has the format 99")
 
     def test_a_damaged_ledger(self, shop, refused):
-        for name in LEDGER_FILES[1:]:
+        for name in QUEUE_FILES[1:]:
             (shop / name).unlink(missing_ok=True)
-        (shop / LEDGER).write_bytes(b"no database at all" * 1000)
+        (shop / QUEUE_FILE).write_bytes(b"no database at all" * 1000)
         refused(WorkspaceDamaged, "is damaged")
 
     def test_a_ledger_that_may_not_be_read(self, shop, refused, monkeypatch):
         real = os.access
-        monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith(LEDGER) and real(path, mode))
-        os.utime(shop / LEDGER)
+        monkeypatch.setattr(os, "access", lambda path, mode: not str(path).endswith(QUEUE_FILE) and real(path, mode))
+        os.utime(shop / QUEUE_FILE)
         refused(WorkspaceError, "says who has asked to be erased")
 
     def test_pending_requests_that_may_not_be_read(self, shop, refused, monkeypatch):
-        accept(DiskHome(shop), Request(erasure_service.people_in(shop)[2]))
+        accept(DiskStorage(shop), Request(erasure_service.people_in(shop)[2]))
         real = os.access
         monkeypatch.setattr(os, "access", lambda path, mode: "/pending" not in str(path) and real(path, mode))
         refused(WorkspaceError, "says who has asked to be erased")
@@ -278,7 +278,7 @@ class TestWhereItCanNotBeRead:
         if private == "ledger":
             erasure_service.file_requests(shop, Request(asked))
         else:
-            accept(DiskHome(shop), Request(asked))
+            accept(DiskStorage(shop), Request(asked))
         for path in (shop.parent, shop, *shop.rglob("*")):
             if not path.name.startswith(("ledger", "pending", "signing-key")):
                 path.chmod(0o755 if path.is_dir() else 0o644)
@@ -294,9 +294,9 @@ class TestWhereItCanNotBeRead:
 class TestReadingAgain:
     def test_a_ledger_that_has_not_changed_for_a_while_is_not_read_again(self, shop, monkeypatch):
         erasure_service.file_requests(shop, Request("nobody"), Request(erasure_service.people_in(shop)[0]))
-        people = FiledPeople(DiskHome(shop))
+        people = AskingPeople(DiskStorage(shop))
         assert len(people.now().people) == 1
-        for name in LEDGER_FILES:
+        for name in QUEUE_FILES:
             if (shop / name).exists():
                 os.utime(shop / name, (1, 1))
         people.now()
@@ -307,10 +307,10 @@ class TestReadingAgain:
         asked, other, *_ = erasure_service.people_in(shop)
         erasure_service.file_requests(shop, Request(asked))
         monkeypatch.setattr("erasable.operations.suppressed.queue_mark", lambda path: ("same", time.time_ns()))
-        people = FiledPeople(DiskHome(shop))
+        people = AskingPeople(DiskStorage(shop))
         assert people.now().people == {asked}
         erasure_service.file_requests(shop, Request(other))
         assert people.now().people == {asked, other}
 
     def test_without_a_ledger_nobody_has_asked(self, shop, tmp_path):
-        assert FiledPeople(DiskHome(tmp_path)).now() == FiledPeople(MemoryHome()).now() == NOBODY_ASKED
+        assert AskingPeople(DiskStorage(tmp_path)).now() == AskingPeople(MemoryStorage()).now() == NOBODY_ASKED

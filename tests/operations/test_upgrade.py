@@ -5,23 +5,13 @@ import sys
 
 import pytest
 
+from erasable.chain import Config, environment_for
 from erasable.errors import NotReproducible, Refused, UnknownUser, WorkspaceDamaged
 from erasable.models import NMF
-from erasable.operations import (
-    DiskHome,
-    Work,
-    forget,
-    learn,
-    learn_more,
-    plan_upgrade,
-    recommend,
-    upgrade,
-    verify,
-)
+from erasable.operations import DiskStorage, Work, forget, learn, learn_more, plan_upgrade, recommend, upgrade, verify
 from erasable.proof import records_of
 from erasable.requests import Request
-from erasable.store import Workspace
-from erasable.training import Config, environment_for
+from erasable.workspace import Workspace
 from kit import elsewhere
 from kit.asking import erase_only, submit
 from kit.copies import copy_of
@@ -31,13 +21,13 @@ WORK = Work(1)
 
 
 @pytest.fixture
-def disk(learned, tmp_path) -> DiskHome:
-    return DiskHome(copy_of(learned, tmp_path / "shop"))
+def disk(learned, tmp_path) -> DiskStorage:
+    return DiskStorage(copy_of(learned, tmp_path / "shop"))
 
 
-def records(home) -> list[dict]:
-    with home.reading() as session:
-        return records_of(session.papers().records())
+def records(storage) -> list[dict]:
+    with storage.reading() as session:
+        return records_of(session.documents().records())
 
 
 class TestTheSameBytes:
@@ -50,20 +40,20 @@ class TestTheSameBytes:
         assert verify(disk).identical is True
         forget(disk, [Request("ann")], work=WORK)
 
-    def test_in_memory_too(self, home, snapshot):
-        before = snapshot(home)
-        if home.path is None:
-            elsewhere.moved_in_memory(home, numpy="0.0")
+    def test_in_memory_too(self, storage, snapshot):
+        before = snapshot(storage)
+        if storage.path is None:
+            elsewhere.moved_in_memory(storage, numpy="0.0")
         else:
-            elsewhere.moved(home.path, numpy="0.0")
-        assert upgrade(home, WORK).adopted == 3
-        assert snapshot(home).arrays == before.arrays
-        assert verify(home).identical is True
+            elsewhere.moved(storage.path, numpy="0.0")
+        assert upgrade(storage, WORK).adopted == 3
+        assert snapshot(storage).arrays == before.arrays
+        assert verify(storage).identical is True
 
     def test_under_sisa_only_what_was_made_elsewhere_is_made_again(self, table, tmp_path):
         learn(table, tmp_path / "shop", Config(model="nmf", strategy="sisa", groups=3, epochs=3, batch=16), work=WORK)
         elsewhere.moved(tmp_path / "shop", places=[0], numpy="0.0")
-        done = upgrade(DiskHome(tmp_path / "shop"), WORK)
+        done = upgrade(DiskStorage(tmp_path / "shop"), WORK)
         assert (done.adopted, done.trained, done.kept) == (1, 0, 2)
 
 
@@ -71,10 +61,10 @@ class TestOtherBytes:
     def test_take_the_place_of_those_before(self, disk, learned, snapshot):
         elsewhere.spoiled(disk.path, 1)
         elsewhere.moved(disk.path, numpy="0.0")
-        assert snapshot(disk).arrays != snapshot(DiskHome(learned)).arrays
+        assert snapshot(disk).arrays != snapshot(DiskStorage(learned)).arrays
         done = upgrade(disk, WORK)
         assert (done.adopted, done.trained, done.kept) == (2, 1, 0)
-        assert snapshot(disk).arrays == snapshot(DiskHome(learned)).arrays
+        assert snapshot(disk).arrays == snapshot(DiskStorage(learned)).arrays
         assert unnamed_files(disk.path) == []
         assert verify(disk).identical is True
 
@@ -97,11 +87,11 @@ class TestDamage:
 
     def test_other_data_than_were_recorded_are_not_recorded_as_learned(self, disk, table, config, tmp_path):
         learn(table.slice(3), tmp_path / "other", config, work=WORK)
-        with DiskHome(tmp_path / "other").reading() as other, Workspace.writing(disk.path) as workspace:
+        with DiskStorage(tmp_path / "other").reading() as other, Workspace.writing(disk.path) as workspace:
             state = other.state()
             for link in state.chain:
                 workspace.checkpoints.put(other.checkpoints.get(link.fingerprint))
-            workspace.commit(state, workspace.papers(), workspace.stamp)
+            workspace.commit(state, workspace.documents(), workspace.stamp)
         elsewhere.moved(disk.path, numpy="0.0")
         with pytest.raises(WorkspaceDamaged, match="are not those that were recorded"):
             upgrade(disk, WORK)
@@ -182,7 +172,7 @@ def test_groups_that_are_decided_anew_are_decided_here(table, tmp_path, monkeypa
     """A replay decides them here too, so that what is kept must have been."""
     config = Config(model="nmf", groups=2, epochs=2, batch=16, grouping="random", order="number", policy="regroup")
     learn(table, tmp_path / "shop", config, work=WORK)
-    home, asked = DiskHome(tmp_path / "shop"), []
+    storage, asked = DiskStorage(tmp_path / "shop"), []
     module = sys.modules["erasable.operations.upgrade"]
     decide = module.regrouped
 
@@ -191,12 +181,12 @@ def test_groups_that_are_decided_anew_are_decided_here(table, tmp_path, monkeypa
         return decide(*arguments)
 
     monkeypatch.setattr(module, "regrouped", regrouped)
-    assert not upgrade(home, WORK).changed
+    assert not upgrade(storage, WORK).changed
     assert asked == []
-    elsewhere.moved(home.path, numpy="0.0")
-    assert upgrade(home, WORK).adopted == 2
+    elsewhere.moved(storage.path, numpy="0.0")
+    assert upgrade(storage, WORK).adopted == 2
     assert asked == [1]
-    assert verify(home).identical is True
+    assert verify(storage).identical is True
 
 
 def test_a_model_of_another_revision_is_trained_again(disk, monkeypatch):
@@ -212,7 +202,7 @@ def test_a_model_of_another_revision_is_trained_again(disk, monkeypatch):
     assert verify(disk).identical is True
     with disk.reading() as session:
         state = session.state()
-        assert state.knowledge.config.revision == 2
+        assert state.dataset.config.revision == 2
         assert not before & {link.fingerprint for link in state.chain}
     assert upgrade(disk, WORK).changed is False
     forget(disk, [Request("ann")], work=WORK)
@@ -226,6 +216,6 @@ def test_what_is_trained_again_is_named_by_the_revision_that_trained_it(disk, mo
     else:
         forget(disk, [Request("ann")], rerun=True, work=WORK)
     with disk.reading() as session:
-        assert session.state().knowledge.config.revision == 2
+        assert session.state().dataset.config.revision == 2
     assert verify(disk).identical is True
     assert upgrade(disk, WORK).changed is False

@@ -8,7 +8,7 @@ from kit.certificate_oracles import Attacked, erase_one_by_one, findings, with_p
 PEOPLE, CANDIDATES = 24, 90
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("way", "secret"),
     [("als with anchors, some interactions", "anchor"), ("nmf chain, independent groups", "group")],

@@ -1,29 +1,26 @@
-"""Checking: papers that were removed, exchanged, added or put back are found, and it is said which."""
+"""Checking: documents that were removed, exchanged, added or put back are found, and it is said which."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
+from erasable.chain import Checkpoint
 from erasable.models import NMF
-from erasable.proof.audit_chain import add_record, head_of
-from erasable.proof.certificate import Certificate, read_certificate
+from erasable.proof.certificate import Certificate, Statement, read_certificate
 from erasable.proof.checking import (
     certificate_fault,
     chain_fault,
+    documents_fault,
     held_fault,
-    papers_fault,
     records_about,
     version_fault,
 )
 from erasable.proof.issuing import Outcome, issue_certificates
-from erasable.proof.salting import state_digest
-from erasable.proof.signing import new_key
-from erasable.proof.statement import Statement
-from erasable.proof.steps import certified_steps, recorded_steps
+from erasable.proof.log import add_record, head_of
+from erasable.proof.signing import certified_steps, new_key, recorded_steps, state_digest
 from erasable.requests import Request
-from erasable.store import Papers, Stamp
-from erasable.training import Checkpoint
+from erasable.workspace import Documents, Stamp
 from kit.asking import erased
 from kit.handmade import handmade
 
@@ -31,19 +28,19 @@ STAMP = Stamp(2, "ab" * 32)
 
 
 @dataclass(frozen=True)
-class Shop:
-    """The papers of a shop that has learned and forgotten two people, and what it holds."""
+class Service:
+    """The documents of a shop that has learned and forgotten two people, and what it holds."""
 
-    papers: Papers
+    documents: Documents
     issued: dict[str, bytes]
     certificates: list[Certificate]
 
-    def with_audit(self, audit: bytes) -> Papers:
-        return replace(self.papers, audit=audit)
+    def with_audit(self, audit: bytes) -> Documents:
+        return replace(self.documents, log=audit)
 
     @property
     def lines(self) -> list[bytes]:
-        return self.papers.audit.splitlines(keepends=True)
+        return self.documents.log.splitlines(keepends=True)
 
 
 def issue(audit: bytes, key: bytes, *users: str) -> list[Certificate]:
@@ -67,13 +64,13 @@ def resigned(certificate: Certificate, key: bytes, **changes) -> Certificate:
 
 
 @pytest.fixture(scope="module")
-def shop() -> Shop:
+def shop() -> Service:
     key = new_key()
     audit = add_record(add_record(b"", "learn", {"version": 1}), "verify", {"version": 1})
     certificates = issue(audit, key, "dan", "eve")
     issued = {f"{one.request_id}.json": one.content for one in certificates}
     pages = {name.replace(".json", ".html"): b"a page" for name in issued}
-    return Shop(Papers(forget_record(audit, certificates), key), issued | pages, certificates)
+    return Service(Documents(forget_record(audit, certificates), key), issued | pages, certificates)
 
 
 @pytest.fixture(scope="module")
@@ -88,61 +85,61 @@ def without(issued, *names):
 
 class TestPapers:
     def test_that_belong_together_have_no_fault(self, shop):
-        assert papers_fault(shop.papers, shop.issued) is None
-        assert papers_fault(Papers(add_record(b"", "learn", {"version": 1}), new_key()), {}) is None
+        assert documents_fault(shop.documents, shop.issued) is None
+        assert documents_fault(Documents(add_record(b"", "learn", {"version": 1}), new_key()), {}) is None
 
     def test_a_certificate_that_was_removed(self, shop, name):
-        expected = f"certificates/{name} is missing: the audit chain names it"
-        assert papers_fault(shop.papers, without(shop.issued, name)) == expected
+        expected = f"certificates/{name} is missing: the log names it"
+        assert documents_fault(shop.documents, without(shop.issued, name)) == expected
 
     def test_a_certificate_that_was_changed(self, shop, name):
         changed = shop.issued[name].replace(b'"version":2', b'"version":3')
-        found = papers_fault(shop.papers, shop.issued | {name: changed})
+        found = documents_fault(shop.documents, shop.issued | {name: changed})
         assert found.startswith(f"certificates/{name}: its signature does not fit")
 
     def test_a_certificate_that_was_changed_and_signed_again_by_whoever_holds_the_key(self, shop, name):
-        changed = resigned(shop.certificates[0], shop.papers.key, threads=99)
-        found = papers_fault(shop.papers, shop.issued | {name: changed.content})
-        assert found == f"certificates/{name} is not the one that the audit chain names"
+        changed = resigned(shop.certificates[0], shop.documents.key, threads=99)
+        found = documents_fault(shop.documents, shop.issued | {name: changed.content})
+        assert found == f"certificates/{name} is not the one that the log names"
 
     def test_a_certificate_that_no_record_names(self, shop):
-        (added,) = issue(shop.papers.audit, shop.papers.key, "fay")
-        found = papers_fault(shop.papers, shop.issued | {f"{added.request_id}.json": added.content})
-        assert found == f"certificates/{added.request_id}.json is not the one that the audit chain names"
+        (added,) = issue(shop.documents.log, shop.documents.key, "fay")
+        found = documents_fault(shop.documents, shop.issued | {f"{added.request_id}.json": added.content})
+        assert found == f"certificates/{added.request_id}.json is not the one that the log names"
 
     def test_a_certificate_put_in_the_place_of_another(self, shop, name):
         other = shop.certificates[1].content
-        assert papers_fault(shop.papers, shop.issued | {name: other}).startswith("certificates/")
+        assert documents_fault(shop.documents, shop.issued | {name: other}).startswith("certificates/")
 
     def test_another_key(self, shop):
-        found = papers_fault(replace(shop.papers, key=new_key()), shop.issued)
+        found = documents_fault(replace(shop.documents, key=new_key()), shop.issued)
         assert found.startswith("certificates/")
         assert found.endswith("was signed with another key")
-        assert papers_fault(replace(shop.papers, key=b""), shop.issued) == found
+        assert documents_fault(replace(shop.documents, key=b""), shop.issued) == found
 
     @pytest.mark.parametrize("number", [1, 2])
     def test_a_record_that_was_removed(self, shop, number):
         left = b"".join(shop.lines[: number - 1] + shop.lines[number:])
-        expected = f"the audit chain: record {number} is missing: record {number + 1} stands in its place"
-        assert papers_fault(shop.with_audit(left), shop.issued) == expected
+        expected = f"the log: record {number} is missing: record {number + 1} stands in its place"
+        assert documents_fault(shop.with_audit(left), shop.issued) == expected
 
     @pytest.mark.parametrize(("kept", "said"), [(0, "after number 0"), (1, "after number 1")])
     def test_records_that_a_certificate_names_and_that_were_cut_off(self, shop, kept, said):
-        found = papers_fault(shop.with_audit(b"".join(shop.lines[:kept])), shop.issued)
-        assert found == f"the audit chain: the records {said} are missing: a certificate names record 2"
+        found = documents_fault(shop.with_audit(b"".join(shop.lines[:kept])), shop.issued)
+        assert found == f"the log: the records {said} are missing: a certificate names record 2"
 
     def test_the_record_of_the_erasure_itself_cut_off(self, shop):
         first = min(one.request_id for one in shop.certificates)
-        found = papers_fault(shop.with_audit(b"".join(shop.lines[:2])), shop.issued)
-        assert found == f"certificates/{first}.json is not the one that the audit chain names"
+        found = documents_fault(shop.with_audit(b"".join(shop.lines[:2])), shop.issued)
+        assert found == f"certificates/{first}.json is not the one that the log names"
 
     @pytest.mark.parametrize("first", [1, 2])
     def test_a_chain_made_anew_with_the_right_certificates(self, shop, first):
         anew = b"".join(shop.lines[: first - 1])
         for _ in range(first, 3):
             anew = add_record(anew, "learn", {"made": "up"})
-        found = papers_fault(shop.with_audit(forget_record(anew, shop.certificates)), shop.issued)
-        assert found == "the audit chain: record 2 is not the one that a certificate names: the chain was made anew"
+        found = documents_fault(shop.with_audit(forget_record(anew, shop.certificates)), shop.issued)
+        assert found == "the log: record 2 is not the one that a certificate names: the log was rewritten"
 
 
 class TestVersion:
@@ -151,34 +148,36 @@ class TestVersion:
         return handmade().state
 
     def test_the_last_record_is_about_the_current_version(self, shop, state):
-        assert version_fault(shop.papers, STAMP, state) is None
+        assert version_fault(shop.documents, STAMP, state) is None
 
     @pytest.mark.parametrize("version", [1, 3])
     def test_an_older_or_newer_version_was_put_back(self, shop, state, version):
-        found = version_fault(shop.papers, Stamp(version, STAMP.salt), state)
-        assert found == f"the workspace is at version {version}, its last record at 2: one was put back"
+        found = version_fault(shop.documents, Stamp(version, STAMP.salt), state)
+        assert found == f"the workspace is at version {version}, its last record at 2: one was restored from a copy"
 
     def test_other_checkpoints_were_put_there(self, shop, state):
         expected = "the checkpoints of version 2 are not those that were recorded"
         other = replace(state, chain=(state.chain[0], replace(state.chain[1], fingerprint="other")))
-        assert version_fault(shop.papers, STAMP, other) == expected
-        assert version_fault(shop.papers, Stamp(2, "cd" * 32), state) == expected
+        assert version_fault(shop.documents, STAMP, other) == expected
+        assert version_fault(shop.documents, Stamp(2, "cd" * 32), state) == expected
 
     def test_a_verification_that_began_before_and_ended_after_puts_nothing_back(self, shop, state):
-        late = add_record(shop.papers.audit, "verify", {"version": 1, "state": "of version 1"})
+        late = add_record(shop.documents.log, "verify", {"version": 1, "state": "of version 1"})
         assert version_fault(shop.with_audit(late), STAMP, state) is None
 
     def test_a_verification_does_not_hide_that_a_version_was_put_back(self, shop, state):
-        verified = add_record(shop.papers.audit, "verify", {"version": 1, "state": state_digest(STAMP.salt, state)})
-        assert version_fault(shop.with_audit(verified), Stamp(1, STAMP.salt), state).endswith("one was put back")
+        verified = add_record(shop.documents.log, "verify", {"version": 1, "state": state_digest(STAMP.salt, state)})
+        assert version_fault(shop.with_audit(verified), Stamp(1, STAMP.salt), state).endswith(
+            "one was restored from a copy"
+        )
 
     def test_where_nothing_is_recorded_nothing_contradicts(self, state):
-        assert version_fault(Papers(), STAMP, state) is None
+        assert version_fault(Documents(), STAMP, state) is None
 
 
 class TestCertificate:
     def fault(self, shop, certificate, **changes) -> str | None:
-        facts = {"papers": shop.papers, "issued": shop.issued, "stamp": STAMP} | changes
+        facts = {"documents": shop.documents, "issued": shop.issued, "stamp": STAMP} | changes
         return certificate_fault(certificate, **facts)
 
     def test_of_this_workspace(self, shop):
@@ -186,22 +185,22 @@ class TestCertificate:
         assert self.fault(shop, shop.certificates[0], stamp=Stamp(9, "cd" * 32)) is None
 
     def test_of_another_workspace(self, shop):
-        (other,) = issue(shop.papers.audit, new_key(), "dan")
+        (other,) = issue(shop.documents.log, new_key(), "dan")
         expected = "the certificate was signed with another key: it is of another workspace"
         assert self.fault(shop, other) == expected
-        assert self.fault(shop, shop.certificates[0], issued={}, papers=replace(shop.papers, key=b"")) == expected
+        assert self.fault(shop, shop.certificates[0], issued={}, documents=replace(shop.documents, key=b"")) == expected
 
     def test_of_a_later_version_than_the_workspace_has(self, shop, name):
         found = self.fault(shop, shop.certificates[0], issued={}, stamp=Stamp(1, "cd" * 32))
         assert found.startswith("the workspace is at version 1 and the certificate is of version 2")
-        assert "an older copy of the workspace was put back; erase again" in found
+        assert "an older copy of the workspace was restored; erase again" in found
 
     def test_that_was_removed(self, shop, name):
         found = self.fault(shop, shop.certificates[0], issued=without(shop.issued, name))
         assert found == "the workspace does not have this certificate: it was removed there"
 
     def test_that_was_changed_and_signed_again_by_whoever_holds_the_key(self, shop):
-        changed = resigned(shop.certificates[0], shop.papers.key, threads=99)
+        changed = resigned(shop.certificates[0], shop.documents.key, threads=99)
         found = self.fault(shop, changed)
         assert found.startswith(
             "the workspace has another certificate for the same request: one of the two was changed"
@@ -211,9 +210,9 @@ class TestCertificate:
 class TestRecords:
     def test_an_erasure_is_found_by_its_request_wherever_its_record_is(self, shop):
         ids = [one.request_id for one in shop.certificates]
-        sealed = replace(shop.papers, audit=b"", sealed_records=lambda: shop.papers.audit)
-        for papers in (shop.papers, sealed):
-            found = records_about([*ids, "0" * 32], papers)
+        sealed = replace(shop.documents, log=b"", sealed_records=lambda: shop.documents.log)
+        for documents in (shop.documents, sealed):
+            found = records_about([*ids, "0" * 32], documents)
             assert {*found} == {*ids}
             assert {record["what"] for record in found.values()} == {"forget"}
 
@@ -221,7 +220,7 @@ class TestRecords:
         def refuse() -> bytes:
             raise AssertionError
 
-        assert records_about([shop.certificates[0].request_id], replace(shop.papers, sealed_records=refuse))
+        assert records_about([shop.certificates[0].request_id], replace(shop.documents, sealed_records=refuse))
 
 
 class TestOutcome:
@@ -234,7 +233,7 @@ class TestOutcome:
     @pytest.fixture
     def record(self, shop) -> dict:
         one = shop.certificates[0].request_id
-        return records_about([one], shop.papers)[one]
+        return records_about([one], shop.documents)[one]
 
     def test_another_environment(self, shop):
         certificate, held = shop.certificates[0], handmade()
@@ -282,8 +281,8 @@ class TestOutcome:
 
     def test_other_data(self, shop):
         held = handmade()
-        less = replace(held.state.knowledge, held_out=held.state.knowledge.held_out.without(users=["cat"]))
-        found = self.fault(shop.certificates[0], replace(held, state=replace(held.state, knowledge=less)))
+        less = replace(held.state.dataset, held_out=held.state.dataset.held_out.without(users=["cat"]))
+        found = self.fault(shop.certificates[0], replace(held, state=replace(held.state, dataset=less)))
         assert found == "the data held is not what the certificate names"
 
     def test_another_salt_under_the_same_number(self, shop):

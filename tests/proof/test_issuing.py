@@ -11,21 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from erasable import fingerprint
+from erasable.chain import ORIGIN, Checkpoint, Config
 from erasable.data import RatingScale
 from erasable.evaluation import Utility
 from erasable.proof import data_digest, salted_digest
-from erasable.proof.audit_chain import Head
-from erasable.proof.certificate import read_certificate
+from erasable.proof.certificate import CertifiedScan, read_certificate
 from erasable.proof.coarse import grain_for, rounded
 from erasable.proof.issuing import Outcome, issue_certificates
-from erasable.proof.salting import reference_commitment
+from erasable.proof.log import Head
 from erasable.proof.search_file import Erased
-from erasable.proof.signing import new_key, public_key_of
-from erasable.proof.statement import CertifiedScan
-from erasable.proof.steps import certified_steps
+from erasable.proof.signing import certified_steps, new_key, public_key_of, reference_commitment
 from erasable.requests import Request
-from erasable.store import Stamp
-from erasable.training import ORIGIN, Checkpoint, Config
+from erasable.workspace import Stamp
 from kit.asking import erased, sought
 from kit.fitting import fitting
 from kit.handmade import handmade
@@ -75,8 +72,8 @@ def issue(*requests: Request, told: dict | None = None, **changes) -> list[dict]
 def with_config(**settings) -> dict:
     """Return an outcome under other settings."""
     state = handmade().state
-    knowledge = replace(state.knowledge, config=Config(**fitting({"groups": 2, **settings})))
-    return {"state": replace(state, knowledge=knowledge)}
+    dataset = replace(state.dataset, config=Config(**fitting({"groups": 2, **settings})))
+    return {"state": replace(state, dataset=dataset)}
 
 
 class TestOneForEachPerson:
@@ -109,20 +106,20 @@ class TestOneForEachPerson:
 class TestWhatItSays:
     def test_what_was_done_and_what_it_rests_on(self):
         (facts,) = issue(Request("dan"))
-        knowledge = handmade().state.knowledge
+        dataset = handmade().state.dataset
         assert facts["kind"] == "certificate of erasure"
         assert (facts["version"], facts["policy"], facts["filter"]) == (7, "fixed", "none")
         assert facts["rating_scale"] == [1, 1]
-        assert facts["settings"].items() <= knowledge.config.flat().items()
+        assert facts["settings"].items() <= dataset.config.flat().items()
         assert facts["threads"] == 2
         assert facts["environment"] == {"machine": "abacus"}
         assert facts["catalogue"] == {
             "declared": True,
             "items": "< 10",
             "origin": "declared",
-            "digest": salted_digest(SALT, knowledge.items.digest()),
+            "digest": salted_digest(SALT, dataset.items.digest()),
         }
-        assert facts["data"] == {"before": "0b" * 32, "after": data_digest(SALT, knowledge)}
+        assert facts["data"] == {"before": "0b" * 32, "after": data_digest(SALT, dataset)}
         assert (facts["cost"], facts["duration"]) == ("more", "< 10 minutes")
         assert facts["scan"] == SCAN.model_dump(mode="json")
         assert facts["scan"]["residues"] == 0
@@ -168,7 +165,7 @@ class TestWhatItSays:
     @pytest.mark.parametrize("policy", ["fixed", "regroup"])
     def test_the_policy_is_named_and_says_what_became_of_a_filter(self, policy):
         found = with_config(policy=policy)["state"]
-        filtered = replace(found, knowledge=replace(found.knowledge, kept_items=frozenset("ab")))
+        filtered = replace(found, dataset=replace(found.dataset, kept_items=frozenset("ab")))
         assert issue(Request("dan"), state=found)[0]["filter"] == "none"
         (facts,) = issue(Request("dan"), state=filtered)
         assert facts["policy"] == policy
@@ -176,8 +173,8 @@ class TestWhatItSays:
 
     def test_independent_groups_and_items_that_follow_the_people_are_named(self):
         found = with_config(grouping="independent")["state"]
-        known = replace(found.knowledge, catalogue=None, scale=RatingScale(0, 5))
-        (facts,) = issue(Request("dan"), state=replace(found, knowledge=known))
+        known = replace(found.dataset, catalogue=None, scale=RatingScale(0, 5))
+        (facts,) = issue(Request("dan"), state=replace(found, dataset=known))
         assert facts["policy"] == "independent"
         assert facts["catalogue"]["declared"] is False
         assert "gone with them" in facts["catalogue"]["origin"]
@@ -289,14 +286,14 @@ class TestNothingPersonal:
     def test_nothing_in_it_is_a_digest_that_a_guess_could_be_tested_against(self):
         asked, shop = done(Request("dan")), handmade()
         (certificate,) = issue_certificates(asked, outcome(), KEY)
-        text, knowledge = certificate.content.decode(), shop.state.knowledge
+        text, dataset = certificate.content.decode(), shop.state.dataset
         for link in shop.state.chain:
             assert f'"{link.fingerprint}"' not in text
             assert fingerprint.of_arrays(shop.checkpoints.get(link.fingerprint).arrays()) not in text
-        for part in (*knowledge.groups, knowledge.held_out):
+        for part in (*dataset.groups, dataset.held_out):
             assert part.digest() not in text
             assert part.users.digest() not in text
-        assert knowledge.items.digest() not in text
+        assert dataset.items.digest() not in text
 
     def test_no_salt_and_no_private_key_is_in_it(self):
         asked = done(Request("dan"), Request("bob"))

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from erasable.proof.certificate import Certificate, read_certificate
-from erasable.proof.page import certificate_page
-from erasable.proof.page_style import STYLE
-from erasable.proof.statement import Statement
+from erasable.proof.certificate import Certificate, Statement, read_certificate
+from erasable.proof.page import STYLE, certificate_page
 
 FACTS = {
     "request_id": "5d0c7a41e2f94b0c8b6fd1a3907e25c4",
@@ -93,6 +91,7 @@ FACTS = {
 }
 KEY = b"07" * 32
 DANGEROUS = ("<script>alert(1)</script>", "</style>", '"><img src=x>', "a' onclick='b", "&lt;", "{title}", "<!--")
+TEMPLATES_OWN = ("{{ 7 * 7 }}", "{{ said.issuer }}", "{% raw %}", "{# unseen #}", "{%- include 'certificate.css' -%}")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 IN_LINE = {"b", "code", "strong", "time"}
 WITHOUT_END = {"meta"}
@@ -263,6 +262,12 @@ class TestValues:
     def test_values_are_written_for_people(self, field, value, written):
         assert written in Page(a_certificate(**{field: value})).text
 
+    def test_a_measure_has_the_decimals_of_the_step_that_it_is_rounded_to(self):
+        utility = FACTS["utility"] | {"grain": 0.02, "before": {"hr@10": 0.62}, "after": {"hr@10": 0.6}}
+        page = Page(a_certificate(utility=utility))
+        assert "Rounded to steps of 0.02" in page.text
+        assert page.text_in("tbody") == "Hit rate in the first 10 hr@10 0.62 0.60 −0.02"
+
 
 class TestWhatIsNotThere:
     def test_a_recommender_in_memory_has_no_files_to_search(self):
@@ -400,7 +405,13 @@ def with_text_everywhere(text: str) -> Certificate:
 
 
 class TestEscaping:
-    @given(st.text(st.characters(codec="utf-8", exclude_characters="`"), min_size=1) | st.sampled_from(DANGEROUS))
+    @pytest.mark.parametrize("text", DANGEROUS + TEMPLATES_OWN)
+    def test_what_looks_like_markup_or_a_template_stands_as_it_is(self, text):
+        page = Page(with_text_everywhere(text))
+        assert page.elements == Page(with_text_everywhere("plain")).elements
+        assert page.text.count(in_one_line(text)) == 35
+
+    @given(st.text(st.characters(codec="utf-8", exclude_characters="`"), min_size=1))
     def test_no_text_becomes_markup_and_all_of_it_can_be_read(self, text):
         page, plain = Page(with_text_everywhere(text)), Page(with_text_everywhere("plain"))
         assert page.elements == plain.elements

@@ -7,13 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from erasable.errors import NewerDocument, Refused
-from erasable.proof.audit_chain import Head
-from erasable.proof.issuing import Outcome, issue_certificates
-from erasable.proof.receipt import Receipt, read_receipt
+from erasable.proof.certificate import CertifiedScan
+from erasable.proof.issuing import Outcome, Receipt, issue_certificates, read_receipt
+from erasable.proof.log import Head
 from erasable.proof.signing import new_key
-from erasable.proof.statement import CertifiedScan
 from erasable.requests import Request
-from erasable.store import Stamp
+from erasable.workspace import Stamp
 from kit.asking import erased, sought
 from kit.handmade import handmade
 
@@ -148,7 +147,7 @@ class TestFormats:
         twice = content.replace(b'"user_id":', b'"user_id":"somebody else","user_id":')
         for changed in (twice, b"\xef\xbb\xbf" + content, content.decode().encode("utf-16")):
             assert changed != content
-            with pytest.raises(Refused, match="it is no receipt"):
+            with pytest.raises(Refused, match="it is not a receipt"):
                 read_receipt(changed)
 
 
@@ -183,7 +182,7 @@ def test_what_is_no_receipt_is_refused_with_the_remedy(receipts, change):
 
 @pytest.mark.parametrize("content", [b"", b"text", b"[]", b"\xff", b"{}"])
 def test_what_is_not_even_a_paper_is_refused(content):
-    with pytest.raises(Refused, match="it is no receipt of erasure"):
+    with pytest.raises(Refused, match="it is not a receipt of erasure"):
         read_receipt(content)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from erasable.data import Interactions
-from erasable.proof.salting import commitment, data_digest, new_salt, salted_digest, state_digest
+from erasable.proof.signing import commitment, data_digest, new_salt, salted_digest, state_digest
 from kit.handmade import handmade
 from kit.tables import table
 
@@ -55,37 +55,37 @@ class TestCommitment:
 
 class TestDigestOfTheData:
     @pytest.fixture
-    def knowledge(self):
-        return handmade().state.knowledge
+    def dataset(self):
+        return handmade().state.dataset
 
-    def variants(self, knowledge) -> list:
+    def variants(self, dataset) -> list:
         """Return what differs by one row, one rating, one group or one held-out row."""
-        ann_and_bob, cat = knowledge.groups
+        ann_and_bob, cat = dataset.groups
         rated = replace(ann_and_bob, rating=ann_and_bob.rating * 2)
         moved = Interactions.merge([ann_and_bob, cat])
-        items = knowledge.items
+        items = dataset.items
         return [
-            replace(knowledge, groups=(ann_and_bob.without(users=["bob"]), cat)),
-            replace(knowledge, groups=(rated, cat)),
-            replace(knowledge, groups=(cat, ann_and_bob)),
-            replace(knowledge, groups=(moved, cat.without(users=["cat"]))),
-            replace(knowledge, groups=(ann_and_bob,)),
-            replace(knowledge, held_out=knowledge.held_out.without(pairs=[("ann", "e")])),
-            replace(knowledge, held_out=table({"ann": ["b", "d"], "cat": ["e"]}, items)),
+            replace(dataset, groups=(ann_and_bob.without(users=["bob"]), cat)),
+            replace(dataset, groups=(rated, cat)),
+            replace(dataset, groups=(cat, ann_and_bob)),
+            replace(dataset, groups=(moved, cat.without(users=["cat"]))),
+            replace(dataset, groups=(ann_and_bob,)),
+            replace(dataset, held_out=dataset.held_out.without(pairs=[("ann", "e")])),
+            replace(dataset, held_out=table({"ann": ["b", "d"], "cat": ["e"]}, items)),
         ]
 
-    def test_it_covers_every_group_and_the_holdout(self, knowledge):
-        found = [data_digest(SALT, one) for one in [knowledge, *self.variants(knowledge)]]
+    def test_it_covers_every_group_and_the_holdout(self, dataset):
+        found = [data_digest(SALT, one) for one in [dataset, *self.variants(dataset)]]
         for (here, one), (there, other) in combinations(enumerate(found), 2):
             assert one != other, (here, there)
 
-    def test_it_is_the_same_for_the_same_data_under_the_same_salt_alone(self, knowledge):
-        assert data_digest(SALT, knowledge) == data_digest(SALT, handmade().state.knowledge)
-        assert data_digest(SALT, knowledge) != data_digest(OTHER_SALT, knowledge)
+    def test_it_is_the_same_for_the_same_data_under_the_same_salt_alone(self, dataset):
+        assert data_digest(SALT, dataset) == data_digest(SALT, handmade().state.dataset)
+        assert data_digest(SALT, dataset) != data_digest(OTHER_SALT, dataset)
 
-    def test_no_digest_of_the_data_is_in_it(self, knowledge):
-        plain = [*(group.digest() for group in knowledge.groups), knowledge.held_out.digest()]
-        assert data_digest(SALT, knowledge) not in plain
+    def test_no_digest_of_the_data_is_in_it(self, dataset):
+        plain = [*(group.digest() for group in dataset.groups), dataset.held_out.digest()]
+        assert data_digest(SALT, dataset) not in plain
 
 
 def test_the_digest_of_a_state_covers_the_name_of_each_checkpoint_and_their_order():

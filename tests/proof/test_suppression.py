@@ -15,14 +15,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from erasable.chain import Config
 from erasable.data import Ids
 from erasable.errors import DataRefused, Refused, WorkspaceError
 from erasable.fingerprint import canonical_json
-from erasable.operations import DiskHome, forget, learn
-from erasable.proof.suppression import SuppressedCount, Suppression, SuppressionList, add_requests, held, remove_request
+from erasable.operations import DiskStorage, forget, learn
+from erasable.proof.do_not_learn import (
+    SuppressedCount,
+    Suppression,
+    SuppressionList,
+    add_requests,
+    held,
+    remove_request,
+)
 from erasable.requests import Request
-from erasable.store import files
-from erasable.training import Config
+from erasable.workspace import files
 from kit.copies import copy_of
 from kit.listed import is_listed
 
@@ -203,7 +210,7 @@ class TestAddingAndRemoving:
     def test_two_processes_that_add_at_once_lose_nobody(self, places):
         code = (
             "import sys; from pathlib import Path; from erasable.requests import Request\n"
-            "from erasable.proof.suppression import Suppression, add_requests\n"
+            "from erasable.proof.do_not_learn import Suppression, add_requests\n"
             "places = Suppression(Path(sys.argv[1]), Path(sys.argv[2]))\n"
             "for number in range(40): add_requests(places, [Request(sys.argv[3] + str(number))])"
         )
@@ -367,22 +374,22 @@ class TestWhatIsHeld:
 
     @staticmethod
     def held(places, folder):
-        with DiskHome(folder).reading() as session:
-            return held(SuppressionList.open(places), session.state().knowledge)
+        with DiskStorage(folder).reading() as session:
+            return held(SuppressionList.open(places), session.state().dataset)
 
     def test_nothing_after_an_erasure_and_everything_again_in_an_old_backup(self, places, shop):
         requests = [Request("ann"), Request("bob", ("a", "c"))]
         add_requests(places, requests)
         assert self.held(places, shop) == SuppressedCount(1, 2)
-        forget(DiskHome(shop), requests)
+        forget(DiskStorage(shop), requests)
         assert self.held(places, shop) == SuppressedCount()
         assert self.held(places, shop.parent / "backup") == SuppressedCount(1, 2)
 
     def test_what_is_held_out_counts_too(self, places, shop, tables):
-        with DiskHome(shop).reading() as session:
-            knowledge = session.state().knowledge
-            kept = {row[:2] for group in knowledge.groups for row in tables.as_rows(group)}
-            aside = {row[:2] for row in tables.as_rows(knowledge.held_out)}
+        with DiskStorage(shop).reading() as session:
+            dataset = session.state().dataset
+            kept = {row[:2] for group in dataset.groups for row in tables.as_rows(group)}
+            aside = {row[:2] for row in tables.as_rows(dataset.held_out)}
         assert kept
         assert aside
         add_requests(places, [Request(user, (item,)) for user, item in kept | aside])
@@ -405,7 +412,7 @@ class TestThePageAboutIt:
         add_requests(places, [Request("42"), Request("7", ("b",))])
         (places.list.parent.parent / "ratings.csv").write_text("user_id,item_id\n42,a\n7,a\n7,b\n8,c\n")
         monkeypatch.chdir(places.list.parent.parent)
-        page = Path(__file__).parents[2] / "docs" / "do-not-learn.md"
+        page = Path(__file__).parents[2] / "docs" / "how-to" / "do-not-learn.md"
         return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
     def test_shows_which_rows_to_delete_and_how_to_let_someone_come_back(self, places, examples, capsys):

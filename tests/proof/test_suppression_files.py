@@ -6,7 +6,7 @@ import stat
 import pytest
 
 from erasable.errors import Refused
-from erasable.proof.suppression import Suppression, SuppressionList, add_requests
+from erasable.proof.do_not_learn import Suppression, SuppressionList, add_requests
 from erasable.requests import Request
 
 
@@ -122,7 +122,7 @@ class TestTheFiles:
     def test_what_is_no_key_is_refused(self, folders, content):
         lists, keys = folders
         (keys / "erased.key").write_text(content)
-        with pytest.raises(Refused, match=r"erased\.key is no key of a do-not-learn list"):
+        with pytest.raises(Refused, match=r"erased\.key is not a key of a do-not-learn list"):
             add_requests(Suppression(lists / "erased.json", keys / "erased.key"), [Request("ann")])
         assert not (lists / "erased.json").exists()
 

@@ -9,13 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from erasable.chain import Config, Dataset
 from erasable.data import Catalogue
-from erasable.operations import DiskHome, Home, Inputs, MemoryHome, Outside, Work, forget, learn, learn_more
+from erasable.operations import DiskStorage, Inputs, MemoryStorage, Outside, Storage, Work, forget, learn, learn_more
 from erasable.operations.learn import learn_into
 from erasable.proof import Certificate, certificate_page, read_certificate
-from erasable.proof.wording import catalogue_origin, does_not_prove
+from erasable.proof.issuing import catalogue_origin, does_not_prove
 from erasable.requests import Request
-from erasable.training import Config, Knowledge
+from kit.choosing import cases
 from kit.fitting import fitting
 from kit.handmade import handmade
 
@@ -78,45 +79,52 @@ CASES = {
 }
 
 
-def learned(case: Case, folder: Path) -> Home:
+def learned(case: Case, folder: Path) -> Storage:
     inputs, config = case.inputs(folder), Config(**fitting(case.settings))
     if case.memory:
-        home: Home = MemoryHome()
-        with home.writing() as session:
+        storage: Storage = MemoryStorage()
+        with storage.writing() as session:
             learn_into(session, SHOP, config, inputs, Work(1))
     else:
         learn(SHOP, folder / "shop", config, inputs, Work(1))
-        home = DiskHome(folder / "shop")
+        storage = DiskStorage(folder / "shop")
     if case.more:
-        learn_more(home, MORE, work=Work(1))
-    return home
+        learn_more(storage, MORE, work=Work(1))
+    return storage
 
 
-def certified(home: Home, *requests: Request, outside: Outside = NOTHING) -> tuple[list[Certificate], Knowledge]:
+def certified(storage: Storage, *requests: Request, outside: Outside = NOTHING) -> tuple[list[Certificate], Dataset]:
     """Forget, and return the certificates with what is known after."""
-    done = forget(home, requests, work=Work(1), outside=outside)
-    with home.reading() as session:
-        knowledge, issued = session.state().knowledge, session.issued()
-        list(knowledge.groups)
-        return [read_certificate(issued[Path(place).name]) for place in done.certificates], knowledge
+    done = forget(storage, requests, work=Work(1), outside=outside)
+    with storage.reading() as session:
+        dataset, issued = session.state().dataset, session.issued()
+        list(dataset.groups)
+        return [read_certificate(issued[Path(place).name]) for place in done.certificates], dataset
 
 
-@pytest.fixture(params=CASES, ids=str)
+QUICK = (
+    *("als, all declared", "als, in memory", "ease", "nmf, fixed, filter", "nmf, given groups", "nmf, independent"),
+    *("nmf, regroup", "sisa"),
+)
+"""Each policy, each model, with and without filter, declared items, what came later, and files."""
+
+
+@pytest.fixture(params=cases(CASES, QUICK))
 def case(request) -> Case:
-    return CASES[request.param]
+    return request.param
 
 
 @pytest.fixture
-def stated(case, tmp_path) -> tuple[Case, dict[str, Any], Knowledge, str]:
+def stated(case, tmp_path) -> tuple[Case, dict[str, Any], Dataset, str]:
     """A case, what its certificate says, what is known, and the page as text."""
-    (certificate,), knowledge = certified(learned(case, tmp_path), Request(LATER if case.more else PERSON))
-    return case, json.loads(certificate.content), knowledge, certificate_page(certificate).decode()
+    (certificate,), dataset = certified(learned(case, tmp_path), Request(LATER if case.more else PERSON))
+    return case, json.loads(certificate.content), dataset, certificate_page(certificate).decode()
 
 
 def test_each_sentence_is_there_if_and_only_if_its_condition_holds(stated):
-    case, said, knowledge, page = stated
-    config = knowledge.config
-    filtered, grouped = knowledge.kept_items is not None, config.groups > 1
+    case, said, dataset, page = stated
+    config = dataset.config
+    filtered, grouped = dataset.kept_items is not None, config.groups > 1
     assert filtered == ("min_interactions" in case.settings)
     conditions = {
         "The groups and their order were given": grouped and config.grouping == "given",
@@ -146,7 +154,7 @@ def test_each_sentence_is_there_if_and_only_if_its_condition_holds(stated):
     }
     assert {text: text in said["policy_means"] for text in meant} == meant
     assert ("The recommender was held in memory" in page) == case.memory
-    assert ("How well it recommends" in page) == bool(len(knowledge.held_out)) == (said["utility"] is not None)
+    assert ("How well it recommends" in page) == bool(len(dataset.held_out)) == (said["utility"] is not None)
 
 
 def _decided(config: Config) -> bool:
@@ -154,26 +162,26 @@ def _decided(config: Config) -> bool:
 
 
 def test_where_items_come_from_is_so(stated):
-    case, said, knowledge, _ = stated
+    case, said, dataset, _ = stated
     assert said["catalogue"]["declared"] == (case.inputs is declared)
     assert (said["catalogue"]["origin"] == "declared") == (case.inputs is declared)
     assert ("gone with them" in said["catalogue"]["origin"]) == (case.inputs is not declared)
     # An item that only the erased person had goes, as the certificate says.
-    assert ("only-theirs" in knowledge.items) == (case.inputs is declared)
+    assert ("only-theirs" in dataset.items) == (case.inputs is declared)
 
 
 def test_what_0_1_froze_stays_and_that_is_said():
-    knowledge = handmade().state.knowledge
-    frozen = replace(knowledge, catalogue=Catalogue(knowledge.items, (len(knowledge.items),), declared=False))
+    dataset = handmade().state.dataset
+    frozen = replace(dataset, catalogue=Catalogue(dataset.items, (len(dataset.items),), declared=False))
     assert "The catalogue was not declared" in does_not_prove(frozen, on_disk=True)
     assert catalogue_origin(frozen) == "found in the data and frozen by version 0.1"
-    assert "catalogue" not in does_not_prove(knowledge, on_disk=True)
-    assert catalogue_origin(knowledge) == "declared"
+    assert "catalogue" not in does_not_prove(dataset, on_disk=True)
+    assert catalogue_origin(dataset) == "declared"
 
 
 def test_only_settings_of_the_model_are_named(stated):
-    _, said, knowledge, _ = stated
-    names, config = {*said["settings"]}, knowledge.config
+    _, said, dataset, _ = stated
+    names, config = {*said["settings"]}, dataset.config
     assert {"model", "strategy", "policy", "holdout", "anchors"} <= names
     assert "seed" not in names
     assert names <= {*config.flat()}
@@ -185,8 +193,8 @@ def test_only_settings_of_the_model_are_named(stated):
 
 
 def test_cost_and_duration_are_the_same_whoever_it_is_about(case, tmp_path):
-    home = learned(case, tmp_path)
-    told = [certified(home, Request(user))[0][0] for user in ("bob", "cat", "dan")]
+    storage = learned(case, tmp_path)
+    told = [certified(storage, Request(user))[0][0] for user in ("bob", "cat", "dan")]
     figures = [[json.loads(one.content)[name] for name in ("cost", "duration", "policy_means")] for one in told]
     assert figures[0] == figures[1] == figures[2]
 
@@ -206,6 +214,6 @@ class TestTheDoNotLearnList:
 
     @pytest.mark.parametrize("name", ["als", "als, in memory"])
     def test_is_not_named_if_none_is_kept(self, name, tmp_path):
-        home, without = learned(CASES[name], tmp_path), Outside(without_do_not_learn=True)
-        (certificate,), _ = certified(home, Request(PERSON), outside=without)
+        storage, without = learned(CASES[name], tmp_path), Outside(without_do_not_learn=True)
+        (certificate,), _ = certified(storage, Request(PERSON), outside=without)
         assert json.loads(certificate.content)["do_not_learn"] is None

@@ -3,8 +3,8 @@
 import pytest
 
 from erasable.errors import Refused, WrongUse
-from erasable.requests.answers import AnsweredBefore, Answers
-from erasable.store.layout import LEDGER
+from erasable.requests.tokens import AnsweredBefore, Answers
+from erasable.workspace.layout import QUEUE_FILE
 
 
 @pytest.fixture
@@ -59,6 +59,6 @@ def test_the_queue_shows_neither_key_nor_body_nor_answer(in_file, folder):
     answers = Answers(in_file)
     answers.keep("some-long-key", b"fay-the-unmistakable", b"an-answer-with-a-code")
     in_file.wipe()
-    left = b"".join(path.read_bytes() for path in folder.glob(f"{LEDGER}*"))
+    left = b"".join(path.read_bytes() for path in folder.glob(f"{QUEUE_FILE}*"))
     for secret in (b"some-long-key", b"fay-the-unmistakable", b"an-answer-with-a-code"):
         assert secret not in left

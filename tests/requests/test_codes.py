@@ -3,7 +3,7 @@
 import pytest
 from cryptography.exceptions import InvalidTag
 
-from erasable.requests.codes import new_receipt_code, seal, unseal
+from erasable.requests.tokens import new_receipt_code, seal, unseal
 
 
 def test_what_is_sealed_is_opened_by_its_code_alone():

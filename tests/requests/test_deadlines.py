@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from erasable.requests.lifecycle import Deadlines, legal_deadline, months_later
+from erasable.requests.request import Deadlines, legal_deadline, months_later
 from erasable.service.settings import ServiceSettings
 
 

@@ -8,12 +8,11 @@ from datetime import UTC, datetime
 import pytest
 
 from erasable.errors import WorkspaceDamaged, WorkspaceError
-from erasable.requests.events import add_event
-from erasable.requests.schema import ENDED_TABLES, FORMAT
+from erasable.requests._sqlite_file import people_in_file
+from erasable.requests.database import add_event
+from erasable.requests.schema import ENDED_TABLES, FORMAT, ended_schema, format_of
 from erasable.requests.sqlite import SqliteDatabase
-from erasable.requests.sqlite_file import people_in_file
-from erasable.requests.sqlite_format import ended_schema, format_of
-from erasable.store import Workspace
+from erasable.workspace import Workspace
 
 NOON = datetime(2026, 3, 9, 12, tzinfo=UTC)
 OPEN = (
@@ -72,7 +71,7 @@ def in_tables(database):
 
 def put_in_place(shop, content):
     with Workspace.writing(shop) as workspace:
-        workspace.amend(replace(workspace.papers(), requests=content))
+        workspace.amend(replace(workspace.documents(), requests=content))
 
 
 def sealed_file(shop):
@@ -143,7 +142,7 @@ def test_events_can_not_be_removed_afterwards(shop, database):
 def test_an_erasure_leaves_it_where_it_is_and_does_not_search_it(shop, database):
     put_in_place(shop, database.sealed_with(["one"]))
     with Workspace.writing(shop) as workspace:
-        workspace.commit(workspace.state(), workspace.papers())
+        workspace.commit(workspace.state(), workspace.documents())
         assert f"sealed/{sealed_file(shop).name}" in workspace.sealed_files
     with Workspace.reading(shop) as workspace:
         assert workspace.damaged() == []

@@ -5,8 +5,7 @@ import time
 import pytest
 
 from erasable.errors import Refused, WorkspaceBusy
-from erasable.requests.holding import renewed
-from erasable.requests.lease import Lease, holder_of
+from erasable.requests.lease import Lease, holder_of, renewed
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from erasable.errors import Refused
-from erasable.requests.lifecycle import BEGUN, ENDED, STATES, WAITING, refuse_unless_may_follow
+from erasable.requests.request import BEGUN, ENDED, STATES, WAITING, refuse_unless_may_follow
 
 ALLOWED = """
 received suppressed · received rejected

@@ -14,7 +14,7 @@ import psycopg
 from erasable.errors import QueueLost, QueueUnreachable, Refused, SuppressionUnknown, WrongUse
 from erasable.requests import Request
 from erasable.requests import postgres as module
-from erasable.requests.identity import given_id
+from erasable.requests.database import given_id
 from erasable.requests.postgres import PostgresDatabase, PostgresTransaction
 from erasable.requests.queue import Queue
 from erasable.requests.tokens import Tokens

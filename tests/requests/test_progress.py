@@ -1,7 +1,7 @@
 """How far the worker has come, for whoever looks."""
 
-from erasable.requests.lease import Lease
-from erasable.requests.progress import Progress, QueueReporter, read_progress
+from erasable.progress import Progress
+from erasable.requests.lease import Lease, QueueReporter, read_progress
 
 
 def test_progress_is_written_and_cleared(database):

@@ -10,14 +10,12 @@ import pytest
 from erasable.errors import DiskFull, LeaseLost, Refused, UnknownRequest, WrongUse
 from erasable.requests import Request
 from erasable.requests import database as database_module
-from erasable.requests.asked import Asked
-from erasable.requests.database import Interaction
-from erasable.requests.decisions import Decisions
-from erasable.requests.intake import Intake
+from erasable.requests.database import WaitingInteraction
+from erasable.requests.decisions import Decisions, Intake
 from erasable.requests.lease import Lease
-from erasable.requests.lifecycle import Deadlines, KeptTerms
 from erasable.requests.queue import Queue
-from erasable.store.layout import LEDGER
+from erasable.requests.request import Asked, Deadlines, KeptTerms
+from erasable.workspace.layout import QUEUE_FILE
 
 FAY = "fay-the-unmistakable"
 
@@ -117,7 +115,7 @@ def test_who_asked_is_kept_no_longer_than_needed(decisions, queue, database, sub
     assert queue.suppressed() == frozenset()
     assert queue.subjects([taken.request_id]) == []
     assert queue.history.get(taken.request_id).reference is None
-    with pytest.raises(Refused, match="not kept"):
+    with pytest.raises(Refused, match="no longer kept"):
         decisions.reveal(taken.request_id, "officer 1", clock())
 
 
@@ -128,7 +126,7 @@ def test_who_asked_is_gone_from_the_file_once_it_need_not_be_known(in_file, cloc
     for state in ["erasing", "certifying"] if end == "certifying" else ["withdrawn"]:
         queue.advance(taken.request_id, state, "worker", clock())
     in_file.wipe()
-    left = b"".join(path.read_bytes() for path in folder.glob(f"{LEDGER}*"))
+    left = b"".join(path.read_bytes() for path in folder.glob(f"{QUEUE_FILE}*"))
     assert FAY.encode() not in left
     assert taken.receipt_code.encode() not in left
 
@@ -405,7 +403,7 @@ def test_all_that_names_who_is_erased_goes_at_once(queue, database, decisions, s
     taken, other = submit(), submit("ann")
     more = queue.submit(Request("bob", ("a",)), held=True, actor="officer 1", now=clock())
     decisions.hold(other.request_id, f"waits for {FAY}", "officer 1", clock())
-    coming = [Interaction(FAY, "a"), Interaction("cat", "a")]
+    coming = [WaitingInteraction(FAY, "a"), WaitingInteraction("cat", "a")]
     database.change(lambda connection: database.waiting.add(connection, coming))
     queue.advance(taken.request_id, "erasing", "worker", clock())
     erased = [Request(FAY, None, taken.request_id), Request("bob", None, "0" * 32)]

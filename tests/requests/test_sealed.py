@@ -12,11 +12,13 @@ pytest.importorskip("psycopg")
 import psycopg
 
 from erasable.errors import Refused, SuppressionUnknown
-from erasable.proof.residue import Target, scan_folder
-from erasable.requests import key_files, sealed
+from erasable.operations._vocabulary import own_vocabulary
+from erasable.requests import _key_files as key_files
+from erasable.requests import _sealed as sealed
 from erasable.requests import postgres as postgres_module
-from erasable.requests.database import Interaction
+from erasable.requests.database import WaitingInteraction
 from erasable.requests.request import Request
+from erasable.scan import Target, scan_folder
 from kit.postgres_queues import cut, queue_in
 from kit.postgres_server import private_postgres
 
@@ -222,8 +224,8 @@ class TestRemarks:
         assert first.read(lambda connection: first.remarks.of(connection, None)) == {2: {"reason": "b"}}
 
 
-def coming(*pairs: tuple[str, str]) -> list[Interaction]:
-    return [Interaction(user, item, 1.0, None) for user, item in pairs]
+def coming(*pairs: tuple[str, str]) -> list[WaitingInteraction]:
+    return [WaitingInteraction(user, item, 1.0, None) for user, item in pairs]
 
 
 def add(database, *pairs: tuple[str, str]) -> None:
@@ -346,7 +348,7 @@ class TestKeys:
         key = key_of("1")
         content = key.read_bytes()
         key.unlink()
-        with pytest.raises(SuppressionUnknown, match=r"nobody is served: put .* back from its newest copy"):
+        with pytest.raises(SuppressionUnknown, match=r"nobody is served: restore .* from its newest copy"):
             everyone(opened())
         with pytest.raises(SuppressionUnknown):
             keep(opened(), asked("cleo", "3"))
@@ -431,7 +433,10 @@ class TestNothingIsLeft:
         with psycopg.connect(postgres.address, autocommit=True) as connection:
             connection.execute("CHECKPOINT")
         targets = [Target(ANN), Target("item-of-ann-99"), Target("code-a1b2c3d4")]
-        places = [*scan_folder(postgres.data, targets).residues, *scan_folder(tmp_path, targets).residues]
+        places = [
+            *scan_folder(postgres.data, targets, own_vocabulary()).residues,
+            *scan_folder(tmp_path, targets, own_vocabulary()).residues,
+        ]
         return {residue.file for residue in places}
 
     def live(self, opened) -> None:

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from erasable.errors import WorkspaceBusy, WorkspaceDamaged, WorkspaceError
-from erasable.requests import Request, sqlite, sqlite_file
+from erasable.requests import Request, sqlite
+from erasable.requests import _sqlite_file as sqlite_file
+from erasable.requests._sqlite_file import people_in_file
 from erasable.requests.queue import Queue
 from erasable.requests.sqlite import SqliteDatabase
-from erasable.requests.sqlite_file import people_in_file
-from erasable.store.layout import LEDGER
+from erasable.workspace.layout import QUEUE_FILE
 
 
 @pytest.fixture
@@ -38,13 +39,13 @@ def users(database):
 
 
 def content(folder):
-    return b"".join(path.read_bytes() for path in folder.glob(f"{LEDGER}*"))
+    return b"".join(path.read_bytes() for path in folder.glob(f"{QUEUE_FILE}*"))
 
 
 def test_it_is_for_its_owner_alone(database, swift_path):
-    assert stat.S_IMODE((swift_path / LEDGER).stat().st_mode) == 0o600
+    assert stat.S_IMODE((swift_path / QUEUE_FILE).stat().st_mode) == 0o600
     database.change(lambda connection: add(connection, "ann"))
-    assert stat.S_IMODE((swift_path / f"{LEDGER}-wal").stat().st_mode) == 0o600
+    assert stat.S_IMODE((swift_path / f"{QUEUE_FILE}-wal").stat().st_mode) == 0o600
 
 
 def test_nobody_who_reads_while_it_is_made_finds_it_half_made(swift_path, monkeypatch):
@@ -63,7 +64,7 @@ def test_nobody_who_reads_while_it_is_made_finds_it_half_made(swift_path, monkey
         looked_at(module, name)
     with closing(SqliteDatabase.open(swift_path)):
         assert seen == [frozenset()] * 5
-    assert [path.name for path in swift_path.iterdir()] == [LEDGER]
+    assert [path.name for path in swift_path.iterdir()] == [QUEUE_FILE]
 
 
 def test_a_block_is_written_whole_or_not_at_all(database):
@@ -105,7 +106,7 @@ def test_what_is_deleted_is_gone_from_every_file(database, swift_path):
 
 def test_wiping_waits_for_a_reader_and_says_so_if_one_stays(database, swift_path, monkeypatch):
     monkeypatch.setattr(sqlite, "_TRUNCATE_SECONDS", 0.05)
-    reader = sqlite3.connect(swift_path / LEDGER, isolation_level=None)
+    reader = sqlite3.connect(swift_path / QUEUE_FILE, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM intake").fetchall()
     database.change(lambda connection: add(connection, "ann"))
@@ -143,14 +144,14 @@ def test_two_that_open_it_first_at_once_make_one_ledger(swift_path):
 
 
 def test_what_is_no_ledger_is_refused(swift_path):
-    (swift_path / LEDGER).write_bytes(b"not a database, and longer than a header of a hundred bytes" * 5)
+    (swift_path / QUEUE_FILE).write_bytes(b"not a database, and longer than a header of a hundred bytes" * 5)
     with pytest.raises(WorkspaceDamaged, match="damaged"):
         SqliteDatabase.open(swift_path)
 
 
 def test_a_ledger_of_another_version_is_refused(swift_path):
     SqliteDatabase.open(swift_path).close()
-    connection = sqlite3.connect(swift_path / LEDGER)
+    connection = sqlite3.connect(swift_path / QUEUE_FILE)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(WorkspaceError, match="format 99"):
@@ -165,7 +166,7 @@ def test_where_nothing_can_be_written_it_is_refused(swift_path):
 def test_whether_it_can_be_written_is_told(database, swift_path, monkeypatch):
     queue = Queue(database)
     assert queue.is_writable()
-    other = sqlite3.connect(swift_path / LEDGER, isolation_level=None)
+    other = sqlite3.connect(swift_path / QUEUE_FILE, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     database._writer.connection.execute("PRAGMA busy_timeout = 10")
     assert not queue.is_writable()
@@ -194,7 +195,7 @@ def test_nothing_is_left_of_long_ids_that_came_and_went_in_any_order(database, s
 
 
 def test_who_reads_does_not_wait_for_who_waits_to_write(database, swift_path):
-    other = sqlite3.connect(swift_path / LEDGER, isolation_level=None)
+    other = sqlite3.connect(swift_path / QUEUE_FILE, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     database._writer.connection.execute("PRAGMA busy_timeout = 3000")
     waiting = threading.Thread(target=Queue(database).is_writable)
@@ -217,11 +218,11 @@ def test_inside_a_change_what_was_changed_is_read(database):
 
 
 def test_a_file_that_was_removed_or_replaced_is_neither_written_to_nor_made_again(database, swift_path):
-    (swift_path / LEDGER).unlink()
+    (swift_path / QUEUE_FILE).unlink()
     for ask in (database.change, database.read):
         with pytest.raises(WorkspaceError, match="removed or replaced"):
             ask(lambda connection: None)
-    assert not (swift_path / LEDGER).exists()
+    assert not (swift_path / QUEUE_FILE).exists()
     assert not Queue(database).is_writable()
 
 
@@ -233,7 +234,7 @@ def test_who_has_asked_is_told_to_other_commands(database, swift_path, tmp_path)
 
 
 def test_a_flipped_bit_of_who_asked_is_noticed_before_anybody_is_served(database, swift_path):
-    user, path = "ann-the-unmistakable", swift_path / LEDGER
+    user, path = "ann-the-unmistakable", swift_path / QUEUE_FILE
     database.change(lambda connection: database.subjects.keep(connection, Request(user, request_id="r1")))
     database.wipe()
     database.close()

@@ -14,12 +14,12 @@ import pytest
 
 from erasable.errors import SuppressionUnknown, WorkspaceBusy, WorkspaceDamaged, WorkspaceError
 from erasable.requests import database as database_module
-from erasable.requests.lifecycle import KeptTerms
+from erasable.requests._sqlite_file import people_in_file
 from erasable.requests.queue import Queue
+from erasable.requests.request import KeptTerms
 from erasable.requests.schema import FORMAT
 from erasable.requests.sqlite import SqliteDatabase
-from erasable.requests.sqlite_file import people_in_file
-from erasable.store.layout import LEDGER
+from erasable.workspace.layout import QUEUE_FILE
 
 FIRST = (Path(__file__).parent / "ledger_of_0_1.sql").read_text()
 OPEN, ENDED, VERIFYING = "a" * 32, "b" * 32, "c" * 32
@@ -29,7 +29,7 @@ FAY = "fay-the-unmistakable"
 @pytest.fixture
 def old(swift_path):
     """A ledger as 0.1 wrote it: a held request, one that was taken back, and one whose data is gone."""
-    connection = sqlite3.connect(swift_path / LEDGER)
+    connection = sqlite3.connect(swift_path / QUEUE_FILE)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.executescript(FIRST)
     connection.execute("PRAGMA user_version = 1")
@@ -61,12 +61,12 @@ def old(swift_path):
 
 
 def rows(folder, query):
-    with sqlite3.connect(folder / LEDGER) as connection:
+    with sqlite3.connect(folder / QUEUE_FILE) as connection:
         return connection.execute(query).fetchall()
 
 
 def content(folder):
-    return b"".join(path.read_bytes() for path in folder.glob(f"{LEDGER}*"))
+    return b"".join(path.read_bytes() for path in folder.glob(f"{QUEUE_FILE}*"))
 
 
 def test_reasons_go_beside_who_asked_or_are_destroyed_with_them(old):
@@ -184,7 +184,7 @@ def test_open_requests_of_before_get_the_terms_of_today_for_good(old):
 
 
 def test_states_of_before_have_the_names_of_today(old):
-    with sqlite3.connect(old / LEDGER) as connection:
+    with sqlite3.connect(old / QUEUE_FILE) as connection:
         for request_id, names in (
             ("e" * 32, ("received", "accepted")),
             ("f" * 32, ("received", "erasing", "verifying")),
@@ -209,7 +209,7 @@ class TestWhoAsked:
         assert rows(old, "PRAGMA user_version") == [(1,)]
 
     def test_is_not_guessed_where_the_ledger_has_a_newer_format(self, old):
-        with sqlite3.connect(old / LEDGER) as connection:
+        with sqlite3.connect(old / QUEUE_FILE) as connection:
             connection.execute("PRAGMA user_version = 99")
         with pytest.raises(SuppressionUnknown, match=r"format 99.*nobody is served"):
             people_in_file(old)
@@ -217,28 +217,28 @@ class TestWhoAsked:
             SqliteDatabase.open(old)
 
     def test_is_not_guessed_where_the_number_of_the_format_can_be_none(self, old):
-        with sqlite3.connect(old / LEDGER) as connection:
+        with sqlite3.connect(old / QUEUE_FILE) as connection:
             connection.execute("PRAGMA user_version = -1")
-        with pytest.raises(SuppressionUnknown, match=r"no ledger of ours, .*nobody is served"):
+        with pytest.raises(SuppressionUnknown, match=r"no queue of ours, .*nobody is served"):
             people_in_file(old)
-        with pytest.raises(WorkspaceError, match="no ledger of ours: put the right one in its place"):
+        with pytest.raises(WorkspaceError, match="no queue of ours: put the right one in its place"):
             SqliteDatabase.open(old)
 
     def test_a_ledger_whose_events_can_not_be_read_is_damaged(self, old):
-        with sqlite3.connect(old / LEDGER) as connection:
+        with sqlite3.connect(old / QUEUE_FILE) as connection:
             connection.execute("INSERT INTO events VALUES (99, 'a', '', '', NULL, 'officer 2', 'no JSON')")
         with pytest.raises(WorkspaceDamaged, match="restore it from a copy"):
             SqliteDatabase.open(old)
 
     def test_is_not_guessed_where_the_file_is_no_ledger(self, swift_path):
-        (swift_path / LEDGER).write_bytes(b"not a database, and longer than a header of a hundred bytes" * 5)
+        (swift_path / QUEUE_FILE).write_bytes(b"not a database, and longer than a header of a hundred bytes" * 5)
         with pytest.raises(WorkspaceDamaged):
             people_in_file(swift_path)
 
     def test_is_not_guessed_where_the_file_is_another_database(self, swift_path):
-        with sqlite3.connect(swift_path / LEDGER) as connection:
+        with sqlite3.connect(swift_path / QUEUE_FILE) as connection:
             connection.execute("CREATE TABLE something (other TEXT)")
-        with pytest.raises(SuppressionUnknown, match="no ledger of ours"):
+        with pytest.raises(SuppressionUnknown, match="no queue of ours"):
             people_in_file(swift_path)
 
     def test_is_nobody_where_there_is_no_ledger(self, swift_path):
@@ -247,12 +247,12 @@ class TestWhoAsked:
     @pytest.mark.parametrize("lost", ["emptied", "a link that leads nowhere", "gone without its log"])
     def test_is_not_guessed_where_the_ledger_was_lost(self, swift_path, lost):
         if lost == "emptied":
-            (swift_path / LEDGER).touch()
+            (swift_path / QUEUE_FILE).touch()
         elif lost == "gone without its log":
-            (swift_path / f"{LEDGER}-wal").write_bytes(b"left")
+            (swift_path / f"{QUEUE_FILE}-wal").write_bytes(b"left")
         else:
-            (swift_path / LEDGER).symlink_to(swift_path / "nowhere")
-        with pytest.raises(SuppressionUnknown, match="nobody is served: put it back"):
+            (swift_path / QUEUE_FILE).symlink_to(swift_path / "nowhere")
+        with pytest.raises(SuppressionUnknown, match="nobody is served: restore it"):
             people_in_file(swift_path)
 
 
@@ -260,7 +260,7 @@ ASK = """
 import os, sys
 from pathlib import Path
 from erasable.errors import SuppressionUnknown
-from erasable.requests.sqlite_file import people_in_file
+from erasable.requests._sqlite_file import people_in_file
 os.setgid(65534), os.setuid(65534)
 try:
     print(sorted(people_in_file(Path(sys.argv[1])).people))
@@ -288,28 +288,30 @@ class TestAnotherUser:
         return done.stdout.strip()
 
     def test_who_may_not_read_it_is_told_so(self, shop):
-        (shop / LEDGER).chmod(0o600)
+        (shop / QUEUE_FILE).chmod(0o600)
         assert self.asked(shop).startswith("unknown")
         assert "may not be read" in self.asked(shop)
 
     def test_who_may_read_and_not_write_is_told_who_asked(self, shop):
-        (shop / LEDGER).chmod(0o644)
+        (shop / QUEUE_FILE).chmod(0o644)
         assert self.asked(shop) == str([FAY])
 
+    @pytest.mark.full
     def test_so_it_is_while_the_ledger_is_in_use_and_its_log_is_not_put_in_yet(self, shop):
-        (shop / LEDGER).chmod(0o644)
+        (shop / QUEUE_FILE).chmod(0o644)
         opened = SqliteDatabase.open(shop)
         statement = "INSERT INTO open_requests VALUES ('1', 'ann', NULL, 'code')"
         opened.change(lambda connection: connection.execute(statement))
         assert self.asked(shop) == str(["ann", FAY])
         opened.close()
 
+    @pytest.mark.full
     def test_a_log_that_can_not_be_read_leaves_it_unknown(self, shop):
-        (shop / LEDGER).chmod(0o644)
+        (shop / QUEUE_FILE).chmod(0o644)
         opened = SqliteDatabase.open(shop)
         statement = "INSERT INTO open_requests VALUES ('1', 'ann', NULL, 'code')"
         opened.change(lambda connection: connection.execute(statement))
         for end in ("-wal", "-shm"):
-            (shop / f"{LEDGER}{end}").chmod(0o600)
+            (shop / f"{QUEUE_FILE}{end}").chmod(0o600)
         assert self.asked(shop).startswith("unknown")
         opened.close()

@@ -7,7 +7,7 @@ import pytest
 from erasable.errors import Refused
 from erasable.requests.sqlite import SqliteDatabase
 from erasable.requests.tokens import ROLES, Tokens
-from erasable.store.layout import LEDGER
+from erasable.workspace.layout import QUEUE_FILE
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_the_secret_is_kept_nowhere(in_file, clock, folder):
     _, secret = tokens.create("operator", "till", clock())
     visit = tokens.begin_visit(tokens.caller(secret))
     in_file.wipe()
-    left = b"".join(path.read_bytes() for path in folder.glob(f"{LEDGER}*"))
+    left = b"".join(path.read_bytes() for path in folder.glob(f"{QUEUE_FILE}*"))
     assert secret.encode() not in left
     assert visit.encode() not in left
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import erasable.seeding
 from erasable.seeding import mix
 from erasable.seeding.compiled import below, draw
+from kit.choosing import cases
 
 words = st.integers(0, 2**64 - 1)
 
@@ -60,6 +61,22 @@ if __name__ == "__main__":
     value = kept(1)
     print(value, sum(kept.stats.cache_hits.values()))
 """
+TAKING = """
+from typing import NamedTuple
+from erasable.seeding.compiled import compiled
+
+class Pair(NamedTuple):
+    one: int
+    other: int
+
+@compiled
+def total(pair):
+    return pair.one + pair.other
+
+if __name__ == "__main__":
+    from erasable.taking import Pair, total as kept
+    print(kept(Pair(3, 4)), sum(kept.stats.cache_hits.values()))
+"""
 # Sums and quotients that a compiler with fast-math would change.
 ARITHMETIC = """
 import numpy as np
@@ -106,7 +123,7 @@ def run(package, module):
     return answer.stdout.split()
 
 
-@pytest.mark.parametrize("prefix", ["others.", ""], ids=["package", "modules beside each other"])
+@pytest.mark.parametrize("prefix", cases({"package": "others.", "modules beside each other": ""}, ["package"]))
 def test_a_change_outside_of_erasable_makes_the_code_that_calls_it_compile_again(package, prefix):
     folder = package / prefix.rstrip(".")
     folder.mkdir(exist_ok=True)
@@ -132,6 +149,24 @@ def test_a_change_in_one_compiled_file_makes_the_code_that_calls_it_compile_agai
     assert run_outer(package, number=1) == (200, False)
     assert run_outer(package, number=1) == (200, True)
     assert run_outer(package, number=2) == (300, False)
+
+
+def test_a_change_in_what_is_used_inside_numba_makes_everything_compile_again(package):
+    assert run_outer(package, number=1) == (200, False)
+    with (package / "erasable" / "seeding" / "inside_numba.py").open("a") as file:
+        file.write("# changed\n")
+    assert run_outer(package, number=1) == (200, False)
+    assert run_outer(package, number=1) == (200, True)
+
+
+def test_kept_code_that_names_a_class_that_is_gone_is_compiled_again(package):
+    """As after an update in place: what numba keeps of a function names the classes of what was given to it."""
+    module = package / "erasable" / "taking.py"
+    module.write_text(TAKING)
+    assert run(package, "erasable.taking") == ["7", "0"]
+    assert run(package, "erasable.taking") == ["7", "1"]
+    module.write_text(TAKING.replace("Pair", "Couple"))
+    assert run(package, "erasable.taking") == ["7", "0"]
 
 
 def test_compiled_code_adds_in_the_order_written_and_divides_by_zero_as_numpy_does(package):

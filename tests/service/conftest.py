@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
+from erasable.chain import Config
 from erasable.operations import learn
 from erasable.requests.lease import Process
-from erasable.service.application import make_application
+from erasable.service._application import make_application
+from erasable.service._service import Service
+from erasable.service._worker import Worker, WorkerOptions
 from erasable.service.settings import ServiceSettings
-from erasable.service.shop import Shop
-from erasable.service.worker import Post, Worker
-from erasable.training import Config
 from kit.copies import copy_of
 from kit.set_clock import SetClock
 
@@ -56,8 +56,8 @@ def settings() -> ServiceSettings:
 
 
 @pytest.fixture
-def shop(folder, settings, clock) -> Shop:
-    opened = Shop.open(folder, settings, clock)
+def shop(folder, settings, clock) -> Service:
+    opened = Service.open(folder, settings, clock)
     yield opened
     opened.database.close()
 
@@ -65,7 +65,7 @@ def shop(folder, settings, clock) -> Shop:
 @pytest.fixture
 def worker(folder, settings, clock) -> Worker:
     """A worker on the same queue, in this process."""
-    made = Worker(Post(folder, settings, threads=1, clock=clock))
+    made = Worker(WorkerOptions(folder, settings, threads=1, clock=clock))
     yield made
     made.database.close()
 

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from erasable.requests.tokens import ROLES
-from erasable.service.access import VISIT_COOKIE, refuse_routes_without_rule, routes_of, rule_of
+from erasable.service._http import VISIT_COOKIE, refuse_routes_without_rule, routes_of, rule_of
 
 FILLED = {"request_id": "0" * 32, "user_id": "ann", "user_id:path": "ann", "name": "x"}
 

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 import pytest
 
 from erasable.errors import DiskFull, Refused, UnknownUser
-from erasable.operations import DiskHome, Work, certificates_of, following, forget, show, withdraw_submitted
-from erasable.operations.desk import COMMAND
+from erasable.operations import DiskStorage, Work, certificates_of, forget, show, withdraw_submitted
+from erasable.operations import claims as following
+from erasable.operations.claims import COMMAND
 from erasable.proof import Receipt
 from erasable.requests import Request, database
-from erasable.requests.codes import salt_of_code
 from erasable.requests.lease import Lease
-from erasable.store import files
+from erasable.requests.tokens import salt_of_code
+from erasable.workspace import files
 from kit.asking import submit
 from kit.erasure_service import work_off
 
@@ -46,15 +47,15 @@ class TestMoreIsAskedForWhileSomeIsErased:
         assert worker.step()
         assert shop.history.get(some.request_id).state == "erased"
         with pytest.raises(UnknownUser):
-            show(shop.home, "ann")
+            show(shop.storage, "ann")
         receipt = Receipt(
             request_id=some.request_id, user_id="ann", items=None, salt=salt_of_code(some.receipt_code or "")
         )
-        assert receipt.opens(certificates_of(shop.home, [some.request_id])[some.request_id])
+        assert receipt.opens(certificates_of(shop.storage, [some.request_id])[some.request_id])
 
     def test_the_command_erases_it_now_or_leaves_it_waiting(self, folder, shop, while_chosen):
         while_chosen(lambda: shop.reception.submit(Request("ann"), "application 1", unaware=True))
-        done = forget(DiskHome(folder), [Request("ann", ("a",))], work=Work(1), actor=COMMAND)
+        done = forget(DiskStorage(folder), [Request("ann", ("a",))], work=Work(1), actor=COMMAND)
         assert len(done.certificates) == 1
         assert shop.queue.suppressed() == {"ann"}
         assert not json.loads((folder / done.certificates[0]).read_bytes())["scan"]["residues"]
@@ -70,7 +71,7 @@ class TestMoreIsAskedForWhileSomeIsErased:
             return known(requests, *given, **more)
 
         monkeypatch.setattr(erase, "known_requests", none_known)
-        forget(DiskHome(folder), [Request("ann", ("a",))], work=Work(1), actor=COMMAND)
+        forget(DiskStorage(folder), [Request("ann", ("a",))], work=Work(1), actor=COMMAND)
         assert shop.queue.suppressed() == {"ann"}
 
 
@@ -103,7 +104,7 @@ class TestWhatIsTakenBack:
 
         def run(action, *requests):
             with pytest.raises(KeyboardInterrupt):
-                forget(DiskHome(folder), requests, work=Work(1, Stopping(action)), actor=COMMAND)
+                forget(DiskStorage(folder), requests, work=Work(1, Stopping(action)), actor=COMMAND)
 
         return run
 
@@ -117,7 +118,7 @@ class TestWhatIsTakenBack:
         assert shop.queue.suppressed() == {"ann"}
 
     def test_and_what_another_command_waits_for(self, folder, shop, stopped):
-        stopped(lambda: submit(DiskHome(folder), Request("ann")), Request("ann"))
+        stopped(lambda: submit(DiskStorage(folder), Request("ann")), Request("ann"))
         assert shop.queue.suppressed() == {"ann"}
 
     def test_but_not_what_it_asked_for_twice_itself(self, shop, stopped):
@@ -125,17 +126,17 @@ class TestWhatIsTakenBack:
         assert shop.queue.suppressed() == frozenset()
 
     def test_withdrawing_keeps_what_somebody_has_joined_through_the_service(self, folder, shop):
-        submit(DiskHome(folder), Request("ann"), Request("bob"))
+        submit(DiskStorage(folder), Request("ann"), Request("bob"))
         joined = shop.reception.submit(Request("bob"), "application 1", unaware=True)
-        assert withdraw_submitted(DiskHome(folder)) == 1
+        assert withdraw_submitted(DiskStorage(folder)) == 1
         assert shop.history.submission(joined.receipt_code).request.state == "suppressed"
         assert shop.queue.suppressed() == {"bob"}
 
     def test_what_failed_can_be_withdrawn_as_long_as_nothing_is_erased(self, folder, shop, clock):
-        (request_id,) = submit(DiskHome(folder), Request("ann"))
+        (request_id,) = submit(DiskStorage(folder), Request("ann"))
         shop.queue.advance(request_id, "erasing", "worker", clock())
         shop.queue.advance(request_id, "failed", "worker", clock(), {"reason": "the disk is full", "retry_at": None})
-        assert withdraw_submitted(DiskHome(folder)) == 1
+        assert withdraw_submitted(DiskStorage(folder)) == 1
         assert shop.history.get(request_id).state == "withdrawn"
 
 
@@ -161,7 +162,7 @@ class TestWaitingForTheWorker:
 
     @pytest.fixture
     def asking(self, folder):
-        return lambda user: forget(DiskHome(folder), [Request(user)], work=Work(1), actor=COMMAND)
+        return lambda user: forget(DiskStorage(folder), [Request(user)], work=Work(1), actor=COMMAND)
 
     def test_a_request_that_it_joined_is_carried_out_here_once_the_worker_is_gone(self, shop, asking, when_looked):
         taken = shop.reception.submit(Request("ann"), "application 1")
@@ -181,14 +182,14 @@ class TestWaitingForTheWorker:
     def test_what_the_worker_did_after_it_was_looked_at_is_told_too(
         self, folder, shop, asking, when_looked, monkeypatch
     ):
-        whole = errands._Errand.carry_out
+        whole = errands._ForgetCall.carry_out
 
         def later(errand):
             work_off(folder)
             return whole(errand)
 
         when_looked(lambda lease: lease.release())
-        monkeypatch.setattr(errands._Errand, "carry_out", later)
+        monkeypatch.setattr(errands._ForgetCall, "carry_out", later)
         done = asking("ann")
         assert (len(done.certificates), len(done.receipts)) == (1, 1)
 
@@ -228,9 +229,9 @@ class TestAFullDisk:
 
     def test_what_could_not_be_taken_back_is_said_with_what_takes_it_back(self, folder, shop, full):
         with pytest.raises(DiskFull, match="still stands") as told:
-            forget(DiskHome(folder), [Request("ann")], work=Work(1), actor=COMMAND)
+            forget(DiskStorage(folder), [Request("ann")], work=Work(1), actor=COMMAND)
         full.undo()
         assert f"erasable forget {folder} --withdraw takes it back" in told.value.of_command
         assert shop.queue.suppressed() == {"ann"}
-        assert withdraw_submitted(DiskHome(folder)) == 1
+        assert withdraw_submitted(DiskStorage(folder)) == 1
         assert shop.queue.suppressed() == frozenset()

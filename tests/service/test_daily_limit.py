@@ -5,11 +5,11 @@ from starlette.testclient import TestClient
 
 from erasable.errors import UnknownUser
 from erasable.requests import Request
-from erasable.service.access import VISIT_COOKIE
-from erasable.service.application import make_application
-from erasable.service.overview import overview
+from erasable.service._application import make_application
+from erasable.service._http import VISIT_COOKIE
+from erasable.service._service import Service
+from erasable.service.api._status import overview
 from erasable.service.settings import ServiceSettings
-from erasable.service.shop import Shop
 from kit import small_shop
 
 
@@ -26,7 +26,7 @@ def folder(swift_path):
 
 @pytest.fixture
 def people(shop):
-    return sorted(user for group in shop.live.knowledge.groups for user in group.users)
+    return sorted(user for group in shop.live.dataset.groups for user in group.users)
 
 
 def test_the_eleventh_of_a_day_waits_for_an_officer_and_is_suppressed(shop, worker, people, clock, capfd):
@@ -64,7 +64,7 @@ def test_who_asks_again_and_whom_nobody_knows_takes_nothing_of_the_share(shop, p
 
 
 def test_the_share_is_a_setting(folder, people, clock):
-    shop = Shop.open(folder, ServiceSettings(daily_share=0.5), clock)
+    shop = Service.open(folder, ServiceSettings(daily_share=0.5), clock)
     states = [shop.history.get(shop.reception.submit(Request(user), "x 1").request_id).state for user in people[:21]]
     assert states == ["suppressed"] * 20 + ["on hold"]
     shop.database.close()

@@ -7,19 +7,20 @@ from datetime import timedelta
 import pytest
 
 from erasable.errors import DiskFull, UnknownUser, WorkspaceError
-from erasable.operations import DiskHome, certificates_of, erasure_records, forget, show, verify
-from erasable.operations.desk import Desk
+from erasable.operations import DiskStorage, certificates_of, erasure_records, forget, show, verify
+from erasable.operations._vocabulary import own_vocabulary
+from erasable.operations.claims import RequestClaims
 from erasable.operations.scan import scan
 from erasable.proof import Receipt
-from erasable.proof.residue import Target, scan_folder
 from erasable.requests import Request
-from erasable.requests.codes import salt_of_code
-from erasable.requests.database import Interaction
+from erasable.requests.database import WaitingInteraction
 from erasable.requests.decisions import Decisions
 from erasable.requests.queue import NOTHING_LEFT
-from erasable.requests.sqlite_format import SCHEMA_WORDS
-from erasable.service import erasing
-from erasable.store.layout import LEDGER_FILES
+from erasable.requests.schema import SCHEMA_WORDS
+from erasable.requests.tokens import salt_of_code
+from erasable.scan import Target, scan_folder
+from erasable.service import _erasing as erasing
+from erasable.workspace.layout import QUEUE_FILES
 from kit.asking import accept
 from kit.copies import copy_of
 
@@ -48,23 +49,23 @@ def test_what_is_due_is_erased_and_certified(shop, worker, file, clock, folder):
     assert worker.step()
     done = shop.history.get(filing.request_id)
     assert [event.name for event in done.events if event.actor == "worker"] == ["erasing", "certifying", "erased"]
-    certificate = certificates_of(shop.home, [filing.request_id])[filing.request_id]
+    certificate = certificates_of(shop.storage, [filing.request_id])[filing.request_id]
     assert json.loads(certificate.content)["scan"]["residues"] == 0
     assert done.outcome["stages_total"] == 3
-    record = erasure_records(shop.home, [filing.request_id])[filing.request_id]
+    record = erasure_records(shop.storage, [filing.request_id])[filing.request_id]
     assert done.outcome["kept"] == [step["kept"] for step in record["steps"]]
     assert done.outcome["stages_rerun"] == done.outcome["kept"].count(False)
     assert (done.outcome["cost"], done.outcome["duration"]) == (record["cost"], "< 10 minutes")
-    assert verify(shop.home).identical
+    assert verify(shop.storage).identical
     with pytest.raises(UnknownUser):
-        show(shop.home, FAY)
+        show(shop.storage, FAY)
 
 
 def test_the_certificate_opens_with_what_the_person_knows(shop, worker, file, clock):
     filing = file(FAY, ("a",))
     clock.pass_days(7)
     worker.step()
-    certificate = certificates_of(shop.home, [filing.request_id])[filing.request_id]
+    certificate = certificates_of(shop.storage, [filing.request_id])[filing.request_id]
     salt = salt_of_code(filing.receipt_code)
     assert Receipt(request_id=filing.request_id, user_id=FAY, items=("a",), salt=salt).opens(certificate)
     assert not Receipt(request_id=filing.request_id, user_id="ann", items=("a",), salt=salt).opens(certificate)
@@ -74,7 +75,7 @@ def test_nothing_in_the_workspace_holds_the_person_not_even_the_ledger(worker, f
     file(FAY)
     clock.pass_days(7)
     worker.step()
-    scan = scan_folder(folder, [Target(FAY)])
+    scan = scan_folder(folder, [Target(FAY)], own_vocabulary())
     assert scan.clean
     assert scan.kinds["sqlite"] >= 1
 
@@ -100,17 +101,19 @@ def test_words_of_the_ledger_are_nobodys_name(worker, file, clock, folder, user)
     file("ann")
     clock.pass_days(7)
     worker.step()
-    assert scan_folder(folder, [Target(user)]).clean
+    assert scan_folder(folder, [Target(user)], own_vocabulary()).clean
 
 
 def test_the_bytes_are_those_of_forgetting_by_command(shop, worker, file, clock, served, tmp_path):
-    by_command = DiskHome(copy_of(served, tmp_path / "other"))
+    by_command = DiskStorage(copy_of(served, tmp_path / "other"))
     forget(by_command, [Request("ann"), Request(FAY)])
     file("ann")
     file(FAY)
     clock.pass_days(7)
     worker.step()
-    names = [sorted(path.name for path in home.path.rglob("*.safetensors")) for home in (shop.home, by_command)]
+    names = [
+        sorted(path.name for path in storage.path.rglob("*.safetensors")) for storage in (shop.storage, by_command)
+    ]
     assert names[0] == names[1]
     for name in names[0]:
         assert (shop.folder / "checkpoints" / name).read_bytes() == (
@@ -121,7 +124,7 @@ def test_the_bytes_are_those_of_forgetting_by_command(shop, worker, file, clock,
 def first_and_last(shop):
     """Return someone of the group that is trained first, and someone of the one that is trained last."""
     everyone = ("ann", "bob", "cat", "dan", "eve", FAY)
-    return sorted(everyone, key=lambda user: shop.live.knowledge.find(user)[0])[::5]
+    return sorted(everyone, key=lambda user: shop.live.dataset.find(user)[0])[::5]
 
 
 def test_who_has_asked_just_now_joins_no_batch_and_can_take_it_back(shop, worker, file, clock):
@@ -170,7 +173,7 @@ def test_what_is_on_hold_waits_and_stays_suppressed(shop, worker, file, clock):
 
 def test_what_was_erased_by_another_way_is_rejected_with_the_reason(shop, worker, file, clock, folder):
     filing = file("ann")
-    other = DiskHome(copy_of(folder, folder.with_name("other")))
+    other = DiskStorage(copy_of(folder, folder.with_name("other")))
     with other.queue() as queue:
         Decisions(queue).withdraw(filing.request_id, None, "officer 1", clock())
     forget(other, [Request("ann")])
@@ -184,10 +187,10 @@ def test_what_was_erased_by_another_way_is_rejected_with_the_reason(shop, worker
 def copy_back(source, folder):
     """Put a workspace in the place of another, whose queue stays."""
     for path in sorted(folder.rglob("*"), reverse=True):
-        if path.is_file() and path.name not in LEDGER_FILES:
+        if path.is_file() and path.name not in QUEUE_FILES:
             path.unlink()
     for path in source.rglob("*"):
-        if path.is_file() and path.name not in LEDGER_FILES:
+        if path.is_file() and path.name not in QUEUE_FILES:
             (folder / path.relative_to(source)).parent.mkdir(exist_ok=True)
             (folder / path.relative_to(source)).write_bytes(path.read_bytes())
 
@@ -266,13 +269,13 @@ def test_a_residue_keeps_it_from_being_certified_until_it_is_removed(shop, worke
     shop.decisions.retry(filing.request_id, "officer 1", clock())
     worker.step()
     assert shop.history.get(filing.request_id).state == "erased"
-    assert list(certificates_of(shop.home, [filing.request_id])) == [filing.request_id]
+    assert list(certificates_of(shop.storage, [filing.request_id])) == [filing.request_id]
 
 
 def test_another_command_at_work_is_waited_for(shop, worker, file, clock):
     filing = file("ann")
     clock.pass_days(7)
-    with shop.home.writing():
+    with shop.storage.writing():
         assert not worker.step()
     assert shop.history.get(filing.request_id).attempts == 0
     assert worker.step()
@@ -312,7 +315,7 @@ def test_interactions_that_come_while_it_is_searched_do_not_keep_it_from_being_c
     clock.pass_days(7)
     worker.step()
     shop.reception.follow()
-    assert shop.intake.add([Interaction(FAY, "a", 5.0, None)], leaving=shop.live.served.withheld) == 0
+    assert shop.intake.add([WaitingInteraction(FAY, "a", 5.0, None)], leaving=shop.live.served.suppressed) == 0
     (folder / "notes.txt").unlink()
     shop.decisions.retry(filing.request_id, "officer 1", clock())
     worker.step()
@@ -334,7 +337,7 @@ def test_what_was_certified_and_not_written_down_catches_up(shop, worker, file, 
     filing = file("ann")
     clock.pass_days(7)
     with monkeypatch.context() as patch:
-        patch.setattr(Desk, "end", lambda *_: None)
+        patch.setattr(RequestClaims, "end", lambda *_: None)
         worker.step()
     assert shop.history.get(filing.request_id).state == "certifying"
     assert certificates_in(shop.folder)
@@ -365,11 +368,11 @@ def test_no_name_of_the_ledgers_own_is_taken_for_a_person(worker, file, clock, f
     file("ann")
     clock.pass_days(7)
     worker.step()
-    assert scan_folder(folder, [Target(word) for word in sorted(SCHEMA_WORDS)]).residues == ()
+    assert scan_folder(folder, [Target(word) for word in sorted(SCHEMA_WORDS)], own_vocabulary()).residues == ()
 
 
 def test_reasons_of_ours_are_written_down_whoever_is_called_like_a_word_of_them(shop, worker, clock, full_disk):
-    shop.intake.add([Interaction("disk", "a", 5.0, None)])
+    shop.intake.add([WaitingInteraction("disk", "a", 5.0, None)])
     filing = shop.reception.submit(Request("disk"), "application 1")
     clock.pass_days(7)
     worker.step()
@@ -377,13 +380,13 @@ def test_reasons_of_ours_are_written_down_whoever_is_called_like_a_word_of_them(
 
 
 def test_what_waits_to_be_learned_goes_when_a_command_forgets_the_person(shop, worker, folder):
-    shop.intake.add([Interaction(FAY, "b", 5.0, None)])
+    shop.intake.add([WaitingInteraction(FAY, "b", 5.0, None)])
     worker.lease.release()
-    forget(shop.home, [Request(FAY)])
+    forget(shop.storage, [Request(FAY)])
     assert shop.intake.count() == 0
-    with shop.home.reading() as session:
+    with shop.storage.reading() as session:
         assert session.erasures == 1
-    assert scan_folder(folder, [Target(FAY)]).clean
+    assert scan_folder(folder, [Target(FAY)], own_vocabulary()).clean
 
 
 def test_who_takes_a_request_back_while_the_batch_is_chosen_is_left_out(shop, worker, file, clock, monkeypatch):
@@ -402,7 +405,7 @@ def test_who_takes_a_request_back_while_the_batch_is_chosen_is_left_out(shop, wo
     monkeypatch.setattr(erase, "joined_cheaply", withdraw_meanwhile)
     worker.step()
     assert [shop.history.get(one.request_id).state for one in (first, second)] == ["erased", "withdrawn"]
-    assert show(shop.home, late).interactions
+    assert show(shop.storage, late).interactions
 
 
 def test_what_came_to_nothing_together_is_tried_apart(shop, worker, file, clock, monkeypatch):
@@ -440,7 +443,7 @@ def test_what_came_to_nothing_together_is_tried_apart(shop, worker, file, clock,
 )
 def test_who_is_called_like_something_in_the_ledger_is_erased_and_certified(shop, worker, file, clock, called):
     name = called(shop, file("ann"))
-    shop.intake.add([Interaction(name, "a", 5.0, None), Interaction(name, "b", 4.0, None)])
+    shop.intake.add([WaitingInteraction(name, "a", 5.0, None), WaitingInteraction(name, "b", 4.0, None)])
     worker.lease.take()
     worker._learn()
     filing = file(name)
@@ -452,9 +455,9 @@ def test_who_is_called_like_something_in_the_ledger_is_erased_and_certified(shop
 
 def test_a_person_who_stands_where_people_do_is_found_whatever_the_name(shop, folder, file):
     name = file("ann").request_id
-    shop.intake.add([Interaction(name, "a", 5.0, None)])
+    shop.intake.add([WaitingInteraction(name, "a", 5.0, None)])
     shop.database.wipe()
-    assert not scan_folder(folder, [Target(name)]).clean
+    assert not scan_folder(folder, [Target(name)], own_vocabulary()).clean
 
 
 def test_two_requests_of_one_person_end_with_a_certificate_for_everything(shop, worker, file, clock, full_disk):
@@ -488,7 +491,7 @@ def test_what_a_command_has_finished_is_written_down(shop, worker, file, clock, 
     clock.pass_days(7)
     worker.step()
     (folder / "notes.txt").unlink()
-    forget(shop.home, [])
+    forget(shop.storage, [])
     worker.step()
     assert shop.history.get(filing.request_id).state == "erased"
 
@@ -500,26 +503,26 @@ def test_what_a_command_has_begun_is_not_taken_back_for_a_request_that_keeps_fai
     clock.pass_days(1)
     worker.step()
     assert shop.history.get(filing.request_id).attempts == 2
-    accept(shop.home, Request("bob"))
+    accept(shop.storage, Request("bob"))
     faulty.undo()
     clock.pass_days(1)
     while worker.step():
         pass
     assert shop.history.get(filing.request_id).state == "erased"
     with pytest.raises(UnknownUser):
-        show(shop.home, "bob")
-    with shop.home.reading() as session:
+        show(shop.storage, "bob")
+    with shop.storage.reading() as session:
         assert session.erasures == 2
 
 
 def test_an_id_in_an_old_event_keeps_a_newcomer_from_being_certified(shop, worker, file, clock, folder):
     """What someone typed in may name a person who comes only later; the whole text is nobody's longer id."""
     shop.queue.note(None, "noted", "officer 1", clock(), {"remark": "newcomer-4711"})
-    shop.intake.add([Interaction("newcomer-4711", item, 4.0, None) for item in "abc"])
+    shop.intake.add([WaitingInteraction("newcomer-4711", item, 4.0, None) for item in "abc"])
     clock.pass_days(1)
     while worker.step():
         pass
-    assert show(shop.home, "newcomer-4711").interactions
+    assert show(shop.storage, "newcomer-4711").interactions
     filing = file("newcomer-4711")
     clock.pass_days(7)
     worker.step()
@@ -529,8 +532,8 @@ def test_an_id_in_an_old_event_keeps_a_newcomer_from_being_certified(shop, worke
 
 
 def test_those_who_wait_in_the_ledger_are_not_taken_for_others(shop):
-    shop.intake.add([Interaction(FAY + "-2", "gift-for-" + FAY, 4.0, None)])
-    forget(shop.home, [Request(FAY)])
+    shop.intake.add([WaitingInteraction(FAY + "-2", "gift-for-" + FAY, 4.0, None)])
+    forget(shop.storage, [Request(FAY)])
     assert len(certificates_in(shop.folder)) == 1
 
 
@@ -539,10 +542,10 @@ def certificates_in(folder):
 
 
 def test_how_far_the_search_is_is_shown_and_moves(shop, worker, file, clock, client, monkeypatch):
-    monkeypatch.setattr("erasable.requests.progress._SECONDS_BETWEEN", 0)
+    monkeypatch.setattr("erasable.requests.lease._SECONDS_BETWEEN", 0)
     request_id = file(FAY).request_id
     operator, seen = client("operator"), []
-    search = sys.modules["erasable.proof.residue.folder"].search_file
+    search = sys.modules["erasable.scan._folder"].search_file
 
     def watched(*given):
         found = operator.get("/v1/status").json()
@@ -550,7 +553,7 @@ def test_how_far_the_search_is_is_shown_and_moves(shop, worker, file, clock, cli
             seen.append(found["progress"])
         return search(*given)
 
-    monkeypatch.setattr("erasable.proof.residue.folder.search_file", watched)
+    monkeypatch.setattr("erasable.scan._folder.search_file", watched)
     clock.pass_days(8)
     while worker.step():
         pass

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 import pytest
 
 from erasable.errors import SuppressionUnknown, UnknownUser
-from erasable.operations import DiskHome, forget
+from erasable.operations import DiskStorage, forget
 from erasable.operations.live import Live
 from erasable.requests import Request
-from erasable.service import running
-from erasable.service.shop import Shop
-from erasable.store.layout import LEDGER
+from erasable.service import _running as running
+from erasable.service._service import Service
+from erasable.workspace.layout import QUEUE_FILE
 
 
 @pytest.fixture
@@ -38,13 +38,13 @@ def test_who_asks_elsewhere_is_not_served_while_a_version_is_loaded(shop, follow
 
     monkeypatch.setattr(Live, "_reread", slowly)
     try:
-        forget(DiskHome(shop.folder), [Request("eve")])
+        forget(DiskStorage(shop.folder), [Request("eve")])
         assert loading.wait(60)
-        other = Shop.open(shop.folder)
+        other = Service.open(shop.folder)
         other.queue.submit(Request("ann"), True, "application 1", datetime.now(UTC))
         other.database.close()
         for _ in range(600):  # half a minute, on a busy machine
-            if shop.live.withholds("ann"):
+            if shop.live.suppresses("ann"):
                 break
             threading.Event().wait(0.05)
         assert not loaded.is_set()
@@ -74,10 +74,10 @@ def put_back(path):
 def test_once_the_queue_is_lost_nobody_is_served_and_each_answer_says_what_to_do(shop, following, lose, client):
     visitor, anyone = client("application"), client()
     assert visitor.get("/v1/recommendations/ann").status_code == 200
-    shop.live.withhold(["bob"])
+    shop.live.suppress(["bob"])
     assert shop.live.recommend("ann", 1).ranked
     shop.database.wipe()
-    lose(shop.folder / LEDGER)
+    lose(shop.folder / QUEUE_FILE)
     for _ in range(600):  # half a minute, on a busy machine
         if not shop.live.is_serving:
             break

@@ -51,7 +51,7 @@ def fill(disk: Path, free: int = 0) -> None:
         os.truncate(disk / BALLAST, max(0, ballast.tell() - free))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_full_disk_is_told_wherever_one_looks_and_all_goes_on_once_there_is_room(disk, tmp_path):
     path = erasure_service.learn(disk / "shop")
     person, other = small_shop.member_of(path, 1), small_shop.member_of(path, 0)
@@ -84,7 +84,7 @@ def test_a_full_disk_is_told_wherever_one_looks_and_all_goes_on_once_there_is_ro
     erasure_service.require_erased_once(path, [answer["id"]], [person])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_who_has_asked_before_the_disk_is_full_is_erased_once_there_is_room(disk, tmp_path):
     path, log = erasure_service.learn(disk / "shop"), tmp_path / "service.log"
     person, token = small_shop.member_of(path, 1), erasure_service.new_token(path, "operator")
@@ -103,7 +103,7 @@ def test_who_has_asked_before_the_disk_is_full_is_erased_once_there_is_room(disk
     erasure_service.require_erased_once(path, [request_id], [person])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_server_that_starts_on_a_full_disk_says_so_and_ends(disk, tmp_path):
     path, log = erasure_service.learn(disk / "shop"), tmp_path / "service.log"
     erasure_service.file_requests(path, Request(small_shop.member_of(path, 1)))

@@ -3,10 +3,9 @@
 import pytest
 
 from erasable.requests import Request
-from erasable.service.overview import overview
+from erasable.service.api._status import overview
 from erasable.service.settings import ServiceSettings
-from erasable.service.web.request_csv import requests_csv
-from erasable.service.web.wanted_requests import WantedRequests
+from erasable.service.web._request_list import WantedRequests, requests_csv
 
 PATH = "/v1/erasure-requests"
 

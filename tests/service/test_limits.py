@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from erasable.service.limits import BodyLimits
+from erasable.service._http import BodyLimits
 
 
 class Inner:

@@ -3,7 +3,7 @@
 import json
 import logging
 
-from erasable.service.logs import log, log_everything_as_json, log_failure
+from erasable.service.settings import log, log_everything_as_json, log_failure
 
 
 def test_a_line_is_one_object_with_a_time(capsys):

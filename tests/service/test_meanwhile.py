@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 from starlette.testclient import TestClient
 
-from erasable.operations import DiskHome, learn, recommend
-from erasable.service.shop import Shop
-from erasable.training import Config
+from erasable.chain import Config
+from erasable.operations import DiskStorage, learn, recommend
+from erasable.service._service import Service
 
 FAY, GONE = "fay-the-unmistakable", ["a"]
 RATINGS = {
@@ -39,7 +39,7 @@ def answered(caller, user=FAY):
 
 
 def by_command(folder):
-    return [(one.item_id, one.score) for one in recommend(DiskHome(folder), [FAY], 10)[0]]
+    return [(one.item_id, one.score) for one in recommend(DiskStorage(folder), [FAY], 10)[0]]
 
 
 def submitted(caller, **body):
@@ -80,7 +80,7 @@ def test_nobody_is_counted_as_suppressed(client):
 
 
 def test_another_server_follows_and_everything_suppresses_on_both(client, folder, settings, clock):
-    other = Shop.open(folder, settings, clock)
+    other = Service.open(folder, settings, clock)
     with closing(other.database):
         officer, application = client("officer"), client("application")
         whole = other.live.recommend(FAY, 10)
@@ -92,7 +92,7 @@ def test_another_server_follows_and_everything_suppresses_on_both(client, folder
         assert (joined["joined"], joined["meanwhile"]) == (True, NOT_SERVED)
         other.reception.follow()
         assert answered(application) is None
-        assert other.live.withholds(FAY)
+        assert other.live.suppresses(FAY)
 
 
 def test_who_names_all_that_they_have_is_not_served(client):
@@ -130,4 +130,4 @@ def test_pages_say_it(client, app, shop, clock):
     assert "The person is served without the items asked for" in page.replace("; the person", "; The person")
     assert "The items asked for; the person is served without them since" in page
     receipt = browser.post("/receipt", data={"code": found["receipt_code"]}).text
-    assert "<strong>do without these items</strong>" in receipt
+    assert "<strong>are made without these items</strong>" in receipt

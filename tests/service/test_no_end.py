@@ -5,17 +5,17 @@ import shutil
 import pytest
 
 from erasable.errors import Refused
-from erasable.operations import DiskHome, certificates_of
-from erasable.operations.desk import Desk
+from erasable.operations import DiskStorage, certificates_of
+from erasable.operations.claims import RequestClaims
 from erasable.operations.erase import Carried
 from erasable.operations.queue_place import begin_new_queue
 from erasable.operations.recovery import LOST
 from erasable.requests import Request
 from erasable.requests.lease import Lease
-from erasable.service import erasing
+from erasable.service import _erasing as erasing
+from erasable.service._worker import Worker, WorkerOptions
 from erasable.service.settings import ServiceSettings
-from erasable.service.worker import Post, Worker
-from erasable.store.layout import LEDGER_FILES
+from erasable.workspace.layout import QUEUE_FILES
 from kit.asking import erase_only
 from kit.copies import copy_of
 
@@ -34,7 +34,7 @@ def workers(folder, settings, clock):
     def run(count: int) -> int:
         steps = 0
         for _ in range(count):
-            worker = Worker(Post(folder, settings, threads=1, clock=clock))
+            worker = Worker(WorkerOptions(folder, settings, threads=1, clock=clock))
             while not worker.eraser.has_erased and worker.step():
                 steps += 1
             worker.lease.release()
@@ -52,8 +52,8 @@ class TestWhatIsLost:
         taken = shop.reception.submit(Request("ann"), "application 1")
         lease = Lease(shop.database, 30)
         assert lease.take()
-        desk = Desk(shop.queue, lease, "worker")
-        desk.forget(desk.begin([taken.request_id]))
+        claims = RequestClaims(shop.queue, lease, "worker")
+        claims.forget(claims.begin([taken.request_id]))
         lease.release()
         return taken.request_id
 
@@ -80,7 +80,7 @@ class TestWhatIsLost:
         older = copy_of(folder, swift_path / "older")
         taken = shop.reception.submit(Request("ann"), "application 1")
         with monkeypatch.context() as killing:
-            killing.setattr(Desk, "end", _killed)
+            killing.setattr(RequestClaims, "end", _killed)
             with pytest.raises(KeyboardInterrupt):
                 workers(1)
         newest = copy_of(folder, swift_path / "newest")
@@ -91,7 +91,7 @@ class TestWhatIsLost:
         shop.decisions.retry(taken.request_id, "operator 1", clock())
         workers(2)
         assert shop.history.get(taken.request_id).state == "erased"
-        assert certificates_of(shop.home, [taken.request_id])
+        assert certificates_of(shop.storage, [taken.request_id])
 
 
 def _killed(*given):
@@ -101,10 +101,10 @@ def _killed(*given):
 def _put_back(copy, folder) -> None:
     """Put a copy of a workspace in its place; its queue stays as it is, as one in Postgres does."""
     for path in [*folder.rglob("*")]:
-        if path.is_file() and path.name not in LEDGER_FILES:
+        if path.is_file() and path.name not in QUEUE_FILES:
             path.unlink()
     for path in copy.rglob("*"):
-        if path.is_file() and path.name not in LEDGER_FILES:
+        if path.is_file() and path.name not in QUEUE_FILES:
             (folder / path.relative_to(copy)).parent.mkdir(exist_ok=True)
             shutil.copy2(path, folder / path.relative_to(copy))
 
@@ -114,10 +114,10 @@ class TestWhatAnEarlierReleaseHasErasedAndNotCertified:
 
     @pytest.fixture
     def left(self, folder):
-        erase_only(DiskHome(folder), Request(FAY))
-        for name in LEDGER_FILES:
+        erase_only(DiskStorage(folder), Request(FAY))
+        for name in QUEUE_FILES:
             (folder / name).unlink(missing_ok=True)
-        begin_new_queue(DiskHome(folder))
+        begin_new_queue(DiskStorage(folder))
         (folder / "notes.txt").write_text(f"{FAY} called")
         return folder
 
@@ -135,7 +135,7 @@ class TestWhatAnEarlierReleaseHasErasedAndNotCertified:
         clock.pass_days(1)
         workers(2)
         (done,) = shop.history.in_states(["erased"])
-        assert certificates_of(shop.home, [done.request_id])
+        assert certificates_of(shop.storage, [done.request_id])
 
 
 def test_what_nothing_comes_of_fails(shop, workers, monkeypatch):
@@ -168,7 +168,7 @@ def _diverged(*given):
 def test_while_a_command_writes_nothing_is_begun_or_written_down(shop, worker, clock, capsys):
     taken = shop.reception.submit(Request("ann"), "application 1")
     capsys.readouterr()
-    with shop.home.writing():
+    with shop.storage.writing():
         worker.step()
         mark = shop.database.mark()
         assert not worker.step()

@@ -3,7 +3,7 @@
 import pytest
 
 from erasable.errors import ErasableError, UnknownUser, WorkspaceDamaged, WorkspaceError
-from erasable.service.access import routes_of
+from erasable.service._http import routes_of
 
 SHAPE = {"status", "title", "detail", "faults"}
 

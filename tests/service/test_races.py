@@ -11,14 +11,16 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from erasable.proof.residue import Target, scan_folder
+from erasable.operations._vocabulary import own_vocabulary
 from erasable.requests import Request
-from erasable.requests.database import Database, Interaction
+from erasable.requests.database import Database, WaitingInteraction
 from erasable.requests.queue import Queue
+from erasable.scan import Target, scan_folder
+from erasable.service._service import Service
+from erasable.service._worker import Worker, WorkerOptions, run_worker
 from erasable.service.settings import DEFAULT_SETTINGS, ServiceSettings
-from erasable.service.shop import Shop
-from erasable.service.worker import Post, Worker, run_worker
 from kit import erasure_service, service_process, small_shop
+from kit.choosing import cases
 from kit.killing import ended, forked, frozen, frozen_at
 
 LEASE_SECONDS = 0.5
@@ -90,7 +92,7 @@ def test_fifty_who_ask_for_one_person_at_once_get_one_request_and_one_certificat
         assert {Queue(opened).history.submission(code).request.request_id for code in codes} == {request_id}
 
 
-@pytest.mark.parametrize("change", MOMENTS.values(), ids=MOMENTS)
+@pytest.mark.parametrize("change", cases(MOMENTS, ["beginning", "making the erasure current", "ending"]))
 def test_a_worker_that_wakes_after_its_lease_was_taken_changes_nothing_more(path, undisturbed, person, change):
     with frozen_at(change, lambda: erasure_service.work_off(path, IMPATIENT)) as frozen_worker, second_worker(path):
         wait_for_another_lease(path)
@@ -100,7 +102,7 @@ def test_a_worker_that_wakes_after_its_lease_was_taken_changes_nothing_more(path
     require_as_undisturbed(path, undisturbed, person)
 
 
-@pytest.mark.parametrize("change", MOMENTS.values(), ids=MOMENTS)
+@pytest.mark.parametrize("change", cases(MOMENTS, ["taking the lease", "certifying"]))
 def test_a_worker_that_never_wakes_is_ended(path, undisturbed, person, change):
     with frozen_at(change, lambda: erasure_service.work_off(path, IMPATIENT)) as frozen_worker, second_worker(path):
         wait_until_all_ended(path)
@@ -120,7 +122,7 @@ def test_waiting_for_a_frozen_worker_is_no_failure_of_the_request(path, undistur
 
 @pytest.mark.parametrize("state", ["on hold", "withdrawn"])
 def test_whoever_is_held_back_while_the_batch_is_chosen_is_not_erased(waiting, path, state, monkeypatch):
-    worker = Worker(Post(path, IMPATIENT, threads=1))
+    worker = Worker(WorkerOptions(path, IMPATIENT, threads=1))
     queue = Queue(worker.database)
     (request_id,) = erasure_service.states(path)
 
@@ -128,7 +130,7 @@ def test_whoever_is_held_back_while_the_batch_is_chosen_is_not_erased(waiting, p
 
     def choose_slowly(now):
         chosen = choose(now)
-        queue.advance(request_id, state, "an officer", worker.post.clock(), {"reason": "a lawsuit"})
+        queue.advance(request_id, state, "an officer", worker.options.clock(), {"reason": "a lawsuit"})
         return chosen
 
     monkeypatch.setattr(worker.queue, "due", choose_slowly)
@@ -141,9 +143,9 @@ def test_whoever_is_held_back_while_the_batch_is_chosen_is_not_erased(waiting, p
 
 def test_whoever_was_learned_a_moment_ago_is_not_told_that_nothing_is_held(shop, copied, swift_path):
     path = copied(shop, swift_path / "shop")
-    served = Shop.open(path, erasure_service.AT_ONCE)
+    served = Service.open(path, erasure_service.AT_ONCE)
     with closing(served.database):
-        served.intake.add([Interaction("newcomer", "i0001", 5.0, None)])
+        served.intake.add([WaitingInteraction("newcomer", "i0001", 5.0, None)])
         erasure_service.work_off(path, erasure_service.AT_ONCE.model_copy(update={"learn_seconds": 0}))
         assert not served.live.knows("newcomer")
         assert not served.reception.submit(Request("newcomer"), "someone").rejected
@@ -154,7 +156,7 @@ def test_a_worker_that_has_searched_its_own_queue_still_counts_as_using_it(path,
 
     def search_and_freeze() -> None:
         with erasure_service.database_of(path):
-            scan_folder(path, [Target(person)])
+            scan_folder(path, [Target(person)], own_vocabulary())
             os.kill(os.getpid(), signal.SIGSTOP)
 
     with frozen(search_and_freeze):
@@ -166,7 +168,7 @@ def test_a_worker_that_has_searched_its_own_queue_still_counts_as_using_it(path,
 @contextmanager
 def second_worker(path: Path, settings: ServiceSettings = IMPATIENT) -> Iterator[None]:
     """Run a worker in a process of its own for a block."""
-    child = forked(lambda: run_worker(Post(path, settings, threads=1, pause=0.02)))
+    child = forked(lambda: run_worker(WorkerOptions(path, settings, threads=1, pause=0.02)))
     try:
         yield
     finally:

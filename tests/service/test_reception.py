@@ -16,8 +16,8 @@ from erasable.errors import (
 )
 from erasable.operations import live, recommend
 from erasable.requests import Request
-from erasable.requests.database import Interaction
-from erasable.service.shop import Shop
+from erasable.requests.database import WaitingInteraction
+from erasable.service._service import Service
 from kit.asking import accept
 
 
@@ -33,12 +33,12 @@ def test_when_a_request_is_taken_in_the_person_is_not_served_any_more(shop):
 def test_so_it_is_after_a_restart(shop, folder, settings, clock):
     shop.reception.submit(Request("ann"), "application 1")
     with pytest.raises(UnknownUser):
-        Shop.open(folder, settings, clock).live.recommend("ann", 3)
+        Service.open(folder, settings, clock).live.recommend("ann", 3)
 
 
 def test_a_restart_in_between_suppresses_who_was_accepted(shop, folder, settings, clock):
     filing = shop.queue.submit(Request("ann"), held=True, actor="application 1", now=clock())
-    again = Shop.open(folder, settings, clock)
+    again = Service.open(folder, settings, clock)
     assert again.history.get(filing.request_id).state == "suppressed"
     with pytest.raises(UnknownUser):
         again.live.recommend("ann", 3)
@@ -60,7 +60,7 @@ def test_what_is_not_held_is_rejected(shop):
 
 
 def test_of_whom_something_waits_to_be_learned_something_is_held(shop):
-    shop.intake.add([Interaction("zoe", "a", 5.0, None)])
+    shop.intake.add([WaitingInteraction("zoe", "a", 5.0, None)])
     filing = shop.reception.submit(Request("zoe"), "application 1")
     assert shop.history.get(filing.request_id).state == "suppressed"
     assert not shop.intake.holds(Request("zoe"))
@@ -102,10 +102,10 @@ def test_who_is_erased_and_asks_again_at_once_is_told_that_nothing_is_held(shop,
 
 
 def test_the_command_does_not_serve_who_has_asked_the_service(shop):
-    assert recommend(shop.home, ["bob"])
+    assert recommend(shop.storage, ["bob"])
     shop.reception.submit(Request("bob"), "application 1")
     with pytest.raises(UnknownUser):
-        recommend(shop.home, ["bob"])
+        recommend(shop.storage, ["bob"])
 
 
 def test_while_it_can_not_be_read_who_asked_nobody_is_served(shop, monkeypatch):
@@ -143,7 +143,7 @@ def test_while_the_workspace_can_not_be_read_nobody_is_served(shop):
     assert shop.live.recommend("bob", 3).ranked
 
 
-def test_who_submits_while_two_look_at_the_queue_stays_withheld(shop, monkeypatch):
+def test_who_submits_while_two_look_at_the_queue_stays_suppressed(shop, monkeypatch):
     """The first look began before the submission, and ends after the second one has begun."""
     real, looked, go_on = shop.queue.asked, threading.Event(), threading.Event()
     slow = []
@@ -168,7 +168,7 @@ def test_who_submits_while_two_look_at_the_queue_stays_withheld(shop, monkeypatc
     first.join()
     second.join()
     shop.live.follow()
-    assert shop.live.withholds("bob")
+    assert shop.live.suppresses("bob")
 
 
 def test_while_neither_can_be_read_one_of_them_is_not_enough(shop):
@@ -197,7 +197,7 @@ def test_a_workspace_that_is_busy_is_served_as_it_was(shop, monkeypatch):
 
 
 def test_while_pending_requests_can_not_be_read_nobody_is_served(shop):
-    accept(shop.home, Request("ann"))
+    accept(shop.storage, Request("ann"))
     (pending,) = shop.folder.glob("pending-*.json")
     content = pending.read_bytes()
     pending.write_bytes(b"damaged")
@@ -224,7 +224,7 @@ def test_whoever_submits_does_not_wait_for_what_others_taught_to_be_taken_out(sh
 
 
 def test_what_is_learned_while_someone_submits_is_held(shop, worker, clock, monkeypatch):
-    shop.intake.add([Interaction("zoe", "a", 5.0, None)])
+    shop.intake.add([WaitingInteraction("zoe", "a", 5.0, None)])
     worker.lease.take()
     behind = []
 

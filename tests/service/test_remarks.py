@@ -6,12 +6,13 @@ import pytest
 
 from erasable.errors import ResidueFound
 from erasable.operations import forget
-from erasable.proof.residue import Target, scan_folder
+from erasable.operations._vocabulary import own_vocabulary
 from erasable.requests import Request
-from erasable.requests.database import Interaction
+from erasable.requests.database import WaitingInteraction
 from erasable.requests.request import NOT_KEPT
+from erasable.scan import Target, scan_folder
 from erasable.service.settings import ServiceSettings
-from erasable.store.layout import LEDGER
+from erasable.workspace.layout import QUEUE_FILE
 
 NEWCOMER = "newcomer-4711"
 
@@ -30,17 +31,17 @@ def file(shop):
 
 
 def content(folder):
-    return b"".join(path.read_bytes() for path in folder.glob(f"{LEDGER}*"))
+    return b"".join(path.read_bytes() for path in folder.glob(f"{QUEUE_FILE}*"))
 
 
 def test_a_reason_names_someone_who_comes_later_and_nothing_of_it_is_left_when_they_are_erased(
     shop, worker, file, folder
 ):
-    """The false certificate: the ledger's events held the id for good, and the scan did not find it."""
+    """The false certificate: the queue's events held the id for good, and the scan did not find it."""
     held = file("ann")
     shop.reception.hold(held, "officer 1", f"wait for {NEWCOMER}")
     shop.reception.extend(held, "officer 1", f"because of {NEWCOMER}!")
-    shop.intake.add([Interaction(NEWCOMER, "a", 5.0, None), Interaction(NEWCOMER, "b", 4.0, None)])
+    shop.intake.add([WaitingInteraction(NEWCOMER, "a", 5.0, None), WaitingInteraction(NEWCOMER, "b", 4.0, None)])
     assert worker.step()
     shop.reception.follow()
     assert shop.live.recommend(NEWCOMER, 1).ranked
@@ -49,7 +50,7 @@ def test_a_reason_names_someone_who_comes_later_and_nothing_of_it_is_left_when_t
         pass
     assert shop.history.get(filing).state == "erased"
     assert NEWCOMER.encode() not in content(folder)
-    assert scan_folder(folder, [Target(NEWCOMER)]).clean
+    assert scan_folder(folder, [Target(NEWCOMER)], own_vocabulary()).clean
     other = shop.history.get(held)
     assert (other.state, other.reason, other.extended) == ("on hold", None, NOT_KEPT)
 
@@ -113,23 +114,23 @@ def test_a_label_that_names_someone_is_found_and_the_remedy_works(shop, worker, 
 def test_a_command_that_finds_a_label_names_the_remedy(shop, clock):
     number, _ = shop.tokens.create("officer", "fay-the-unmistakable", clock())
     with pytest.raises(ResidueFound) as found:
-        forget(shop.home, [Request("fay-the-unmistakable")])
-    place = shlex.quote(str(shop.home.path))
+        forget(shop.storage, [Request("fay-the-unmistakable")])
+    place = shlex.quote(str(shop.storage.path))
     assert f"changed by erasable token rename {place} NUMBER LABEL" in str(found.value)
     assert f"erasable token list {place} shows" in str(found.value)
     shop.tokens.rename(number, "desk 3", clock())
-    forget(shop.home, [])
-    with shop.home.reading() as session:
+    forget(shop.storage, [])
+    with shop.storage.reading() as session:
         assert session.erasures == 1
 
 
 def test_a_command_too_has_remarks_forgotten_that_name_the_person(shop, worker, file, folder):
     held = file("ann")
     shop.reception.hold(held, "officer 1", NEWCOMER)
-    shop.intake.add([Interaction(NEWCOMER, "a", 5.0, None)])
+    shop.intake.add([WaitingInteraction(NEWCOMER, "a", 5.0, None)])
     assert worker.step()
     worker.lease.release()
-    forget(shop.home, [Request(NEWCOMER)])
+    forget(shop.storage, [Request(NEWCOMER)])
     assert NEWCOMER.encode() not in content(folder)
-    with shop.home.reading() as session:
+    with shop.storage.reading() as session:
         assert session.erasures == 1

@@ -10,8 +10,8 @@ import httpx2
 import pytest
 
 from erasable.requests import Request
-from erasable.service.restarting import Restart
-from erasable.service.shop import Shop
+from erasable.service._running import Restart
+from erasable.service._service import Service
 from kit import erasure_service, service_process, small_shop
 
 SOON = erasure_service.AT_ONCE.model_copy(update={"restart_seconds": 0.01})
@@ -45,7 +45,7 @@ class Caller(threading.Thread):
                 self.answers.append(repr(error))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_server_starts_anew_after_an_erasure_and_refuses_nobody(path):
     person, other = small_shop.member_of(path, 1), small_shop.member_of(path, 0)
     token = erasure_service.new_token(path, "operator")
@@ -70,7 +70,7 @@ def test_a_server_starts_anew_after_an_erasure_and_refuses_nobody(path):
 
 
 def test_a_server_that_is_not_told_to_never_starts_anew(path):
-    shop = Shop.open(path, erasure_service.AT_ONCE)
+    shop = Service.open(path, erasure_service.AT_ONCE)
     with closing(shop.database):
         restart = Restart(shop)
         erase_someone(path, shop)
@@ -79,7 +79,7 @@ def test_a_server_that_is_not_told_to_never_starts_anew(path):
 
 def test_servers_start_anew_in_turn_and_only_after_an_erasure(path, monkeypatch):
     now = [erasure_service.universal_time()]
-    first, second = (Shop.open(path, SOON, lambda: now[0]) for _ in range(2))
+    first, second = (Service.open(path, SOON, lambda: now[0]) for _ in range(2))
     with closing(first.database), closing(second.database):
         restarts = [Restart(first), Restart(second)]
         assert not restarts[0].is_due()
@@ -91,13 +91,13 @@ def test_servers_start_anew_in_turn_and_only_after_an_erasure(path, monkeypatch)
 
 
 def test_a_server_that_has_started_since_the_erasure_has_no_reason_to(path):
-    shop = Shop.open(path, SOON)
+    shop = Service.open(path, SOON)
     with closing(shop.database):
         erase_someone(path, shop)
         assert not Restart(shop).is_due()
 
 
-def erase_someone(path: Path, *followers: Shop) -> None:
+def erase_someone(path: Path, *followers: Service) -> None:
     erasure_service.file_requests(path, Request(small_shop.member_of(path, 1)))
     erasure_service.work_off(path)
     for shop in followers:

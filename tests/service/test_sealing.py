@@ -5,13 +5,13 @@ import shutil
 import pytest
 
 from erasable.errors import WorkspaceDamaged
-from erasable.operations import DiskHome, scan, verify
+from erasable.operations import DiskStorage, scan, verify
 from erasable.requests import Request, queue
 from erasable.requests.queue import Queue
 from erasable.requests.sqlite import SqliteDatabase
+from erasable.service._service import Service
 from erasable.service.settings import ServiceSettings
-from erasable.service.shop import Shop
-from erasable.store.layout import LEDGER, LEDGER_FILES
+from erasable.workspace.layout import QUEUE_FILE, QUEUE_FILES
 
 PEOPLE = ("ann", "bob", "cat", "dan", "eve")
 
@@ -144,19 +144,19 @@ def test_an_older_queue_that_was_put_back_catches_up(shop, worker, folder, ended
     monkeypatch.setattr(queue, "OPEN_REQUESTS", 0)
     waiting = shop.reception.submit(Request("fay-the-unmistakable"), "someone")
     shop.database.cut_log()
-    older = shutil.copy(folder / LEDGER, swift_path / LEDGER)
+    older = shutil.copy(folder / QUEUE_FILE, swift_path / QUEUE_FILE)
     seal(worker)
     shop.queue.note(None, "learned more", "worker", shop.clock())
     seal(worker)
     assert in_tables(shop) == 0
     for database in (worker.database, shop.database):
         database.close()
-    for name in LEDGER_FILES:
+    for name in QUEUE_FILES:
         (folder / name).unlink(missing_ok=True)
-    shutil.copy(older, folder / LEDGER)
-    back = Shop.open(folder, shop.settings, shop.clock)
+    shutil.copy(older, folder / QUEUE_FILE)
+    back = Service.open(folder, shop.settings, shop.clock)
     assert back.history.counts()["erased"] == 6
-    again = type(worker)(worker.post)
+    again = type(worker)(worker.options)
     seal(again)
     assert back.queue.suppressed() == set()
     assert back.history.get(waiting.request_id).state == "erased"
@@ -174,7 +174,7 @@ def test_an_older_queue_that_was_put_back_catches_up(shop, worker, folder, ended
 def test_a_whole_scan_searches_what_is_sealed_and_finds_nobody(worker, folder, ended):
     seal(worker)
     assert all(not scan(folder, user).residues for user in PEOPLE)
-    assert verify(DiskHome(folder)).identical
+    assert verify(DiskStorage(folder)).identical
 
 
 def test_a_whole_scan_finds_whoever_is_named_in_what_is_sealed(shop, worker, folder, ended):
@@ -199,9 +199,9 @@ def test_a_changed_byte_is_noticed_and_open_requests_are_still_carried_out(shop,
     with pytest.raises(WorkspaceDamaged, match=f"{file.name} is damaged"):
         Queue(opened).history.counts()
     opened.close()
-    assert not verify(DiskHome(folder)).identical
+    assert not verify(DiskStorage(folder)).identical
     worker.database.close()
-    after = type(worker)(worker.post)
+    after = type(worker)(worker.options)
     while after.step():
         pass
     assert Queue(after.database).history.some([again.request_id])[0].state == "erased"

@@ -12,16 +12,15 @@ import pytest
 
 pytest.importorskip("psycopg")
 
-from erasable.operations import DiskHome
+from erasable.operations import DiskStorage
 from erasable.operations.queue_place import name_queue
 from erasable.requests import Request, database
-from erasable.requests.answers import Answers
-from erasable.requests.tokens import Caller
-from erasable.service.api.erasure_requests import _answered_once
-from erasable.service.api.schemas import Submission
-from erasable.service.shop import Shop
-from erasable.store import files
-from erasable.store.layout import KEYS
+from erasable.requests.tokens import Answers, Caller
+from erasable.service._service import Service
+from erasable.service.api._routes import _answered_once
+from erasable.service.api._schemas import NewErasureRequest
+from erasable.workspace import files
+from erasable.workspace.layout import KEYS
 from kit import erasure_service, small_shop
 from kit.killing import killed_at
 from kit.service_process import ServiceProcess
@@ -39,7 +38,7 @@ def shared(shop, copied, swift_path, postgres):
 
     def make(name: str) -> Path:
         folder = copied(shop, swift_path / name)
-        name_queue(DiskHome(folder), postgres.address)
+        name_queue(DiskStorage(folder), postgres.address)
         return folder
 
     return make
@@ -56,7 +55,7 @@ def require_no_keys(folder: Path) -> None:
 
 def test_two_servers_that_get_the_same_key_at_once_answer_alike(shared, people, monkeypatch):
     folder, both, met, answers = shared("shop"), threading.Barrier(2), set(), []
-    shops = [Shop.open(folder) for _ in range(2)]
+    shops = [Service.open(folder) for _ in range(2)]
     earlier = Answers.earlier
 
     def at_once(self, key, body):
@@ -67,7 +66,9 @@ def test_two_servers_that_get_the_same_key_at_once_answer_alike(shared, people, 
         return found
 
     def ask(shop):
-        answers.append(_answered_once(shop, Caller("1", "application"), "key", Submission(user_id=people[0]), b"body"))
+        answers.append(
+            _answered_once(shop, Caller("1", "application"), "key", NewErasureRequest(user_id=people[0]), b"body")
+        )
 
     monkeypatch.setattr(Answers, "earlier", at_once)
     asking = [threading.Thread(target=ask, args=(shop,)) for shop in shops]
@@ -99,7 +100,7 @@ def work_off_with_few_changes(path: Path) -> None:
     erasure_service.work_off(path)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_worker_killed_at_any_change_is_followed_by_one_that_finishes_its_requests(shared, people):
     died, change = True, 0
     while died:
@@ -113,7 +114,7 @@ def test_a_worker_killed_at_any_change_is_followed_by_one_that_finishes_its_requ
     assert change > 15
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_submission_killed_at_any_change_is_taken_in_once_or_not_at_all(shared, people):
     path, died, change = shared("shop"), True, 0
     while died:
@@ -209,7 +210,7 @@ def ended(folder: Path, request_ids) -> bool:
     return all(states.get(one, [""])[-1] == "erased" for one in request_ids)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_who_asks_one_server_is_suppressed_by_the_other(servers, people, postgres):
     assert servers.serves(1, people[0]) == 200
     first = servers.erase(0, people[0])
@@ -228,7 +229,7 @@ def test_who_asks_one_server_is_suppressed_by_the_other(servers, people, postgre
     servers.wait_until(lambda: {servers.serves(which, people[1]) for which in (0, 1)} == {200})
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_server_that_is_started_before_its_database_waits_for_it(shared, postgres):
     folder = shared("shop")
     postgres.stop()
@@ -241,7 +242,7 @@ def test_a_server_that_is_started_before_its_database_waits_for_it(shared, postg
     service.kill_both()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_whatever_is_killed_when_each_request_is_erased_once(servers, shop, postgres):
     draw, folder = Random(1), servers.folder
     wanted = draw.sample(erasure_service.people_in(shop), 12)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from erasable.requests.database import Interaction
+from erasable.requests.database import WaitingInteraction
 from erasable.service.settings import ServiceSettings
 
 PATH = "/v1/erasure-requests"
@@ -177,7 +177,7 @@ def test_the_code_of_a_request_that_joined_opens_the_certificate(client, people,
 
 
 def test_who_waits_to_be_learned_is_no_different(client, shop):
-    shop.intake.add([Interaction("zoe", "a", 5.0, None)])
+    shop.intake.add([WaitingInteraction("zoe", "a", 5.0, None)])
     application = client("application")
     answers = [application.post(PATH, json={"user_id": user}) for user in ("zoe", "zzz")]
     assert shape(answers[0]) == shape(answers[1])

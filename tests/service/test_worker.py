@@ -8,17 +8,17 @@ import pytest
 
 from erasable.errors import LeaseLost, Refused, UnknownUser
 from erasable.operations import learned_elsewhere, verify
-from erasable.proof.suppression import Suppression, SuppressionList, add_requests
+from erasable.proof.do_not_learn import Suppression, SuppressionList, add_requests
 from erasable.requests import Request
-from erasable.requests.database import Interaction
+from erasable.requests.database import WaitingInteraction
 from erasable.requests.lease import Lease
 from erasable.requests.queue import Queue
-from erasable.service import worker as worker_module
+from erasable.service import _worker as worker_module
+from erasable.service._worker import Worker, WorkerOptions, run_worker
 from erasable.service.settings import ServiceSettings
-from erasable.service.web.events_in_words import event_in_words
-from erasable.service.worker import Post, Worker, run_worker
-from erasable.store import Workspace
-from erasable.store.layout import LEDGER_FILES
+from erasable.service.web._wording import event_in_words
+from erasable.workspace import Workspace
+from erasable.workspace.layout import QUEUE_FILES
 from kit import elsewhere
 
 
@@ -28,7 +28,7 @@ def settings():
 
 
 def test_of_two_workers_one_works(folder, shop, worker, other_process, clock, settings):
-    second = Worker(Post(folder, settings, threads=1, clock=clock), other_process)
+    second = Worker(WorkerOptions(folder, settings, threads=1, clock=clock), other_process)
     filing = shop.reception.submit(Request("ann"), "application 1")
     second.lease.take()
     assert not worker.step()
@@ -42,17 +42,18 @@ def test_a_worker_that_was_frozen_past_its_lease_can_not_write(
     """It is frozen in the middle of an erasure; when it wakes up the other one has finished."""
     filing = shop.reception.submit(Request("ann"), "application 1")
     frozen = Worker(
-        Post(folder, settings.model_copy(update={"lease_seconds": 0.001}), threads=1, clock=clock), other_process
+        WorkerOptions(folder, settings.model_copy(update={"lease_seconds": 0.001}), threads=1, clock=clock),
+        other_process,
     )
-    writing = frozen.home.writing
+    writing = frozen.storage.writing
 
     def freeze_and_wake():
-        monkeypatch.setattr(frozen.home, "writing", writing)
+        monkeypatch.setattr(frozen.storage, "writing", writing)
         time.sleep(0.01)  # longer than its lease
         assert worker.step()
         return writing()
 
-    monkeypatch.setattr(frozen.home, "writing", freeze_and_wake)
+    monkeypatch.setattr(frozen.storage, "writing", freeze_and_wake)
     assert not frozen.step()
     assert not frozen.lease.held
     events = shop.history.get(filing.request_id).events
@@ -61,29 +62,29 @@ def test_a_worker_that_was_frozen_past_its_lease_can_not_write(
 
 
 def issued(shop):
-    with shop.home.reading() as session:
+    with shop.storage.reading() as session:
         return list(session.issued())
 
 
 def test_a_stale_worker_can_not_make_a_version_current(folder, worker, other_process, clock, settings):
-    stale = Worker(Post(folder, settings, threads=1, clock=clock), other_process)
+    stale = Worker(WorkerOptions(folder, settings, threads=1, clock=clock), other_process)
     stale.lease.take()
-    with stale.home.writing() as session:
+    with stale.storage.writing() as session:
         stale.lease.seconds = 0
         stale.lease.renew()
         assert worker.lease.take()
         with pytest.raises(LeaseLost):
-            session.commit(session.state(), session.papers())
-    with worker.home.reading() as session:
+            session.commit(session.state(), session.documents())
+    with worker.storage.reading() as session:
         assert session.stamp.version == 1
 
 
 def test_one_that_finds_its_queue_lost_says_so_in_one_line_of_the_log(folder, shop, settings, capfd):
     shop.reception.submit(Request("fay-the-unmistakable"), "application 1")
     shop.database.close()
-    for name in LEDGER_FILES:
+    for name in QUEUE_FILES:
         (folder / name).unlink(missing_ok=True)
-    ended = get_context("spawn").Process(target=run_worker, args=(Post(folder, settings, threads=1),))
+    ended = get_context("spawn").Process(target=run_worker, args=(WorkerOptions(folder, settings, threads=1),))
     ended.start()
     ended.join()
     received, failed = map(json.loads, capfd.readouterr().err.splitlines())  # each line is one: there is no traceback
@@ -93,7 +94,7 @@ def test_one_that_finds_its_queue_lost_says_so_in_one_line_of_the_log(folder, sh
 
 
 def test_what_came_in_is_learned(shop, worker):
-    shop.intake.add([Interaction("zoe", "a", 5.0, None), Interaction("zoe", "b", 1.0, None)])
+    shop.intake.add([WaitingInteraction("zoe", "a", 5.0, None), WaitingInteraction("zoe", "b", 1.0, None)])
     assert worker.step()
     shop.reception.follow()
     assert shop.live.knows("zoe")
@@ -103,7 +104,7 @@ def test_what_came_in_is_learned(shop, worker):
 
 def test_who_came_in_while_leaving_is_erased_for_good(shop, worker, clock):
     """The rows are read for learning just before the person asks to be erased."""
-    shop.intake.add([Interaction("zoe", "a", 5.0, None), Interaction("zoe", "b", 1.0, None)])
+    shop.intake.add([WaitingInteraction("zoe", "a", 5.0, None), WaitingInteraction("zoe", "b", 1.0, None)])
     worker.lease.take()
     worker._learn()
     filing = shop.reception.submit(Request("zoe"), "application 1")
@@ -133,8 +134,8 @@ def test_old_answers_are_dropped(shop, worker):
 
 
 def test_what_was_learned_elsewhere_is_trained_again_here_when_more_is_learned(shop, worker, monkeypatch):
-    monkeypatch.setattr(worker_module, "learned_elsewhere", lambda home: True)
-    shop.intake.add([Interaction("zoe", "a", 5.0, None)])
+    monkeypatch.setattr(worker_module, "learned_elsewhere", lambda storage: True)
+    shop.intake.add([WaitingInteraction("zoe", "a", 5.0, None)])
     assert worker.step()
     shop.reception.follow()
     assert shop.live.knows("zoe")
@@ -149,10 +150,10 @@ class TestAnotherNumericEnvironment:
         assert worker.step()
         upgraded = shop.history.last_event("upgraded")
         assert upgraded.facts == {"adopted": 3, "trained": 0}
-        assert event_in_words(upgraded).startswith("Made again on the updated machine: 3 checkpoints")
-        assert verify(worker.home).identical is True
+        assert event_in_words(upgraded).startswith("Trained again on the updated machine: 3 checkpoints")
+        assert verify(worker.storage).identical is True
         assert not worker.step()
-        with worker.home.reading() as session:
+        with worker.storage.reading() as session:
             assert session.stamp.version == 2
 
     def test_is_no_reason_to_let_people_wait_who_are_due(self, shop, worker, moved, clock):
@@ -164,17 +165,17 @@ class TestAnotherNumericEnvironment:
         assert shop.history.last_event("upgraded") is None
 
     def test_is_left_behind_before_more_is_learned(self, shop, worker, moved):
-        shop.intake.add([Interaction("zoe", "a", 5.0, None)])
+        shop.intake.add([WaitingInteraction("zoe", "a", 5.0, None)])
         assert worker.step()
         assert shop.intake.count() == 1
         assert worker.step()
         assert shop.intake.count() == 0
-        assert not learned_elsewhere(worker.home)
+        assert not learned_elsewhere(worker.storage)
 
     def test_keeps_people_who_wait_suppressed(self, folder, shop, moved, clock):
         later = ServiceSettings(batch_window=7)
         Queue(shop.database, later).submit(Request("ann"), held=True, actor="application 1", now=clock())
-        waiting = Worker(Post(folder, later, threads=1, clock=clock))
+        waiting = Worker(WorkerOptions(folder, later, threads=1, clock=clock))
         assert waiting.step()
         assert shop.history.last_event("upgraded").facts["adopted"] == 3
         shop.reception.follow()
@@ -205,7 +206,7 @@ class TestAnotherNumericEnvironment:
 
         monkeypatch.setattr(worker_module, "upgrade", freeze_and_wake)
         assert not worker.step()
-        with worker.home.reading() as session:
+        with worker.storage.reading() as session:
             assert session.stamp.version == 1
 
 
@@ -214,7 +215,7 @@ def test_learning_that_fails_is_written_down_once_and_keeps_what_came_in(shop, w
         raise Refused("not now, zoe")
 
     monkeypatch.setattr(worker_module, "learn_more", fail)
-    shop.intake.add([Interaction("zoe", "a", 5.0, None)])
+    shop.intake.add([WaitingInteraction("zoe", "a", 5.0, None)])
     for _ in range(3):
         worker.step()
     assert [event.facts for event in shop.history.events(9) if event.name == "learning failed"] == [
@@ -257,7 +258,7 @@ def test_a_verification_without_memory_ends_no_worker(shop, worker, clock, monke
 def test_whoever_was_erased_does_not_come_back_with_what_is_sent_in(shop, worker):
     shop.reception.submit(Request("ann"), "application 1")
     worker.step()
-    shop.intake.add([Interaction("ann", "a", 5.0, None), Interaction("zoe", "a", 5.0, None)])
+    shop.intake.add([WaitingInteraction("ann", "a", 5.0, None), WaitingInteraction("zoe", "a", 5.0, None)])
     worker.step()
     shop.reception.follow()
     assert (shop.live.knows("ann"), shop.live.knows("zoe")) == (False, True)
@@ -269,7 +270,7 @@ def test_whoever_was_erased_does_not_come_back_with_what_is_sent_in(shop, worker
 def test_whoever_was_erased_and_comes_alone_is_dropped_and_counted(shop, worker):
     shop.reception.submit(Request("ann"), "application 1")
     worker.step()
-    shop.intake.add([Interaction("ann", "a", 5.0, None)])
+    shop.intake.add([WaitingInteraction("ann", "a", 5.0, None)])
     worker.step()
     assert shop.intake.count() == 0
     assert shop.history.last_event("learned more").facts == {"users": 0, "interactions": 0, "left_out": 1}
@@ -284,7 +285,7 @@ def test_a_list_that_is_lost_stops_the_worker_until_it_is_back(shop, worker, fol
     failed = shop.history.get(filing.request_id)
     assert failed.state == "failed"
     assert failed.reason.startswith("the do-not-learn list or its key is missing or damaged: restore it from its")
-    shop.intake.add([Interaction("zoe", "a", 5.0, None)])
+    shop.intake.add([WaitingInteraction("zoe", "a", 5.0, None)])
     worker.step()
     assert shop.intake.count() == 1
     folder.with_name("lost").rename(lists)
@@ -297,8 +298,8 @@ def test_rows_of_erased_people_alone_are_dropped_and_block_nothing(folder, shop,
     suppression = Suppression(tmp_path / "list", tmp_path / "apart" / "key")
     SuppressionList.open_or_create(suppression)
     add_requests(suppression, [Request("zoe")])
-    worker = Worker(Post(folder, settings, suppression, threads=1, clock=clock))
-    shop.intake.add([Interaction("zoe", "a", 5.0, None)])
+    worker = Worker(WorkerOptions(folder, settings, suppression, threads=1, clock=clock))
+    shop.intake.add([WaitingInteraction("zoe", "a", 5.0, None)])
     worker.step()
     assert shop.intake.count() == 0
     assert not shop.live.knows("zoe")

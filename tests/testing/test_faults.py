@@ -10,8 +10,9 @@ import pytest
 from pydantic import Field
 
 from erasable.models import ALS, EASE, Change, Parameters
-from erasable.models.als import ALSSettings
-from erasable.testing import ModelSuite, abilities
+from erasable.models._als import ALSSettings
+from erasable.testing import ModelSuite
+from erasable.testing import _abilities as abilities
 
 CALLS = count()
 

@@ -12,17 +12,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from erasable.data import Ids
-from erasable.models import (
-    Arrays,
-    Effort,
-    Model,
-    Parameters,
-    Scores,
-    Settings,
-    Stage,
-    missing_item,
-    shuffled,
-)
+from erasable.models import Arrays, Effort, Model, Parameters, Scores, Settings, Stage, missing_item, shuffled
 from erasable.seeding import child_key, id_keys, normals
 from erasable.seeding.compiled import below, compiled, draw
 

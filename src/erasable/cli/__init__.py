@@ -1,1 +1,1 @@
-"""The command: thin, one file for each subcommand; what they do lives in operations."""
+"""The command line: one thin file for each subcommand; the work is in operations."""

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from erasable.cli.options import Json, Quiet, work_with
-from erasable.cli.output import counted, print_json, print_line
-from erasable.data import PUBLIC_SETS, public_set
-from erasable.operations import get_public_set
+from erasable.cli.output import print_json, print_line
+from erasable.data.public_sets import PUBLIC_SETS, public_set
+from erasable.operations.public_data import get_public_set
+from erasable.wording import counted
 
 NAME = "data"
 app = typer.Typer(help="Get public data sets.", no_args_is_help=True, rich_markup_mode=None)

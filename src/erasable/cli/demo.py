@@ -1,4 +1,4 @@
-"""`erasable demo`: the whole story on built-in data, in plain words."""
+"""`erasable demo`: learn, recommend, forget and verify on built-in data, in plain words."""
 
 import tempfile
 from pathlib import Path
@@ -6,13 +6,20 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from erasable.chain.settings import Config
 from erasable.cli.options import Threads, work_with
 from erasable.cli.output import print_line, print_table
-from erasable.data import SyntheticData, SyntheticSettings, synthesise
+from erasable.data.synthetic import SyntheticData, SyntheticSettings, synthesise
 from erasable.errors import UnknownUser
-from erasable.operations import DiskHome, Work, evaluate, forget, learn, recommend, show, status, verify
-from erasable.requests import Request
-from erasable.training import Config
+from erasable.operations.forget import forget
+from erasable.operations.inspect import evaluate, show, status
+from erasable.operations.learn import learn
+from erasable.operations.recommend import recommend
+from erasable.operations.storage import DiskStorage
+from erasable.operations.verify import verify
+from erasable.operations.work import Work
+from erasable.requests.request import Request
+from erasable.wording import duration, percentage
 
 NAME = "demo"
 _SHOP = SyntheticSettings(users=2000, items=400, groups=8, per_user=20, seed=7)
@@ -25,12 +32,12 @@ def command(threads: Threads = None) -> None:
     data = synthesise(_SHOP)
     user = data.interactions.users[_USER_NUMBER]
     with tempfile.TemporaryDirectory() as folder:
-        file, home = Path(folder) / "shop.parquet", DiskHome(Path(folder) / "shop")
+        file, storage = Path(folder) / "shop.parquet", DiskStorage(Path(folder) / "shop")
         _write(data, file)
-        _tell_learning(file, home, work)
-        _tell_recommending(home, user, data)
-        _tell_forgetting(home, user, work)
-        _tell_proof(home, user, work)
+        _tell_learning(file, storage, work)
+        _tell_recommending(storage, user, data)
+        _tell_forgetting(storage, user, work)
+        _tell_proof(storage, user, work)
 
 
 def _write(data: SyntheticData, file: Path) -> None:
@@ -42,24 +49,25 @@ def _write(data: SyntheticData, file: Path) -> None:
     pq.write_table(pa.table({"user_id": users, "item_id": items}), file)
 
 
-def _tell_learning(file: Path, home: DiskHome, work: Work) -> None:
+def _tell_learning(file: Path, storage: DiskStorage, work: Work) -> None:
     _heading(1, "Learn")
     config = Config(holdout=0.1)
-    learned = learn(file, home.path, config, work=work)
-    utility = evaluate(home, work=work)
+    learned = learn(file, storage.path, config, work=work)
+    utility = evaluate(storage, work=work)
     print_line(
         f"A made-up shop: {learned.users:,} users, {learned.items} items, {learned.interactions:,} purchases. For each "
         f"item the model ({learned.model}) has weights for the {config.setting('neighbours')} items that are nearest "
-        f"to it by who bought both ({learned.seconds:.1f} s)."
+        f"to it by who bought both ({duration(learned.seconds)})."
     )
     print_line(
-        f"Of purchases kept aside, the first ten recommendations hit for {utility.values['hr@10']:.0%} of the users."
+        f"Of purchases kept aside, the first ten recommendations hit for {percentage(utility.values['hr@10'])} of the "
+        "users."
     )
 
 
-def _tell_recommending(home: DiskHome, user: str, data: SyntheticData) -> None:
+def _tell_recommending(storage: DiskStorage, user: str, data: SyntheticData) -> None:
     _heading(2, f"Recommend to {user}")
-    chosen = recommend(home, [user], k=5)[0]
+    chosen = recommend(storage, [user], k=5)[0]
     best = set(data.best_items(_USER_NUMBER, 20))
     print_table(
         ("rank", "item", "score", "planted taste"),
@@ -67,29 +75,29 @@ def _tell_recommending(home: DiskHome, user: str, data: SyntheticData) -> None:
     )
 
 
-def _tell_forgetting(home: DiskHome, user: str, work: Work) -> None:
+def _tell_forgetting(storage: DiskStorage, user: str, work: Work) -> None:
     _heading(3, f"Forget {user}")
-    holding = show(home, user)
+    holding = show(storage, user)
     print_line(
         f"Held about {user}: {len(holding.interactions)} purchases. The model has no row of theirs; they count in the "
         "weights of what they bought and of the items near it."
     )
-    forgotten = forget(home, [Request(user)], work=work)
+    forgotten = forget(storage, [Request(user)], work=work)
     print_line(
         f"Took them out of the counts and solved the weights again that follow from these: about "
-        f"{forgotten.chain_ratio:.0%} of the work of learning ({forgotten.seconds:.1f} s). With so few items these are "
-        "most of them; with many they are few."
+        f"{percentage(forgotten.chain_ratio)} of the work of learning ({duration(forgotten.seconds)}). With so few "
+        "items these are most of them; with many they are few."
     )
     print_line(f"Then searched the files of the workspace, found nothing of {user} there, and signed a certificate.")
 
 
-def _tell_proof(home: DiskHome, user: str, work: Work) -> None:
+def _tell_proof(storage: DiskStorage, user: str, work: Work) -> None:
     _heading(4, "Prove it")
     try:
-        recommend(home, [user])
+        recommend(storage, [user])
     except UnknownUser:
-        print_line(f"{user} is gone: asking for recommendations is refused. Users left: {status(home)['users']:,}.")
-    verification = verify(home, work=work)
+        print_line(f"{user} is gone: asking for recommendations is refused. Users left: {status(storage)['users']:,}.")
+    verification = verify(storage, work=work)
     verdict = "byte for byte the same" if verification.identical else "DIFFERENT"
     print_line(
         f"Training everything again from scratch, on data that never had {user}, gives {verdict} "

@@ -6,11 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
+from erasable.chain.environment import numeric_environment
 from erasable.cli.options import Json
 from erasable.cli.output import print_facts, print_json
 from erasable.cli.upgrade import tell_plan
-from erasable.operations import DiskHome, available_cores, plan_upgrade
-from erasable.training import numeric_environment
+from erasable.operations.storage import DiskStorage
+from erasable.operations.upgrade import plan_upgrade
+from erasable.operations.work import available_cores
 
 NAME = "doctor"
 
@@ -18,13 +20,13 @@ NAME = "doctor"
 def command(
     folder: Annotated[
         Path | None,
-        typer.Argument(metavar="[DIR]", help="A workspace: say what an upgrade would find there.", show_default=False),
+        typer.Argument(metavar="[DIR]", help="A workspace: say what an upgrade would do there.", show_default=False),
     ] = None,
     json_output: Json = False,
 ) -> None:
-    """Show what equal bytes rest on, and what an upgrade finds."""
+    """Show the numeric environment, and what an upgrade would do."""
     facts: dict[str, Any] = {"cores": str(available_cores()), **numeric_environment()}
-    planned = None if folder is None else plan_upgrade(DiskHome(folder))
+    planned = None if folder is None else plan_upgrade(DiskStorage(folder))
     if json_output:
         print_json(facts if planned is None else {**facts, "upgrade": asdict(planned)})
         return

@@ -5,18 +5,11 @@ from typing import Annotated
 
 import typer
 
-from erasable.cli.options import (
-    COLUMN_OPTIONS,
-    Folder,
-    Json,
-    Threads,
-    columns_from,
-    settings_options,
-    work_with,
-)
+from erasable.cli.options import COLUMN_OPTIONS, Folder, Json, Threads, columns_from, settings_options, work_with
 from erasable.cli.output import print_json, print_table
-from erasable.evaluation import Protocol
-from erasable.operations import DiskHome, evaluate
+from erasable.evaluation.protocols import Protocol
+from erasable.operations.inspect import evaluate
+from erasable.operations.storage import DiskStorage
 
 NAME = "evaluate"
 
@@ -27,18 +20,19 @@ def command(
     test: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Test interactions; the holdout if not given.")
     ] = None,
-    protocol: Annotated[Protocol, typer.Option(help="What is ranked, and what counts as found.")] = "whole-catalogue",
+    protocol: Annotated[Protocol, typer.Option(help="What is ranked, and what counts as a hit.")] = "whole-catalogue",
     threads: Threads = None,
     json_output: Json = False,
     columns: dict[str, str] | None = None,
 ) -> None:
     """Measure recommendations: hit rate, NDCG and recall.
 
-    For each user whole-catalogue ranks everything but what the user has in training, one-of-100 one test item among 99
-    items that the user does not have, and held-out-only the test items among themselves, by their ratings.
+    For each user, whole-catalogue ranks everything but what the user has in training; one-of-100 ranks one test item
+    among 99 items that the user does not have; held-out-only ranks the test items among themselves and looks at their
+    ratings.
     """
     work = work_with(threads, json_output)
-    utility = evaluate(DiskHome(folder), test, columns_from(columns or {}), work, protocol)
+    utility = evaluate(DiskStorage(folder), test, columns_from(columns or {}), work, protocol)
     if json_output:
         print_json({"users": utility.users, **utility.values, "protocol": utility.protocol})
     else:

@@ -7,26 +7,34 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Issuer, Json, OnlyTheAnswer, Threads, settings_options, work_with
-from erasable.cli.output import can_ask, counted, print_json, print_line
-from erasable.cli.requests import Items, Users, UsersFile, requests_from, until_then
-from erasable.cli.suppression import FORGETTING, suppression_from
-from erasable.errors import Refused, ResidueFound
-from erasable.operations import (
-    DiskHome,
-    Extent,
-    Forgotten,
-    Outside,
-    begin_new_queue,
-    forget,
-    issuing_as,
-    large_extent,
-    withdraw_submitted,
+from erasable.cli.options import (
+    FORGETTING,
+    Folder,
+    Issuer,
+    Items,
+    Json,
+    OnlyTheAnswer,
+    Threads,
+    Users,
+    UsersFile,
+    requests_from,
+    settings_options,
+    suppression_from,
+    until_then,
+    work_with,
 )
-from erasable.operations.desk import COMMAND
+from erasable.cli.output import can_ask, print_json, print_line
+from erasable.errors import Refused, ResidueFound
+from erasable.operations.claims import COMMAND
+from erasable.operations.do_not_learn import Outside
+from erasable.operations.forget import Extent, Forgotten, forget, large_extent, withdraw_submitted
+from erasable.operations.queue_place import begin_new_queue
+from erasable.operations.recording import issuing_as
+from erasable.operations.storage import DiskStorage
+from erasable.wording import counted, duration, percentage
 
 NAME = "forget"
-BEGUN = "a new queue is begun: what was asked for in the lost one is lost; ask for it again, and make new tokens"
+BEGUN = "a new queue was begun: the requests in the lost one are gone; submit them again, and create new tokens"
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
 
 _UNKEPT = "receipt, kept nowhere (--receipts DIR writes it to a file):"
@@ -44,23 +52,23 @@ def command(
         bool, typer.Option("--ignore-unknown", help="Leave out users that are not held.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Don't ask, also if more than 1 % of the people (and more than 10) are meant.")
+        bool, typer.Option("--yes", help="Don't ask before erasing more than 1 % of the people (and more than 10).")
     ] = False,
     rerun: Annotated[
         bool, typer.Option("--rerun", help="In another numeric environment: train everything again here.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Finish what a killed command has begun; needs no user.")
+        bool, typer.Option("--resume", help="Finish what a killed command began; needs no user.")
     ] = False,
     withdraw: Annotated[
-        bool, typer.Option("--withdraw", help="Take back what a killed command has submitted and not carried out.")
+        bool, typer.Option("--withdraw", help="Take back what a killed command submitted and did not carry out.")
     ] = False,
     new_queue: Annotated[
         bool,
         typer.Option("--new-queue", help="Begin a new queue in place of one that is lost; open requests are lost."),
     ] = False,
     no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Submit the requests, print their numbers, and wait for nobody.")
+        bool, typer.Option("--no-wait", help="Submit the requests, print their numbers, and don't wait.")
     ] = False,
     receipts: Annotated[
         Path | None,
@@ -71,7 +79,9 @@ def command(
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Your case number of one person's request; it stands in the receipt alone."),
+        typer.Option(
+            metavar="TEXT", help="Your case number of one person's request; it is written into the receipt only."
+        ),
     ] = None,
     issuer: Issuer = None,
     threads: Threads = None,
@@ -81,11 +91,11 @@ def command(
 ) -> None:
     """Forget users, or some interactions of one user, exactly."""
     if withdraw:
-        _tell_withdrawn(withdraw_submitted(DiskHome(folder)), json_output)
+        _tell_withdrawn(withdraw_submitted(DiskStorage(folder)), json_output)
         return
     nobody = not (users or users_file or items)
     if new_queue:
-        begin_new_queue(DiskHome(folder))
+        begin_new_queue(DiskStorage(folder))
         if nobody and not resume:
             _tell_begun(json_output)
             return
@@ -93,10 +103,10 @@ def command(
     work = work_with(threads, quiet or json_output)
     about = listed or {}
     outside = Outside(receipts, suppression_from(about), bool(about.get("no_do_not_learn")), reference=reference)
-    yes = yes or _agreed(large_extent(DiskHome(folder), requests, ignore_unknown))
-    with issuing_as(DiskHome(folder), issuer):
+    yes = yes or _agreed(large_extent(DiskStorage(folder), requests, ignore_unknown))
+    with issuing_as(DiskStorage(folder), issuer):
         forgotten = forget(
-            DiskHome(folder), requests, ignore_unknown, rerun, work, outside, yes, COMMAND, wait=not no_wait
+            DiskStorage(folder), requests, ignore_unknown, rerun, work, outside, yes, COMMAND, wait=not no_wait
         )
     if json_output:
         print_json(_facts(forgotten, receipts))
@@ -106,7 +116,7 @@ def command(
         _tell(forgotten, len({request.user for request in requests}), receipts)
         if items:
             print_line(until_then(1, forgotten.served_meanwhile, done=True))
-    if forgotten.set_aside:  # what was certified beside it is printed first: nobody else keeps the receipts
+    if forgotten.set_aside:  # what was certified is printed first: the receipts are stored nowhere
         raise ResidueFound(forgotten.set_aside[0])
 
 
@@ -151,7 +161,7 @@ def _tell_submitted(forgotten: Forgotten, folder: Path, receipts: Path | None) -
 
 
 def _facts(forgotten: Forgotten, receipts: Path | None) -> dict[str, Any]:
-    """Return what is printed as JSON; receipts that were written into a folder are not shown."""
+    """Return what is printed as JSON; receipts written into a folder are not shown."""
     shown = [receipt.model_dump(mode="json") for receipt in forgotten.receipts] if receipts is None else []
     folder = None if receipts is None else str(receipts)
     return {**vars(forgotten), "receipts": shown, "receipts_folder": folder, "reminder": REMINDER}
@@ -181,15 +191,24 @@ def _tell(forgotten: Forgotten, asked: int, receipts: Path | None) -> None:
 def _what_was_done(forgotten: Forgotten, people: str) -> str:
     if forgotten.finished == len(forgotten.certificates) and not forgotten.stages_rerun:
         return f"certified the erasure of {people}, which was done before"
+    return f"erased what {people} asked for: {_what_was_trained(forgotten)} ({duration(forgotten.seconds)})"
+
+
+def _what_was_trained(forgotten: Forgotten) -> str:
+    work = percentage(forgotten.chain_ratio)
+    if not forgotten.stages_rerun:
+        return "the model had learned nothing from it and stays as it is"
+    if forgotten.stages_total == 1:
+        return f"rebuilt the model without it, {work} of the work of learning it"
     return (
-        f"erased what {people} asked for: trained {forgotten.stages_rerun} of {forgotten.stages_total} stages again, "
-        f"{forgotten.chain_ratio:.0%} of the work of the whole chain ({forgotten.seconds:.1f} s)"
+        f"trained {forgotten.stages_rerun} of {forgotten.stages_total} stages again, {work} of the work of the whole "
+        "chain"
     )
 
 
 def _what_else(forgotten: Forgotten) -> Iterator[str]:
     if forgotten.left_out:
-        yield f"left out {counted(forgotten.left_out, 'request')}: nothing is held of what was named"
+        yield f"left out {counted(forgotten.left_out, 'request')}: nothing of what was named is held"
     if forgotten.dropped:
         others = counted(forgotten.dropped, "other person", "other people")
         yield f"the filter, applied anew, no longer keeps {others}: they fell below --min-interactions"

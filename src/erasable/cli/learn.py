@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.config_file import read_config
+from erasable.chain.settings import USUAL_MODEL, Config, PresetName
 from erasable.cli.options import (
     COLUMN_OPTIONS,
     CONFIG_OPTIONS,
+    LEARNING,
     Issuer,
     Json,
     Quiet,
@@ -22,17 +23,21 @@ from erasable.cli.options import (
     config_options,
     models_that_load,
     of_another_package,
+    read_config,
     settings_options,
+    suppression_from,
     work_with,
 )
-from erasable.cli.output import counted, print_json, print_line
-from erasable.cli.suppression import LEARNING, suppression_from
-from erasable.data import OnBadRow
+from erasable.cli.output import print_json, print_line
+from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse
-from erasable.models import BUILT_IN
-from erasable.operations import DiskHome, Inputs, Learned, LearnedMore, learn, learn_more, name_issuer
-from erasable.training import Config
-from erasable.training.settings import USUAL_MODEL, PresetName
+from erasable.models.registry import BUILT_IN
+from erasable.operations.learn import Learned, learn
+from erasable.operations.more import LearnedMore, learn_more
+from erasable.operations.prepare import Inputs
+from erasable.operations.recording import name_issuer
+from erasable.operations.storage import DiskStorage
+from erasable.wording import counted, duration, listed
 
 NAME = "learn"
 
@@ -44,12 +49,13 @@ def _learn(
     into: Annotated[
         Path,
         typer.Option(
-            metavar="DIR", help="The workspace folder: a new one, or with --more one that is there.", show_default=False
+            metavar="DIR", help="The workspace folder: a new one, or with --more an existing one.", show_default=False
         ),
     ],
     config: Annotated[Path | None, typer.Option(help="A TOML or JSON file with settings; options win over it.")] = None,
     preset: Annotated[
-        PresetName | None, typer.Option(help="Settings that belong together: paper is LASER as published; others win.")
+        PresetName | None,
+        typer.Option(help="Settings that belong together: paper is LASER as published. Other options win."),
     ] = None,
     groups_from: Annotated[
         Path | None,
@@ -57,13 +63,15 @@ def _learn(
     ] = None,
     catalogue: Annotated[
         Path | None,
-        typer.Option(help="Declare the items, else they follow the people: a file with one id a line, or a workspace."),
+        typer.Option(
+            help="Declare the items (else those that people have): a file with one id a line, or a workspace."
+        ),
     ] = None,
     on_bad_row: Annotated[
-        OnBadRow, typer.Option(help="What happens if rows can't be used: refuse the input, or leave those rows out.")
+        OnBadRow, typer.Option(help="What to do about rows that can't be used: refuse the input, or leave them out.")
     ] = "refuse",
     more: Annotated[
-        bool, typer.Option("--more", help="Learn more into a workspace that is there; its settings stay.")
+        bool, typer.Option("--more", help="Learn more into an existing workspace; its settings stay.")
     ] = False,
     readable_by_group: Annotated[
         bool, typer.Option("--readable-by-group", help="Let your group read the files of the workspace, not only you.")
@@ -83,9 +91,9 @@ def _learn(
         given = {name: value for name, value in (("preset", preset), ("readable_by_group", readable_by_group)) if value}
         _refuse_settings({**given, **(settings or {})}, config)
         inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
-        learned_more = learn_more(DiskHome(into), data, inputs, work)
+        learned_more = learn_more(DiskStorage(into), data, inputs, work)
         if issuer is not None:
-            name_issuer(DiskHome(into), issuer)
+            name_issuer(DiskStorage(into), issuer)
         _tell_more(learned_more, into, json_output)
         return
     brought = of_another_package((settings or {}).get("model") or read_config(config).get("model"))
@@ -96,7 +104,7 @@ def _learn(
     inputs = Inputs(columns_from(named), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
     learned = learn(data, into, chosen, replace(inputs, readable_by_group=readable_by_group), work)
     if issuer is not None:
-        name_issuer(DiskHome(into), issuer)
+        name_issuer(DiskStorage(into), issuer)
     if json_output:
         print_json(asdict(learned))
     else:
@@ -107,10 +115,10 @@ command = settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS, LEARNING)(_learn)
 
 
 class LearnCommand(Sectioned):
-    """`learn` with the options of the model that is named; only what it names is imported, and for its help all."""
+    """`learn` with the options of the model that is named: only that model is imported, or all of them for the help."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:  # noqa: ANN401 - typer's own
-        """Take what was typed by the options of its model."""
+        """Parse the arguments with the options of their model."""
         chosen = _model_in(args)
         helping = parent is not None and not {*args}.isdisjoint(parent.help_option_names)
         further = models_that_load() if helping else of_another_package(chosen)
@@ -122,8 +130,11 @@ class LearnCommand(Sectioned):
         return typer.main.get_command(fresh).make_context(info_name, args, parent, **extra)
 
 
+COMMAND_CLASS = LearnCommand
+
+
 def _model_in(args: Sequence[str]) -> str:
-    """Return the model that is named: by its option, else in the file of settings."""
+    """Return the model that --model names, or else the file of settings."""
     given = {}
     for place, word in enumerate(args):
         name, sign, value = word.partition("=")
@@ -131,17 +142,17 @@ def _model_in(args: Sequence[str]) -> str:
             given[name] = value if sign else "".join(args[place + 1 : place + 2])
     if "--model" in given:
         return given["--model"]
-    with suppress(WrongUse):  # what is wrong with the file is said once all else that was typed is understood
+    with suppress(WrongUse):  # what is wrong with the file is said once the other arguments are parsed
         named = read_config(Path(given["--config"])).get("model") if "--config" in given else None
         return named if isinstance(named, str) else USUAL_MODEL
     return USUAL_MODEL
 
 
 def _tell(learned: Learned, into: Path) -> None:
+    in_groups = f"in {counted(learned.groups, 'group')} " if learned.groups > 1 else ""
     print_line(
         f"learned {counted(learned.users, 'user')}, {counted(learned.items, 'item')}, "
-        f"{counted(learned.interactions, 'interaction')} in {counted(learned.groups, 'group')} "
-        f"({learned.seconds:.1f} s)"
+        f"{counted(learned.interactions, 'interaction')} {in_groups}({duration(learned.seconds)})"
     )
     if learned.held_out:
         print_line(f"held out, and not learned from: {counted(learned.held_out, 'interaction')} (--holdout)")
@@ -166,17 +177,19 @@ def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
     if json_output:
         print_json(asdict(learned))
         return
+    again = f"{learned.stages_rerun} of {learned.stages_total} stages" if learned.stages_total > 1 else "the model"
+    trained = f"trained {again} again" if learned.stages_rerun else "trained nothing again"
     print_line(
         f"learned {counted(learned.users_added, 'more user')}, {counted(learned.items_added, 'more item')} and "
-        f"{counted(learned.interactions_added, 'more interaction')}: trained {learned.stages_rerun} of "
-        f"{learned.stages_total} stages again ({learned.seconds:.1f} s)"
+        f"{counted(learned.interactions_added, 'more interaction')}: {trained} "
+        f"({duration(learned.seconds)})"
     )
     _tell_input(learned)
     if learned.items_unknown:
-        unknown = counted(learned.items_unknown, "item is", "items are")
+        unknown = counted(learned.items_unknown, "item belongs", "items belong")
         print_line(
-            f"{unknown} had only by people who came later, and so recommended to nobody: to change that, learn a new "
-            "workspace from your data as they are now, without those who were erased"
+            f"{unknown} only to people who came later, and can't be recommended: to change that, learn a new workspace "
+            "from your current data, without those who were erased"
         )
     print_line(
         f"{into} now knows {counted(learned.users, 'user')}, {counted(learned.items, 'item')} and "
@@ -198,9 +211,7 @@ def _tell_of_list(learned: Learned | LearnedMore) -> None:
         people, single = learned.left_out.users, learned.left_out.interactions
         named = [counted(people, "person", "people")] if people else []
         named += [counted(single, "single interaction")] if single else []
-        print_line(
-            f"left out {' and '.join(named)} on the do-not-learn list (--readmit U if someone really comes back)"
-        )
+        print_line(f"left out {listed(named)} on the do-not-learn list (--readmit U if someone really comes back)")
     if learned.readmitted:
         print_line(f"took {counted(learned.readmitted, 'person', 'people')} off the do-not-learn list")
     for note in learned.notes:

@@ -1,9 +1,15 @@
-"""Options that several commands share, and options made from settings so that each setting is written once."""
+"""Options that several commands share, and what is built from them: settings, requests, do-not-learn list, columns.
 
+Options for settings are made from the settings classes, so that each is written once.
+"""
+
+import csv
 import inspect
+import json
+import tomllib
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,14 +19,166 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
+from erasable.chain.settings import USUAL_MODEL, settings_classes
+from erasable.chain.strategies import STRATEGIES
 from erasable.cli.output import TerminalReporter, be_quiet, print_error
-from erasable.data import ColumnNames
-from erasable.grouping import grouping_names
-from erasable.models import BUILT_IN, Model, every_model, find_model, model_names
-from erasable.models.settings import wrong_setting
-from erasable.operations import Work, available_cores
-from erasable.training.settings import USUAL_MODEL, listed, settings_classes
-from erasable.training.strategies import STRATEGIES
+from erasable.data.columns import ColumnNames
+from erasable.errors import DataRefused, WrongUse
+from erasable.grouping.registry import grouping_names
+from erasable.models.base import Model, wrong_setting
+from erasable.models.registry import BUILT_IN, every_model, find_model, model_names
+from erasable.operations.people import NOT_SERVED, SERVED_WITHOUT
+from erasable.operations.work import Work, available_cores
+from erasable.proof.do_not_learn import Suppression
+from erasable.requests.request import Request
+from erasable.wording import listed
+
+
+def read_config(path: Path | None, known: Collection[str] | None = None) -> dict[str, Any]:
+    """Read settings from a file, and refuse names that are not `known`; without a file there are none."""
+    if path is None:
+        return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+        settings = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except OSError:
+        raise WrongUse(f"{path}: can't be read: give --config a TOML or JSON file") from None
+    except ValueError as error:
+        raise WrongUse(f"{path}: neither TOML nor JSON ({error}): correct it") from None
+    if not isinstance(settings, dict):
+        raise WrongUse(f"{path}: holds no settings: write lines such as groups = 8")
+    unknown = [name for name in settings if known is not None and name not in known]
+    if known is not None and unknown:
+        raise WrongUse(f"{path}: there is no setting {unknown[0]!r}: the settings are {', '.join(sorted(known))}")
+    return settings
+
+
+Users = Annotated[
+    list[str] | None,
+    typer.Option("--user", metavar="U", help="A user's id, exactly as in the data; may be repeated."),
+]
+UsersFile = Annotated[
+    Path | None,
+    typer.Option("--users-file", help="A file with one user id a line, or CSV user_id[,item_id]."),
+]
+Items = Annotated[
+    list[str] | None,
+    typer.Option("--item", metavar="I", help="Only this item of the one user given; may be repeated."),
+]
+
+
+def requests_from(users: list[str] | None, users_file: Path | None, items: list[str] | None) -> list[Request]:
+    """Return the requests that the options name."""
+    if items and (users_file is not None or len(users or []) != 1):
+        raise WrongUse("--item needs exactly one --user: give one, and leave out --users-file")
+    if not users and users_file is None:
+        raise WrongUse("say who: give --user U (may be repeated) or --users-file F")
+    named = [Request(user, tuple(items) if items else None) for user in users or []]
+    return named + (read_requests(users_file) if users_file else [])
+
+
+def until_then(people: int, served: int, done: bool = False) -> str:
+    """Return whether those who ask are served until they are erased.
+
+    >>> until_then(1, 1), until_then(3, 0, done=True)
+    ('until that is done: served without these items', 'while that was done: not served')
+    >>> until_then(3, 1)
+    'until that is done: 1 served without the items asked for, 2 not served'
+    """
+    when = "while that was done" if done else "until that is done"
+    if served and served < people:
+        return f"{when}: {served} served without the items asked for, {people - served} {NOT_SERVED}"
+    return f"{when}: {SERVED_WITHOUT if served else NOT_SERVED}"
+
+
+def read_requests(path: Path) -> list[Request]:
+    """Read requests from a file with one user id a line, or CSV with the header user_id[,item_id].
+
+    With an item column every line needs an item: a blank one must not be taken to mean the whole person.
+    """
+    lines = _numbered_lines(path)
+    header = _fields(lines[0][1]) if lines else []
+    if header[:1] == ["user_id"]:
+        requests = _requests_of_rows(path, header, lines[1:])
+    else:
+        requests = [Request(line) for _, line in lines]
+    if not requests:
+        raise DataRefused(f"{path}: names no user: write one user id a line")
+    return requests
+
+
+def _requests_of_rows(path: Path, header: list[str], rows: list[tuple[int, str]]) -> list[Request]:
+    if header not in (["user_id"], ["user_id", "item_id"]):
+        # Ignoring a column of another name could forget more than was asked.
+        raise DataRefused(f"{path}, line 1: the columns are {', '.join(header)}: give user_id or user_id,item_id")
+    items: dict[str, list[str]] = {}
+    for number, row in rows:
+        fields = next(csv.reader([row]))
+        if len(fields) != len(header) or not all(fields):
+            raise DataRefused(
+                f"{path}, line {number}: is no {','.join(header)}: correct it (whole people: leave out the item column)"
+            )
+        items.setdefault(fields[0], []).extend(fields[1:])
+    return [Request(user, tuple(named) or None) for user, named in items.items()]
+
+
+def _fields(header: str) -> list[str]:
+    return [name.strip() for name in next(csv.reader([header]))]
+
+
+def _numbered_lines(path: Path) -> list[tuple[int, str]]:
+    """Return the lines that are not empty, each with its number from 1."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except OSError:
+        raise DataRefused(f"{path}: can't be read: give a file with one user id a line") from None
+    except UnicodeDecodeError:
+        raise DataRefused(f"{path}: not UTF-8 text: save it as UTF-8") from None
+    return [(number, line) for number, line in enumerate(lines, start=1) if line]
+
+
+_LIST = typer.Option(
+    metavar="LIST", help="Another do-not-learn list than the one beside DIR: who was erased and must not come back."
+)
+_KEY = typer.Option(metavar="KEY", help="The key of that list, in another folder.")
+_WITHOUT = typer.Option("--no-do-not-learn", help="Keep no do-not-learn list: an old file may bring people back.")
+_READMIT = typer.Option(
+    metavar="U", help="Take someone who really comes back off the do-not-learn list; may be repeated."
+)
+
+
+def _option(name: str, kind: Any, option: Any, default: Any = None) -> inspect.Parameter:  # noqa: ANN401 - of typer
+    annotation = Annotated[kind, option]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+PLACES = {
+    "do_not_learn": _option("do_not_learn", Path | None, _LIST),
+    "do_not_learn_key": _option("do_not_learn_key", Path | None, _KEY),
+    "suppression": _option("suppression", Path | None, typer.Option(hidden=True)),
+    "suppression_key": _option("suppression_key", Path | None, typer.Option(hidden=True)),
+}
+FORGETTING = PLACES | {"no_do_not_learn": _option("no_do_not_learn", bool, _WITHOUT, default=False)}
+LEARNING = FORGETTING | {
+    "readmit": _option("readmit", list[str] | None, _READMIT),
+    "drop_suppressed": _option("drop_suppressed", bool, typer.Option("--drop-suppressed", hidden=True), default=False),
+}
+
+
+def suppression_from(given: Mapping[str, Any]) -> Suppression | None:
+    """Return the do-not-learn list that the options name; a list and its key must be given together."""
+    list_file = given.get("do_not_learn") or given.get("suppression")
+    key_file = given.get("do_not_learn_key") or given.get("suppression_key")
+    if list_file is None and key_file is None:
+        return None
+    if given.get("no_do_not_learn"):
+        raise WrongUse("--no-do-not-learn keeps no list: leave out --do-not-learn and --do-not-learn-key")
+    if key_file is None:
+        raise WrongUse("--do-not-learn needs its key: give --do-not-learn-key KEY too")
+    if list_file is None:
+        raise WrongUse("--do-not-learn-key needs its list: give --do-not-learn LIST too")
+    return Suppression(list_file, key_file)
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
 Quiet = Annotated[
@@ -40,7 +198,7 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="The workspace folde
 
 
 class Sectioned(TyperCommand):
-    """A command whose help shows options that belong together under a heading of their own."""
+    """A command whose help groups its options under headings."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own
         """Write arguments and options, those without a heading first."""
@@ -57,16 +215,16 @@ class Sectioned(TyperCommand):
 
 
 def work_with(threads: int | None, quiet: bool = False) -> Work:
-    """Return how a command works: threads, and progress on the terminal."""
+    """Return the threads and the progress reporter of a command."""
     return Work(threads or available_cores(), TerminalReporter(quiet))
 
 
 def settings_options(
     *fields: Mapping[str, inspect.Parameter],
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command an option for each setting; its last parameters receive the given ones as dictionaries.
+    """Give a command an option for each setting; its last parameters receive those given as dictionaries.
 
-    The command's own options win: a setting of the same name, of another package's model, can be given in a file only.
+    The command's own options win: a setting of the same name in another package's model can be given in a file only.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -120,7 +278,7 @@ def columns_from(given: Mapping[str, Any]) -> ColumnNames:
 
 
 def _without_none(annotation: Any) -> Any:  # noqa: ANN401 - a type
-    """Return the type of an option; what may be one of several types is taken as text, and read by the settings."""
+    """Return the type of an option; where several types are allowed it is text, which the settings parse."""
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         kinds = [part for part in typing.get_args(annotation) if part is not type(None)]
         return kinds[0] if len(kinds) == 1 else str
@@ -161,9 +319,9 @@ def _named_options() -> dict[str, inspect.Parameter]:
 def config_options(
     models: Mapping[str, type[Model]] = BUILT_IN, chosen: str = USUAL_MODEL
 ) -> dict[str, inspect.Parameter]:
-    """Return an option for each setting of models and strategies; one that several have says what each means.
+    """Return an option for each setting of models and strategies; a shared one says what it means for each.
 
-    It has the type that it has in the chosen model, if that has it.
+    Its type is that of the chosen model, if the model has it.
     """
     fields: dict[str, dict[str, FieldInfo]] = {}
     for owner, kind in settings_classes(models).items():
@@ -173,13 +331,13 @@ def config_options(
 
 
 def of_another_package(model: object) -> dict[str, type[Model]]:
-    """Return the model of a name by that name if a package registers it, which is imported; else none."""
+    """Import a model that a package registers, and return it by its name; nothing for other names."""
     named = isinstance(model, str) and model not in BUILT_IN and model in model_names()
     return {str(model): find_model(str(model))} if named else {}
 
 
 def models_that_load() -> dict[str, type[Model]]:
-    """Import every model that packages register, and say in a line each which of them can't be used."""
+    """Import every model that packages register, and print a line for each that can't be used."""
     found, faults = every_model()
     for fault in faults:
         print_error(fault)
@@ -208,7 +366,7 @@ def _shared_option(name: str, fields: Mapping[str, FieldInfo], chosen: str) -> i
 
 
 def _panel(owners: Sequence[str]) -> str:
-    """Say whose settings stand together in the help."""
+    """Return the heading in the help for the settings of some owners."""
     if "" in owners:
         return "Settings"
     of_strategies = ("strategy " if len(owners) == 1 else "strategies ") if owners[0] in STRATEGIES else ""
@@ -216,5 +374,5 @@ def _panel(owners: Sequence[str]) -> str:
 
 
 CONFIG_OPTIONS = config_options()
-"""Those of the models that are built in; a command imports another one only if it is named."""
+"""The options of the built-in models; another model is imported only if it is named."""
 COLUMN_OPTIONS = parameters_of(ColumnNames, suffix="_column")

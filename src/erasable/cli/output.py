@@ -1,24 +1,28 @@
-"""What a command shows: a result on standard output, as words or as JSON; progress and notes on standard error."""
+"""What a command prints: results on standard output, progress and notes on standard error; exit codes of verdicts."""
 
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
+import typer
 from rich.cells import cell_len
 from rich.console import Console
 
-from erasable.errors import of_command
-from erasable.operations.reporting import Bars
+from erasable.errors import ErasableError, exit_code, of_command
+from erasable.progress import Bars
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
+_REFUSED, _NO_VERDICT = 1, 2
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def be_quiet(quiet: bool) -> bool:
-    """Print no words on standard output from now on, if that is asked for; JSON is printed all the same."""
+    """Print nothing but JSON on standard output from now on, if `quiet`."""
     out.quiet = quiet
     return quiet
 
@@ -29,7 +33,7 @@ def shows_progress() -> bool:
 
 
 def can_ask() -> bool:
-    """Whether somebody sits at a terminal, who can be asked."""
+    """Whether somebody at a terminal can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
@@ -56,7 +60,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def _in_commands_words(value: Any) -> Any:  # noqa: ANN401 - whatever JSON has
-    """Return a value whose texts, however deep, are as whoever runs a command has to hear them."""
+    """Return a value with all its texts worded for the command line."""
     if isinstance(value, Mapping):
         return {name: _in_commands_words(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
@@ -70,7 +74,7 @@ def print_line(text: str, style: str = "") -> None:
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a small table; numbers stand right, and no id is cut or broken over two lines (rich's table would)."""
+    """Print a small table with numbers right-aligned; no id is cut or wrapped, as rich's own table would."""
     columns = [_column(heading, [row[place] for row in rows]) for place, heading in enumerate(headings)]
     for number, cells in enumerate(zip(*columns, strict=True)):
         print_line("  ".join(cells).rstrip(), style="" if number else "bold")
@@ -89,21 +93,12 @@ def print_error(text: str) -> None:
 
 
 def shown(text: str) -> str:
-    r"""Return a text in which no character commands a terminal; a file, such as one of settings, may hold any.
+    r"""Return a text with control characters escaped: an id or a file may hold any.
 
     >>> shown("a\x1b[31mb")
     'a\\x1b[31mb'
     """
     return _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-
-
-def counted(number: int, one: str, more: str | None = None) -> str:
-    """Say how many of something there are.
-
-    >>> counted(1, "group"), counted(1200, "user"), counted(2, "person", "people")
-    ('1 group', '1,200 users', '2 people')
-    """
-    return f"{number:,} {one if number == 1 else more or one + 's'}"
 
 
 def _column(heading: str, values: Sequence[object]) -> list[str]:
@@ -118,3 +113,24 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def with_verdict(command: Callable[..., None]) -> Callable[..., None]:
+    """Make a command end with 2 instead of 1 where it has reached no verdict: its 1 is a verdict."""
+
+    @wraps(command)
+    def call(*arguments: Any, **options: Any) -> None:  # noqa: ANN401 - what the options give
+        try:
+            command(*arguments, **options)
+        except ErasableError as error:
+            print_error(error.of_command)
+            code = exit_code(error)
+            raise typer.Exit(_NO_VERDICT if code == _REFUSED else code) from None
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception:
+            # Python would end with 1, which would read as a verdict.
+            traceback.print_exc()
+            raise typer.Exit(_NO_VERDICT) from None
+
+    return call

@@ -1,15 +1,28 @@
 """`erasable plan`."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Json, OnlyTheAnswer, Threads, work_with
-from erasable.cli.output import counted, print_json, print_line
-from erasable.cli.requests import Items, Users, UsersFile, requests_from, until_then
+from erasable.chain.plan import Plan
+from erasable.cli.options import (
+    Folder,
+    Items,
+    Json,
+    OnlyTheAnswer,
+    Threads,
+    Users,
+    UsersFile,
+    requests_from,
+    until_then,
+    work_with,
+)
+from erasable.cli.output import print_json, print_line
 from erasable.errors import WrongUse
-from erasable.operations import DiskHome, plan, plan_random
-from erasable.unlearning import Plan
+from erasable.operations.planning import plan, plan_random
+from erasable.operations.storage import DiskStorage
+from erasable.wording import counted, duration, percentage
 
 NAME = "plan"
 
@@ -27,26 +40,38 @@ def command(
     """Say what forgetting would touch and cost; nothing is changed."""
     if random is not None and (users or users_file or items):
         raise WrongUse("--random chooses the users: leave out --user, --users-file and --item")
-    home, work = DiskHome(folder), work_with(threads, quiet or json_output)
+    storage, work = DiskStorage(folder), work_with(threads, quiet or json_output)
     if random is not None:
-        found = plan_random(home, random, work)
+        found = plan_random(storage, random, work)
     else:
-        found = plan(home, requests_from(users, users_file, items), work)
+        found = plan(storage, requests_from(users, users_file, items), work)
     if json_output:
         print_json(_as_json(found))
         return
     print_line(f"would erase data of {found.people:,} of {counted(found.people_total, 'person', 'people')}")
     print_line(until_then(found.people, found.served_meanwhile))
-    print_line(f"would train {found.stages_rerun} of {found.stages_total} stages again")
-    print_line(
-        f"{found.chain_ratio:.0%} of the work of the whole chain, {found.cost_ratio:.0%} of that of --strategy "
-        f"retrain; about {found.seconds_estimated:.1f} s"
-    )
-    if found.apart is not None:
+    for line in _work(found):
+        print_line(line)
+    if found.apart is not None and found.apart.cost_ratio:
+        whole = "learning the model" if found.stages_total == 1 else "--strategy retrain"
         print_line(
             f"one after the other, {found.apart.requests} requests would take about "
-            f"{found.apart.seconds_estimated:,.0f} s, {found.apart.cost_ratio:.1f} times the work of --strategy retrain"
+            f"{duration(found.apart.seconds_estimated)}, {percentage(found.apart.cost_ratio)} of the work of {whole}"
         )
+
+
+def _work(found: Plan) -> Iterator[str]:
+    """Say what would be trained again; a single stage is not called a chain."""
+    cost, about = percentage(found.cost_ratio), duration(found.seconds_estimated)
+    if not found.stages_rerun:
+        yield "the model has learned nothing from it: would train nothing again"
+    elif found.stages_total == 1:
+        yield "would rebuild the model without it"
+        yield f"{cost} of the work of learning it; about {about}"
+    else:
+        yield f"would train {found.stages_rerun} of {found.stages_total} stages again"
+        chain = percentage(found.chain_ratio)
+        yield f"{chain} of the work of the whole chain, {cost} of that of --strategy retrain; about {about}"
 
 
 def _as_json(found: Plan) -> dict[str, Any]:

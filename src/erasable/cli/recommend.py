@@ -11,12 +11,13 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import typer
 
-from erasable.cli.options import Folder, Json, OnlyTheAnswer, Threads, work_with
-from erasable.cli.output import counted, print_json, print_line, print_table
-from erasable.cli.requests import Users, UsersFile, read_requests
+from erasable.cli.options import Folder, Json, OnlyTheAnswer, Threads, Users, UsersFile, read_requests, work_with
+from erasable.cli.output import print_json, print_line, print_table
 from erasable.errors import WrongUse
-from erasable.operations import RECOMMENDATIONS, DiskHome, Recommendation, recommend, recommend_for_history
-from erasable.operations.recommend import UserRecommendations
+from erasable.operations.recommend import Recommendation, UserRecommendations, recommend, recommend_for_history
+from erasable.operations.storage import DiskStorage
+from erasable.recommender.serving import RECOMMENDATIONS
+from erasable.wording import counted
 
 NAME = "recommend"
 _ENDINGS = (".csv", ".json", ".parquet")
@@ -39,7 +40,8 @@ def command(
         Literal["popular"] | None, typer.Option(help="What an unknown user gets, instead of being refused.")
     ] = None,
     why: Annotated[
-        bool, typer.Option("--why", help="Name the own items that speak most for each, with their weights (ease).")
+        bool,
+        typer.Option("--why", help="Name the user's own items that add most to each score, with their weights (ease)."),
     ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a .csv, .json or .parquet file instead.")
@@ -53,12 +55,12 @@ def command(
         raise WrongUse("say for whom: give --user U (may be repeated), --users-file F, --all or --history I,I")
     if out is not None:
         _refuse_unfit(out, folder, why)
-    home = DiskHome(folder)
+    storage = DiskStorage(folder)
     if history is not None:
-        found = [recommend_for_history(home, _items(history), k, why)]
+        found = [recommend_for_history(storage, _items(history), k, why)]
     else:
         wanted = None if everyone else _user_ids(users, users_file)
-        found = recommend(home, wanted, k, fallback or "raise", work_with(threads, quiet or json_output), why)
+        found = recommend(storage, wanted, k, fallback or "raise", work_with(threads, quiet or json_output), why)
     if out is not None:
         _write(out, found, why)
     if json_output:
@@ -70,9 +72,9 @@ def command(
 
 
 def _refuse_unfit(out: Path, folder: Path, why: bool) -> None:
-    """Refuse a file of another kind, one that can't say why, and one in the workspace."""
+    """Refuse a file of another kind, one that has no room for --why, and one in the workspace."""
     if out.suffix.lower() not in _ENDINGS:
-        raise WrongUse(f"{out}: of what kind is it to be? Give --out a name that ends in {', '.join(_ENDINGS)}")
+        raise WrongUse(f"{out}: the kind of file is not clear: give --out a name that ends in {', '.join(_ENDINGS)}")
     if why and out.suffix.lower() != ".json":
         raise WrongUse(f"{out}: such a file has no room for --why: give --out a name that ends in .json")
     if out.resolve().is_relative_to(folder.resolve()):
@@ -85,7 +87,7 @@ def _user_ids(users: list[str] | None, users_file: Path | None) -> list[str]:
 
 
 def _items(history: list[str]) -> list[str]:
-    """Return the items of a history; one whose id has a comma stands between quotation marks."""
+    """Return the items of a history; an id with a comma is quoted."""
     return list(dict.fromkeys(item for row in csv.reader(history) for item in row if item))
 
 
@@ -98,9 +100,9 @@ def _tell(found: list[UserRecommendations], why: bool) -> None:
     columns |= {"because of": [_because(r) for r in every]} if why else {}
     print_table(list(columns), list(zip(*columns.values(), strict=True)))
     if filled_up:
-        print_line("popular: the model says nothing about this item; the score is how many people have it")
+        print_line("popular: the model gives no score for this item; the score shown is how many people have it")
     if why:
-        print_line("because of: the own items that speak most for it, and what each of them adds to the score")
+        print_line("because of: the user's own items that add most to the score, and how much each adds")
     for one in found:
         if one.left_out:
             print_line(f"not in the catalogue, and left out of the history: {', '.join(one.left_out)}")
@@ -132,7 +134,7 @@ def _written(out: Path | None) -> dict[str, str]:
 
 def _write(path: Path, found: list[UserRecommendations], why: bool) -> None:
     try:
-        if not path.exists():  # it says what people like, so a new one is for its owner alone
+        if not path.exists():  # it says what people like: only its owner may read a new one
             path.touch(0o600)
         if path.suffix.lower() == ".json":
             path.write_text(json.dumps(_all_as_json(found, why), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")

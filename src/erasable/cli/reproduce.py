@@ -10,20 +10,12 @@ from pydantic import ValidationError
 from rich.live import Live
 from rich.table import Table
 
-from erasable.cli.config_file import read_config
-from erasable.cli.options import (
-    COLUMN_OPTIONS,
-    Json,
-    Quiet,
-    columns_from,
-    parameters_of,
-    settings_options,
-)
-from erasable.cli.output import counted, err, print_json, print_line, print_table, shows_progress
+from erasable.cli.options import COLUMN_OPTIONS, Json, Quiet, columns_from, parameters_of, read_config, settings_options
+from erasable.cli.output import err, print_json, print_line, print_table, shows_progress
 from erasable.errors import WrongUse
-from erasable.experiments import EXPERIMENTS, ExperimentSettings, Progress, Watcher, Workforce, reproduce
-from erasable.experiments.workbench import DataSource
-from erasable.operations import available_cores
+from erasable.operations.work import available_cores
+from erasable.paper import EXPERIMENTS, DataSource, ExperimentSettings, RunProgress, Watcher, Workforce, reproduce
+from erasable.wording import counted, duration
 
 NAME = "reproduce"
 EVERYTHING = "all"
@@ -41,7 +33,7 @@ def command(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where cells and reports go.", show_default=False)],
     config: Annotated[Path | None, typer.Option(help="A TOML or JSON file with settings (see configs/).")] = None,
     name: Annotated[
-        str | None, typer.Option(help="What the data are called; like their file, or its folder, if not given.")
+        str | None, typer.Option(help="The name of the data; that of the file or its folder if not given.")
     ] = None,
     rating_scale: Annotated[
         tuple[float, float] | None,
@@ -55,8 +47,8 @@ def command(
 ) -> None:
     """Repeat the paper's experiments, with a verdict on each claim.
 
-    Tables, figures and a report are written. Every finished cell is kept: stop at any time, and the same command goes
-    on.
+    Tables, figures and a report are written. Every finished cell is kept: stop at any time, and run the same command
+    to resume.
     """
     chosen = _settings(config, settings or {})
     experiments = list(EXPERIMENTS.values()) if experiment == EVERYTHING else [EXPERIMENTS[experiment]]
@@ -89,7 +81,7 @@ def _plain(name: str | None) -> str | None:
 
 @contextmanager
 def _live_table(wanted: bool) -> Iterator[Watcher]:
-    """Show how far the run has come, on standard error if that is a terminal."""
+    """Show the progress of the run on standard error, if that is a terminal."""
     if not (wanted and shows_progress()):
         yield lambda progress: None
         return
@@ -97,8 +89,8 @@ def _live_table(wanted: bool) -> Iterator[Watcher]:
         yield lambda progress: live.update(progress_table(progress))
 
 
-def progress_table(progress: Progress) -> Table:
-    """Return what is done of each kind of cell, what is being measured, and the time left."""
+def progress_table(progress: RunProgress) -> Table:
+    """Return how many cells of each kind are done, which are being measured, and the time left."""
     table = Table(box=None, pad_edge=False)
     for heading in ("cells", "done", "of"):
         table.add_column(heading, justify="left" if heading == "cells" else "right")
@@ -106,18 +98,6 @@ def progress_table(progress: Progress) -> Table:
         table.add_row(kind, f"{done:,}", f"{total:,}")
     for label in progress.running:
         table.add_row(f"[dim]now: {label}[/dim]", "", "")
-    left = "not known yet" if progress.seconds_left is None else _duration(progress.seconds_left)
+    left = "not known yet" if progress.seconds_left is None else duration(progress.seconds_left)
     table.add_row(f"time left: {left}", "", "")
     return table
-
-
-def _duration(seconds: float) -> str:
-    """Return a length of time in words.
-
-    >>> _duration(20), _duration(4_000)
-    ('under a minute', '1 h 07 min')
-    """
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return "under a minute"
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"

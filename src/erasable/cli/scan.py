@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from erasable.cli.options import COLUMN_OPTIONS, Folder, Json, Quiet, columns_from, settings_options, work_with
-from erasable.cli.output import counted, print_error, print_json, print_line, print_table
-from erasable.cli.verdict import with_verdict
+from erasable.cli.output import print_error, print_json, print_line, print_table, with_verdict
 from erasable.errors import said
-from erasable.operations import DiskHome, scan
+from erasable.operations.scan import PersonScan, scan
+from erasable.operations.storage import DiskStorage
 from erasable.operations.suppressed import queue_fault
-from erasable.proof.residue import Scan
-from erasable.proof.residue.wording import UNKNOWN
+from erasable.scan import UNKNOWN
+from erasable.wording import counted
 
 NAME = "scan"
 
@@ -26,7 +26,9 @@ def command(
     user: Annotated[str, typer.Option(metavar="U", help="The user's id, exactly as in the data.", show_default=False)],
     data: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A table that still has the person, whose rows are searched as values too."),
+        typer.Option(
+            metavar="FILE", help="A table that still has the person: the values of their rows are searched for too."
+        ),
     ] = None,
     how: Annotated[bool, typer.Option("--how", help="Say what was searched, and how.")] = False,
     json_output: Json = False,
@@ -36,10 +38,10 @@ def command(
     """Search every file of a workspace for what is left of a person.
 
     Ends with exit code 0 if nothing was found, 1 if something was or if ids are held that differ only a little, 2 if
-    something keeps it from a verdict, such as a queue that can't be read.
+    something prevents a verdict, such as a queue that can't be read.
     """
     found = scan(folder, user, data, columns_from(columns or {}), work_with(None, quiet or json_output))
-    fault = queue_fault(DiskHome(folder))
+    fault = queue_fault(DiskStorage(folder))
     if json_output:
         places = [{"file": one.file, "place": one.place, "what": one.what} for one in found.residues]
         print_json({"clean": found.clean, **asdict(found), "residues": places, "queue_fault": fault})
@@ -51,7 +53,7 @@ def command(
     raise typer.Exit(0 if found.clean else 1)
 
 
-def _tell(found: Scan, folder: Path, how: bool) -> None:
+def _tell(found: PersonScan, folder: Path, how: bool) -> None:
     kinds = ", ".join(f"{number:,} {kind}" for kind, number in found.kinds.items() if number)
     print_line(f"searched {counted(found.files, 'file')}, {counted(found.bytes, 'byte')} ({kinds})")
     if how:
@@ -59,7 +61,8 @@ def _tell(found: Scan, folder: Path, how: bool) -> None:
             print_line(f"- {sentence}")
     if UNKNOWN in found.searched:
         print_line(
-            "nothing is held about this id, so only the id was searched; --data FILE searches its interactions too"
+            "nothing is held about this id, so only the id was searched for; --data FILE searches for its interactions "
+            "too"
         )
     if found.near.held:
         print_line(found.near.sentence())

@@ -1,4 +1,4 @@
-"""`erasable serve`: the erasure service, in a process of its own."""
+"""`erasable serve`: checks what it can, then becomes the process of the erasure service."""
 
 import json
 import os
@@ -10,11 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Issuer, Threads, parameters_of, settings_options
+from erasable.cli.options import PLACES, Folder, Issuer, Threads, parameters_of, settings_options, suppression_from
 from erasable.cli.output import print_line
-from erasable.cli.suppression import PLACES, suppression_from
 from erasable.errors import Refused, WrongUse
-from erasable.operations import DiskHome, name_issuer, name_queue, status
+from erasable.operations.inspect import status
+from erasable.operations.queue_place import name_queue
+from erasable.operations.recording import name_issuer
+from erasable.operations.storage import DiskStorage
 from erasable.requests.opening import open_database
 from erasable.requests.tokens import Tokens
 from erasable.service.settings import ServiceSettings, settings_from
@@ -47,12 +49,12 @@ def command(
         raise WrongUse(f"the service needs {', '.join(missing)}: run pip install 'erasable[service]'")
     chosen = settings_from(settings or {})
     named = suppression_from(listed or {})
-    status(DiskHome(folder))  # refuses what is no workspace, before another process does
+    status(DiskStorage(folder))  # refuses a folder that is no workspace
     _refuse_taken(host, port)
     if queue is not None:
-        name_queue(DiskHome(folder), queue)
+        name_queue(DiskStorage(folder), queue)
     if issuer is not None:
-        name_issuer(DiskHome(folder), issuer)
+        name_issuer(DiskStorage(folder), issuer)
     _tell(folder, host, port)
     place = {
         "folder": str(folder.absolute()),
@@ -63,12 +65,12 @@ def command(
         "suppression_list": None if named is None else str(named.list.absolute()),
         "suppression_key": None if named is None else str(named.key.absolute()),
     }
-    # With -P: else an enum.py in the working folder would be imported, and run.
+    # With -P: else an enum.py in the working folder would be imported.
     os.execv(sys.executable, [sys.executable, "-P", "-m", "erasable.service", json.dumps(place)])  # noqa: S606 - ourselves
 
 
 def _refuse_taken(host: str, port: int) -> None:
-    """Refuse an address that can't be listened on, before anything is said or loaded."""
+    """Refuse an address that can't be listened on, before anything is printed or loaded."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.socket(family) as trial:

@@ -6,8 +6,10 @@ from typing import Annotated
 import typer
 
 from erasable.cli.options import Folder, Json
-from erasable.cli.output import counted, print_json, print_line, print_table
-from erasable.operations import DiskHome, show
+from erasable.cli.output import print_json, print_line, print_table
+from erasable.operations.inspect import show
+from erasable.operations.storage import DiskStorage
+from erasable.wording import counted
 
 NAME = "show"
 
@@ -21,7 +23,7 @@ def command(
 
     This answers a request for access (GDPR, Article 15).
     """
-    holding = show(DiskHome(folder), user)
+    holding = show(DiskStorage(folder), user)
     if json_output:
         print_json(asdict(holding))
         return

@@ -10,7 +10,8 @@ import typer
 from erasable.cli.options import Folder, Json
 from erasable.cli.output import print_json, print_line, print_table
 from erasable.errors import WrongUse
-from erasable.operations import DiskHome, status
+from erasable.operations.inspect import status
+from erasable.operations.storage import DiskStorage
 from erasable.requests.opening import open_database
 from erasable.requests.tokens import ROLES, Role, Tokens
 
@@ -31,7 +32,7 @@ def create(
     label: Annotated[str, typer.Option(help="A few words to tell it from others.")] = "",
     json_output: Json = False,
 ) -> None:
-    """Make a token and print it, this once; the service keeps a digest only."""
+    """Create a token and print it, this once; the service stores only a digest."""
     _refuse_long(label)
     number, secret = _tokens(folder).create(role, label, datetime.now(UTC))
     if json_output:
@@ -42,13 +43,13 @@ def create(
 
 @app.command("list")
 def list_tokens(folder: Folder, json_output: Json = False) -> None:
-    """Show which tokens there are; not the tokens themselves, which nobody keeps."""
+    """List the tokens, without their secrets, which are stored nowhere."""
     found = _tokens(folder).all()
     if json_output:
         print_json({"tokens": [asdict(token) for token in found]})
         return
     if not found:
-        print_line(f"there is none: make one with erasable token create {folder} --role {'|'.join(ROLES)}")
+        print_line(f"there is none: create one with erasable token create {folder} --role {'|'.join(ROLES)}")
         return
     print_table(
         ("number", "role", "label", "created", "revoked"),
@@ -66,10 +67,10 @@ def rename(
         str, typer.Argument(metavar="LABEL", help="A few words to tell it from others.", show_default=False)
     ],
 ) -> None:
-    """Give a token another label, such as one that names nobody."""
+    """Give a token a new label, such as one that names nobody."""
     _refuse_long(label)
     _tokens(folder).rename(number, label, datetime.now(UTC))
-    print_line(f"token {number} has another label")
+    print_line(f"token {number} has a new label")
 
 
 @app.command("revoke")
@@ -79,16 +80,16 @@ def revoke(
         str, typer.Argument(metavar="NUMBER", help="Its number, as token list shows it.", show_default=False)
     ],
 ) -> None:
-    """Make a token worthless, at once."""
+    """Revoke a token, at once."""
     _tokens(folder).revoke(number, datetime.now(UTC))
     print_line(f"token {number} is revoked")
 
 
 def _refuse_long(label: str) -> None:
     if len(label) > _LONGEST_LABEL:
-        raise WrongUse(f"the label is longer than {_LONGEST_LABEL} letters: give a shorter one")
+        raise WrongUse(f"the label is longer than {_LONGEST_LABEL} characters: give a shorter one")
 
 
 def _tokens(folder: Path) -> Tokens:
-    status(DiskHome(folder))  # refuses what is no workspace, where a queue would be out of place
+    status(DiskStorage(folder))  # refuses a folder that is no workspace: no queue belongs there
     return Tokens(open_database(folder))

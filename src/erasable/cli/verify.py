@@ -6,12 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Json, Quiet, Threads, settings_options, work_with
-from erasable.cli.output import print_json, print_line
-from erasable.cli.suppression import PLACES, suppression_from
-from erasable.cli.verdict import with_verdict
+from erasable.cli.options import PLACES, Folder, Json, Quiet, Threads, settings_options, suppression_from, work_with
+from erasable.cli.output import print_json, print_line, with_verdict
 from erasable.errors import of_command
-from erasable.operations import Claim, DiskHome, Verification, verify
+from erasable.operations.storage import DiskStorage
+from erasable.operations.verify import Claim, Verification, verify
 
 NAME = "verify"
 _OUTCOMES = {True: (0, "identical"), False: (1, "different"), None: (2, "no verdict")}
@@ -23,13 +22,13 @@ _ELSEWHERE = 3, "cannot be reproduced here"
 def command(
     folder: Folder,
     certificate: Annotated[
-        Path | None, typer.Option(help="Check this certificate too, and replay what its erasure has trained again.")
+        Path | None, typer.Option(help="Check this certificate too, and replay what its erasure trained again.")
     ] = None,
     receipt: Annotated[
         Path | None, typer.Option(help="Check also that the certificate is about the person of this receipt.")
     ] = None,
     from_scratch: Annotated[
-        bool, typer.Option("--from-scratch", help="With a certificate: replay everything all the same.")
+        bool, typer.Option("--from-scratch", help="With a certificate: replay everything anyway.")
     ] = False,
     threads: Threads = None,
     json_output: Json = False,
@@ -38,12 +37,12 @@ def command(
 ) -> None:
     """Check every file, replay, and compare every byte.
 
-    Ends with exit code 0 if they are identical, 1 if different, 3 if that can't be told here, because the numeric
-    environment is another one; 2 if something keeps it from a verdict, such as a do-not-learn list or a queue that
-    can't be read.
+    Ends with exit code 0 if they are identical, 1 if different, 3 if that can't be decided here, because the numeric
+    environment is another one; 2 if something prevents a verdict, such as a do-not-learn list or a queue that can't be
+    read.
     """
     claim = Claim(certificate, receipt, from_scratch, suppression_from(listed or {}))
-    verification = verify(DiskHome(folder), claim, work_with(threads, quiet or json_output))
+    verification = verify(DiskStorage(folder), claim, work_with(threads, quiet or json_output))
     code, word = _ELSEWHERE if verification.elsewhere else _OUTCOMES[verification.identical]
     if json_output:
         print_json(asdict(verification))

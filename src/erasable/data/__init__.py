@@ -1,20 +1,22 @@
-"""Interactions and what makes them: ids, readers, scale, catalogue, holdout, filter, synthetic data."""
+"""Interactions, and everything that reads or prepares them: ids, readers, rating scale, catalogue, holdout, k-core."""
 
-from erasable.data.bad_rows import OnBadRow, RowRules
-from erasable.data.catalogue import Catalogue, over_own_items, read_catalogue
-from erasable.data.column_values import TimeForm, text_of_time
+from erasable.data.catalogue import (
+    Catalogue,
+    CoreFilter,
+    apply_frozen,
+    k_core,
+    over_own_items,
+    read_catalogue,
+    split_holdout,
+)
 from erasable.data.columns import ColumnNames, RememberedColumns, column_option
-from erasable.data.comparing import differing_rows, unchanged_users
-from erasable.data.core_filter import CoreFilter, apply_frozen, k_core
-from erasable.data.holdout import split_holdout
-from erasable.data.ids import LONGEST_ID, Ids
-from erasable.data.interactions import Interactions
-from erasable.data.near_ids import NONE_NEAR, NearIds, near_ids
-from erasable.data.public_sets import PUBLIC_SETS, PublicSet, public_set
+from erasable.data.ids import LONGEST_ID, NONE_NEAR, Ids, NearIds, near_ids
+from erasable.data.interactions import Interactions, differing_rows, unchanged_users
+from erasable.data.public_sets import PUBLIC_SETS, PublicSet, count_rows, public_set, write_table
 from erasable.data.rating_scale import RatingScale, recognise_scale
 from erasable.data.readers import ReadResult, read_interactions
 from erasable.data.synthetic import SyntheticData, SyntheticSettings, synthesise
-from erasable.data.unpacking import count_rows, write_table
+from erasable.data.values import OnBadRow, RowRules, TimeForm, text_of_time
 
 __all__ = [
     "LONGEST_ID",

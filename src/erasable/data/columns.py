@@ -1,26 +1,171 @@
-"""Which column holds what: names recognised, given or counted; the values themselves are not read here."""
+"""Delimited text files, compressed or not: their lines, their layout, and the role of each column."""
 
-from collections.abc import Callable, Sequence
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from pydantic import BaseModel, ConfigDict
 
+from erasable.data.values import Taken, is_number
 from erasable.errors import DataRefused, Said, WrongUse
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+GZIP_MAGIC = b"\x1f\x8b"
+_BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+ONE_BYTE = "\x1f"
+_BLOCK_BYTES = 2**20
 ROLES = ("user", "item", "rating", "time", "risk")
 _REQUIRED = ("user", "item")
-# Roles in the usual order of columns, names in order of preference, lower case and without underscores.
-# A risk is read only when it is named.
+# Roles in the usual order of columns; names in order of preference, in lower case and without underscores.
+# A risk column is read only if it is named.
 _RECOGNISED = {
     "user": ("userid", "user", "uid"),
     "item": ("itemid", "movieid", "item", "iid"),
     "rating": ("rating", "weight", "score"),
     "time": ("timestamp", "datetime", "time"),
 }
+# Where several separators would split a file evenly, the first one counts.
+SEPARATORS = {
+    "::": "separated by ::",
+    "\t": "tab-separated",
+    ",": "comma-separated",
+    ";": "semicolon-separated",
+    "|": "separated by |",
+    " ": "space-separated",
+}
+_SAMPLE_LINES = 50
+
+
+def require_file(path: Path) -> None:
+    """Refuse a path that is missing, a folder, unreadable or empty."""
+    if path.is_dir():
+        raise DataRefused(f"{path} is a directory: name a file in it")
+    try:
+        with path.open("rb") as stream:
+            first = stream.read(1)
+    except FileNotFoundError as error:
+        raise DataRefused(f"{path} does not exist: check the path") from error
+    except OSError as error:
+        raise DataRefused(f"{path} can't be opened ({error.strerror}): check the path and its rights") from error
+    if not first:
+        raise DataRefused(f"{path} is empty: give a file with one interaction a line")
+
+
+def is_gzip(path: Path) -> bool:
+    """Whether a file is compressed, by its first bytes rather than its name."""
+    with path.open("rb") as stream:
+        return stream.read(2) == GZIP_MAGIC
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """Open a file for reading bytes, decompressing it if needed."""
+    return cast(BinaryIO, gzip.open(path, "rb")) if is_gzip(path) else path.open("rb")
+
+
+class WithoutLines(io.RawIOBase):
+    """A stream of bytes that leaves out some lines, numbered from 1."""
+
+    def __init__(self, stream: BinaryIO, left_out: Collection[int]) -> None:
+        self._stream = stream
+        self._lines = (line for number, line in enumerate(stream, 1) if number not in left_out)
+        self._ready = b""
+
+    def readable(self) -> bool:
+        """Say that this stream can be read."""
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        """Fill a buffer with the next bytes and say how many; 0 at the end."""
+        self._ready = self._ready or next(self._lines, b"")
+        target = memoryview(buffer)
+        count = min(len(target), len(self._ready))
+        target[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
+
+    def close(self) -> None:
+        """Close the original too."""
+        self._stream.close()
+        super().close()
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield each line's number, from 1, and its text without the line end; refuse anything but UTF-8."""
+    require_file(path)
+    try:
+        with open_bytes(path) as stream:
+            for number, line in enumerate(stream, 1):
+                yield number, _line_text(path, number, line)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataRefused(f"{path}: the gzip file is damaged: compress it again") from error
+
+
+def _line_text(path: Path, number: int, line: bytes) -> str:
+    if number == 1:
+        if line.startswith(_UTF16_BOMS):
+            raise DataRefused(f"{path}, line 1: the text is UTF-16: save it as UTF-8")
+        line = line.removeprefix(_BOM)
+    if b"\0" in line:
+        raise DataRefused(f"{path}, line {number}: holds a NUL byte: give plain UTF-8 text")
+    text = _decoded(line)
+    if text is None:
+        raise DataRefused(f"{path}, line {number}: is not UTF-8: save the file as UTF-8")
+    return text.removesuffix("\n").removesuffix("\r")
+
+
+def _decoded(line: bytes) -> str | None:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        # The error holds the whole line, which is personal data: it must not be chained to ours.
+        return None
+
+
+class DoubleColonReader(io.RawIOBase):
+    """A stream of bytes in which each `::` becomes one byte, block by block."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._ready = b""
+
+    def readable(self) -> bool:
+        """Say that this stream can be read."""
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        """Fill a buffer with the next bytes and say how many; 0 at the end."""
+        if not self._ready:
+            self._ready = _next_block(self._stream)
+        target = memoryview(buffer)
+        count = min(len(target), len(self._ready))
+        target[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
+
+    def close(self) -> None:
+        """Close the original too."""
+        self._stream.close()
+        super().close()
+
+
+def _next_block(stream: BinaryIO) -> bytes:
+    block = stream.read(_BLOCK_BYTES)
+    colons = len(block) - len(block.rstrip(b":"))
+    # With an odd number, the last colon may be the first half of a separator.
+    if colons % 2:
+        block += stream.read(1)
+    return block.replace(b"::", ONE_BYTE.encode())
 
 
 class ColumnNames(BaseModel):
-    """The columns to read, each by its name or its number from 1; those left out, but for the risk, are recognised."""
+    """The columns to read, each by its name or its number from 1; all others except the risk are recognised."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -49,16 +194,16 @@ class ColumnNames(BaseModel):
 
 
 class RememberedColumns(ColumnNames):
-    """Columns that were read before: they are read again where the source has them and no other is named."""
+    """Columns that were read before: they are read again if the source has them and no other is named."""
 
     remembered: dict[str, str]
 
     def among(self, names: Sequence[str]) -> ColumnNames:
-        """Return the columns named, and those remembered that have one of these names."""
+        """Return the named columns, and the remembered ones that the source has."""
         return self._with(lambda name: not name.isdigit() and _find_given(names, name) is not None)
 
     def among_numbers(self, count: int) -> ColumnNames:
-        """Return the columns named, and those remembered by a number."""
+        """Return the named columns, and those remembered by number."""
         return self._with(lambda name: _is_number_up_to(name, count))
 
     def _with(self, is_there: Callable[[str], bool]) -> ColumnNames:
@@ -83,16 +228,16 @@ class ColumnPositions:
 
 
 def looks_like_header(names: Sequence[str], wanted: ColumnNames) -> bool:
-    """Say whether one of these texts is a column name that is recognised or asked for."""
+    """Whether one of these texts is a column name that is recognised or was named."""
     plain = {_plain(name) for name in names}
     known = any(plain.intersection(_RECOGNISED[role]) for role in _REQUIRED)
-    # A number counts columns; that it also stands in the first row says nothing.
+    # A number means a column's position; the same number in the first row says nothing.
     asked = [name for name in wanted.among(names).given().values() if not name.isdigit()]
     return known or any(_find_given(names, name) is not None for name in asked)
 
 
 def locate_by_name(names: Sequence[str], wanted: ColumnNames, source: str) -> ColumnPositions:
-    """Find the columns by their names, those given before those recognised."""
+    """Find the columns by name, those given before those recognised."""
     given = wanted.among(names).given()
     places = {role: _place_of_given(names, role, name, source) for role, name in given.items()}
     for role in _RECOGNISED:
@@ -106,7 +251,7 @@ def locate_by_name(names: Sequence[str], wanted: ColumnNames, source: str) -> Co
 
 
 def column_option(role: str) -> Said:
-    """Say how the column of a role is named."""
+    """Return the option that names the column of a role."""
     return Said(f"{role}='NAME'", f"--{role}-column")
 
 
@@ -126,8 +271,8 @@ def locate_by_number(count: int, wanted: ColumnNames, source: str) -> ColumnPosi
             places[role] = usual
     for role in _REQUIRED:
         if role not in places:
-            number = Said(f"{role}=NUMBER, a number", f"--{role}-column as a number")
-            raise DataRefused(f"{source}: which column is the {role}? Give ", number, " from 1")
+            by_number = Said(f"{role}=NUMBER, a number", f"--{role}-column as a number")
+            raise DataRefused(f"{source}: which column is the {role}? Give ", by_number, " from 1")
     return _positions(places, source)
 
 
@@ -151,7 +296,7 @@ def _find_recognised(names: Sequence[str], role: str, taken: set[int]) -> int | 
 
 
 def _plain(name: str) -> str:
-    # RecBole writes the type behind a colon: user_id:token.
+    # RecBole appends the type after a colon: user_id:token.
     return name.split(":")[0].strip().lower().replace("_", "")
 
 
@@ -169,3 +314,106 @@ def _positions(places: dict[str, int], source: str) -> ColumnPositions:
     if len(set(places.values())) < len(places):
         raise WrongUse(f"{source}: one column is named twice: give each of {', '.join(places)} its own column")
     return ColumnPositions(**places)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout of one delimited file; `lines_before` counts the lines before the first row, header included."""
+
+    separator: str
+    quotes: bool
+    header: tuple[str, ...] | None
+    width: int
+    lines_before: int
+    columns: ColumnPositions
+    time_is_number: bool
+
+    def fields(self, line: str) -> list[str]:
+        """Split one line into its fields."""
+        return split_fields(line, self.separator, self.quotes)
+
+    def taken(self) -> Taken:
+        """Return which columns are read and which are not, by name, or by number from 1 without a header."""
+        names = self.header or [str(place + 1) for place in range(self.width)]
+        places = self.columns.by_role()
+        left = tuple(name for place, name in enumerate(names) if place not in places.values())
+        return Taken({role: names[place] for role, place in places.items()}, left)
+
+    def __str__(self) -> str:
+        places = self.columns.by_role()
+        name = SEPARATORS[self.separator]
+        if self.header is not None:
+            return f"{name} with a header; {', '.join(self.header[place] for place in places.values())}"
+        numbers = ", ".join(str(place + 1) for place in places.values())
+        return f"{name} without a header; columns {numbers} are {', '.join(places)}"
+
+
+def recognise_layout(path: Path, wanted: ColumnNames) -> Layout:
+    """Recognise the layout of a file from its first lines."""
+    sample = list(islice(((n, text) for n, text in numbered_lines(path) if text.strip()), _SAMPLE_LINES))
+    if not sample:
+        raise DataRefused(f"{path} is empty: give a file with one interaction a line")
+    separator = _separator(path, [text for _, text in sample])
+    quotes = separator != "::" and ".inter" not in path.suffixes
+    rows = [split_fields(text, separator, quotes) for _, text in sample]
+    first, others = rows[0], rows[1:]
+    if _has_header(first, others, wanted):
+        columns, lines_before = locate_by_name(first, wanted, str(path)), sample[0][0]
+    else:
+        columns, lines_before = locate_by_number(len(first), wanted, str(path)), sample[0][0] - 1
+    has_header = lines_before == sample[0][0]
+    return Layout(
+        separator=separator,
+        quotes=quotes,
+        header=tuple(first) if has_header else None,
+        width=len(first),
+        lines_before=lines_before,
+        columns=columns,
+        time_is_number=_time_is_number(others if has_header else rows, columns.time),
+    )
+
+
+def split_fields(line: str, separator: str, quotes: bool) -> list[str]:
+    """Split a line at its separators, respecting quotes where the format has them."""
+    if not (quotes and '"' in line):
+        return line.split(separator)
+    try:
+        return next(csv.reader([line], delimiter=separator))
+    except csv.Error:
+        return []
+
+
+def _separator(path: Path, lines: Sequence[str]) -> str:
+    present = [separator for separator in SEPARATORS if separator in lines[0]]
+    if not present:
+        raise DataRefused(
+            f"{path}, line 1: holds one column only: give user and item, separated by a comma, a tab or ::"
+        )
+    even = [separator for separator in present if _splits_evenly(lines, separator)]
+    return (even or present)[0]
+
+
+def _splits_evenly(lines: Sequence[str], separator: str) -> bool:
+    return len({len(split_fields(line, separator, separator != "::")) for line in lines}) == 1
+
+
+def _has_header(first: Sequence[str], others: Sequence[Sequence[str]], wanted: ColumnNames) -> bool:
+    if looks_like_header(first, wanted):
+        return True
+    if any(map(is_number, first)):
+        return False
+    # Unknown names: text above a column of numbers is a header; with ids alone, both columns must be numbers.
+    below = others[0] if others else []
+    above_numbers = any(map(is_number, below[2:])) or (
+        bool(others) and all(len(row) >= 2 and is_number(row[0]) and is_number(row[1]) for row in others)
+    )
+    # A column was named that is not there: then this is the header that lacks it.
+    asked_by_name = any(not name.isdigit() for name in wanted.given().values())
+    return above_numbers or asked_by_name
+
+
+def _time_is_number(rows: Sequence[Sequence[str]], place: int | None) -> bool:
+    if place is None:
+        return False
+    texts = [row[place] for row in rows if len(row) > place and row[place]]
+    return bool(texts) and is_number(texts[0])

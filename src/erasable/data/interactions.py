@@ -1,4 +1,4 @@
-"""The table of interactions as a frozen object that checks itself; how it is read lives elsewhere."""
+"""The table of interactions: frozen, checked, in (user, item) order; who is erased; what changed between two tables."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -11,17 +11,33 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from erasable import fingerprint
-from erasable.data.encoding import encode_ids, latest_of_each_pair
-from erasable.data.ids import ArrowColumn, Ids
+from erasable.data.ids import ArrowColumn, Ids, encode_ids, latest_of_each_pair
 from erasable.errors import DataRefused, Said, WrongUse
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Who is to be erased: everything of a user, or only the interactions with some items."""
+
+    user: str
+    items: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.items is not None and not self.items:
+            raise WrongUse(f"the request of user {self.user!r} names no item: name some, or ask for everything")
+
+    @property
+    def everything(self) -> bool:
+        """Whether all of the user's data is erased."""
+        return self.items is None
 
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
     """Rows (user, item, rating, time), one for each pair, in (user, item) order.
 
-    `users` holds those with a row, by UTF-8 bytes; `items` is what the item numbers refer to and may hold
-    items without a row, so removing someone never shifts an item's number. An unknown time is NaN.
+    `users` holds the users with a row, ordered by UTF-8 bytes. Item numbers refer to `items`, which may hold items
+    without a row, so removing a user never changes an item's number. An unknown time is NaN.
     """
 
     users: Ids
@@ -47,9 +63,9 @@ class Interactions:
         rating: ArrayLike | None = None,
         time: ArrayLike | None = None,
     ) -> tuple["Interactions", int]:
-        """Build from text columns and say how many repeated pairs were dropped, the latest being kept.
+        """Build from text columns; return how many repeated pairs were dropped, too. The latest of each is kept.
 
-        An unknown time counts as the oldest; at equal times the last row stays. No rating means 1.
+        An unknown time counts as the oldest; of equal times the last row is kept. Without ratings each is 1.
         """
         user_ids, user_index = encode_ids(users)
         item_ids, item_index = encode_ids(items)
@@ -63,7 +79,7 @@ class Interactions:
 
     @staticmethod
     def merge(parts: Sequence["Interactions"]) -> "Interactions":
-        """Return the rows of all parts, which share their items and no (user, item) pair."""
+        """Return the rows of all parts; they share one item list, and no (user, item) pair is in two of them."""
         if not parts:
             raise WrongUse("nothing to merge: give at least one part")
         items = parts[0].items
@@ -88,11 +104,11 @@ class Interactions:
         return self.select(keep)
 
     def of_users(self, users: Collection[str]) -> "Interactions":
-        """Return the interactions of some users only; unknown ones are ignored."""
+        """Return only the interactions of some users; unknown ones are ignored."""
         return self.select(self._rows_of(users))
 
     def at(self, rows: NDArray[np.int64]) -> "Interactions":
-        """Return the interactions of the users at some rows, which ascend."""
+        """Return the interactions of the users at some ascending positions."""
         owned = np.diff(self.user_starts)[rows]
         first = np.repeat(self.user_starts[rows] - np.cumsum(owned) + owned, owned)
         chosen = first + np.arange(len(first))
@@ -106,7 +122,7 @@ class Interactions:
         )
 
     def select(self, mask: NDArray[np.bool_]) -> "Interactions":
-        """Return the rows where the mask is true; users without a row vanish, items keep their numbers."""
+        """Return the rows where the mask is true; users without a row are dropped, items keep their numbers."""
         if mask.shape != (len(self),) or mask.dtype != np.bool_:
             raise WrongUse("the mask must hold one boolean for each interaction")
         kept_users = self.user_index[mask]
@@ -123,7 +139,7 @@ class Interactions:
         )
 
     def with_items(self, items: Ids) -> "Interactions":
-        """Express the same rows against another item list, such as a catalogue."""
+        """Number the same rows by another item list, such as a catalogue."""
         if items == self.items:
             return replace(self, items=items)
         place = items.positions_of(self.items.array)
@@ -138,7 +154,7 @@ class Interactions:
         return self.renumbered(items, place)
 
     def renumbered(self, items: Ids, place: NDArray[np.int64]) -> "Interactions":
-        """Number the rows by another list, in which each item has this place; rows of items with −1 are left out."""
+        """Number the rows by another list, given each item's place in it; rows of items with −1 are left out."""
         kept = self.select(place[self.item_index] >= 0) if (place < 0).any() else self
         item_index = place[kept.item_index].astype(np.int32)
         if np.all(np.diff(place[place >= 0]) > 0):
@@ -148,7 +164,7 @@ class Interactions:
         return Interactions(kept.users, items, kept.user_index, item_index[order], kept.rating[order], time)
 
     def has_rows_of(self, other: "Interactions") -> bool:
-        """Whether both hold the same rows, in whatever numbers."""
+        """Whether both hold the same rows, however their items are numbered."""
         if self is other:
             return True
         if len(self) != len(other) or self.users != other.users or (self.time is None) != (other.time is None):
@@ -162,12 +178,12 @@ class Interactions:
 
     @cached_property
     def timeless(self) -> "Interactions":
-        """The same rows without their times, which no digest covers."""
+        """The same rows without times, which no digest covers."""
         return self if self.time is None else replace(self, time=None)
 
     @cached_property
     def user_starts(self) -> NDArray[np.int64]:
-        """Where each user's rows begin, then the number of rows (the row pointer of a CSR matrix)."""
+        """The row pointer of a CSR matrix: where each user's rows begin, then the number of rows."""
         starts = np.searchsorted(self.user_index, np.arange(len(self.users) + 1)).astype(np.int64)
         starts.setflags(write=False)
         return starts
@@ -183,7 +199,7 @@ class Interactions:
         return sparse.csr_array((self.rating.copy(), self.item_index.copy(), self.user_starts.copy()), shape=shape)
 
     def digest(self) -> str:
-        """Return the fingerprint of user ids, row pointer, item numbers and ratings; not of time or items."""
+        """Return the fingerprint of user ids, row pointer, item numbers and ratings; times and item ids don't count."""
         return self._digest
 
     @cached_property
@@ -263,3 +279,46 @@ def _merged_times(parts: Sequence[Interactions]) -> NDArray[np.float64] | None:
     if all(part.time is None for part in parts):
         return None
     return np.concatenate([np.full(len(part), np.nan) if part.time is None else part.time for part in parts])
+
+
+def unchanged_users(before: Interactions, after: Interactions) -> NDArray[np.int64]:
+    """Return each user's position before the change if their items and ratings are the same, else −1.
+
+    Items may have come and gone. Those that stay must be in the same order, or their owners count as changed.
+    """
+    places = before.users.positions_of(after.users.array)
+    owned_before, owned_after = np.diff(before.user_starts), np.diff(after.user_starts)
+    candidates = np.flatnonzero(places >= 0)
+    candidates = candidates[owned_before[places[candidates]] == owned_after[candidates]]
+    unchanged = np.full(len(places), -1, dtype=np.int64)
+    if len(candidates):
+        ours = _rows_of(after, candidates)
+        theirs = _rows_of(before, places[candidates])
+        items = _numbers_before(before, after)[after.item_index[ours]]
+        equal = (items == before.item_index[theirs]) & (after.rating[ours] == before.rating[theirs])
+        starts = np.concatenate([[0], np.cumsum(owned_after[candidates])[:-1]])
+        same = np.logical_and.reduceat(equal, starts)
+        unchanged[candidates[same]] = places[candidates[same]]
+    return unchanged
+
+
+def differing_rows(before: Interactions, after: Interactions) -> tuple[Interactions, Interactions]:
+    """Return all rows of the users who changed, came or went: before, and after."""
+    same = unchanged_users(before, after)
+    stayed = np.zeros(len(before.users), dtype=bool)
+    stayed[same[same >= 0]] = True
+    return before.select(~stayed[before.user_index]), after.select((same < 0)[after.user_index])
+
+
+def _numbers_before(before: Interactions, after: Interactions) -> NDArray[np.int64]:
+    """Return the number that each item had before, −1 if it is new."""
+    if before.items == after.items:
+        return np.arange(len(after.items))
+    return before.items.positions_of(after.items.array)
+
+
+def _rows_of(interactions: Interactions, users: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the row numbers of some users, user by user."""
+    starts, owned = interactions.user_starts[users], np.diff(interactions.user_starts)[users]
+    first = np.repeat(starts - np.concatenate([[0], np.cumsum(owned)[:-1]]), owned)
+    return first + np.arange(int(owned.sum()))

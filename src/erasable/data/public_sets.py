@@ -1,23 +1,27 @@
-"""Public data sets that can be downloaded: where each is, how it is checked and on what terms; no download here."""
+"""Public data sets: addresses, checksums and licences, and how a download becomes one table."""
 
 import re
-from collections.abc import Mapping
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import IO
 
-from erasable.errors import WrongUse
+from erasable.errors import DataRefused, WrongUse
 
 _HEX_DIGITS = {"sha256": 64, "md5": 32}
 
 
 @dataclass(frozen=True)
 class PublicSet:
-    """One public data set; without a member, what is downloaded is the table itself and not a zip file."""
+    """One public data set; without a member, the download is the table itself rather than a zip file."""
 
     name: str
     address: str
     checksum: str
-    """The algorithm and the digest of what is downloaded, as sha256:... or md5:..."""
+    """The algorithm and the digest of the download, as sha256:... or md5:..."""
     rows: int
     separator: str
     licence: str
@@ -30,10 +34,12 @@ class PublicSet:
         if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.name):
             raise WrongUse(f"{self.name!r} can't name a data set: use small letters, digits and hyphens")
         if not self.address.startswith(("https://", "http://")):
-            raise WrongUse(f"{self.address!r} is no web address: give one that begins with https:// or http://")
+            raise WrongUse(f"{self.address!r} is not a web address: give one that begins with https:// or http://")
         algorithm, _, digest = self.checksum.partition(":")
         if algorithm not in _HEX_DIGITS or not re.fullmatch(f"[0-9a-f]{{{_HEX_DIGITS[algorithm]}}}", digest):
-            raise WrongUse(f"{self.checksum!r} is no checksum: give sha256: or md5: and the digest in small hex digits")
+            raise WrongUse(
+                f"{self.checksum!r} is not a checksum: give sha256: or md5: and the digest in small hex digits"
+            )
 
 
 _GROUPLENS = "https://files.grouplens.org/datasets/movielens"
@@ -105,3 +111,58 @@ def public_set(name: str) -> PublicSet:
     if name not in PUBLIC_SETS:
         raise WrongUse(f"there is no data set {name!r}: give one of {', '.join(PUBLIC_SETS)}")
     return PUBLIC_SETS[name]
+
+
+TABLE_HEADER = b"user_id,item_id,rating,timestamp\n"
+_BLOCK_BYTES = 2**20
+
+
+def write_table(download: IO[bytes], wanted: PublicSet, into: IO[bytes], advance: Callable[[int], None]) -> None:
+    """Write the ratings of a downloaded set as CSV with a header; refuse an unexpected number of rows."""
+    rows = 0
+    separator = wanted.separator.encode()
+    into.write(TABLE_HEADER)
+    with _ratings_of(download, wanted) as stream:
+        if wanted.header:
+            stream.readline()
+        for lines in _blocks_of_lines(stream):
+            table = lines.replace(b"\r\n", b"\n").replace(separator, b",")
+            into.write(table)
+            done = table.count(b"\n")
+            rows += done
+            advance(done)
+    if rows != wanted.rows:
+        raise DataRefused(f"{wanted.address} holds {rows:,} rows and not {wanted.rows:,}: it may have changed there")
+
+
+def count_rows(table: IO[bytes]) -> int:
+    """Return the number of rows below a table's header."""
+    return max(0, sum(lines.count(b"\n") for lines in _blocks_of_lines(table)) - 1)
+
+
+@contextmanager
+def _ratings_of(download: IO[bytes], wanted: PublicSet) -> Iterator[IO[bytes]]:
+    download.seek(0)
+    if wanted.member is None:
+        yield download
+        return
+    try:
+        with zipfile.ZipFile(download) as archive, _member(archive, wanted) as stream:
+            yield stream
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise DataRefused(f"{wanted.address} is not a readable zip file ({error}): run this again") from error
+
+
+def _member(archive: zipfile.ZipFile, wanted: PublicSet) -> IO[bytes]:
+    try:
+        return archive.open(str(wanted.member))
+    except KeyError:
+        raise DataRefused(f"{wanted.address} holds no {wanted.member}: it may have changed there") from None
+    except RuntimeError as error:  # a password, or a compression that Python does not know
+        raise DataRefused(f"{wanted.member} in {wanted.address} can't be unpacked ({error})") from error
+
+
+def _blocks_of_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    while block := stream.read(_BLOCK_BYTES):
+        lines = block if block.endswith(b"\n") else block + stream.readline()
+        yield lines if lines.endswith(b"\n") else lines + b"\n"

@@ -1,4 +1,4 @@
-"""Synthetic interactions with planted groups and a known best answer; nothing here reads a file."""
+"""Synthetic interactions with planted groups, so that the best recommendations are known."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ _UNIT = 2.0**-53
 
 
 class SyntheticSettings(BaseModel):
-    """What to make up."""
+    """The settings of synthetic data."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -46,7 +46,7 @@ class SyntheticSettings(BaseModel):
 
 @dataclass(frozen=True, eq=False)
 class SyntheticData:
-    """Made-up interactions with what is true about them: each user's group and each item's probability."""
+    """Synthetic interactions with their ground truth: each user's group, and each item's probability."""
 
     settings: SyntheticSettings
     interactions: Interactions
@@ -69,7 +69,7 @@ class SyntheticData:
         return chance
 
     def best_items(self, user_position: int, k: int, exclude_seen: bool = True) -> list[str]:
-        """Return the k item ids this user is most likely to draw, ties by id, without those already there."""
+        """Return the k item ids this user is most likely to draw, ties by id; items the user has are left out."""
         chance = self.probabilities(user_position)
         order = np.argsort(-chance, kind="stable")
         if exclude_seen:
@@ -79,7 +79,7 @@ class SyntheticData:
 
 
 def synthesise(settings: SyntheticSettings) -> SyntheticData:
-    """Make up interactions; a user's rows depend on the settings and that user's own id alone."""
+    """Generate interactions; a user's rows depend on the settings and that user's own id alone."""
     users = _numbered("u", settings.users)
     items = _numbered("i", settings.items)
     keys = id_keys(settings.seed, "synthetic user", users)
@@ -104,7 +104,7 @@ def _numbered(letter: str, count: int) -> Ids:
 def _distinct_items(
     settings: SyntheticSettings, keys: NDArray[np.uint64], labels: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (user, item) numbers in order: the first `per_user` distinct ones of twice as many draws."""
+    """Return (user, item) numbers in order: each user's first `per_user` distinct items of twice as many draws."""
     drawn = _draws(settings, keys, labels, 2 * settings.per_user)
     order = np.argsort(drawn, axis=1, kind="stable")
     in_order = np.take_along_axis(drawn, order, axis=1)
@@ -120,7 +120,7 @@ def _distinct_items(
 def _draws(
     settings: SyntheticSettings, keys: NDArray[np.uint64], labels: NDArray[np.int64], count: int
 ) -> NDArray[np.int64]:
-    """Draw items by one search in the running sum of all weights, aimed inside or outside the own block."""
+    """Draw items by one search in the cumulative weights, inside or outside the block of the user's own group."""
     counters = np.arange(count, dtype=np.uint64)
     inside = _uniforms(keys, 2 * counters) < _in_group_share(settings)
     place = _uniforms(keys, 2 * counters + np.uint64(1))

@@ -1,16 +1,15 @@
-"""Metrics, protocols, losses, and the replay that compares bytes; nothing here changes a state."""
+"""Metrics, evaluation protocols, the membership attack, and the replay that compares bytes; no state is changed."""
 
-from erasable.evaluation.cases import measured_people
-from erasable.evaluation.groupings import adjusted_rand_index, within_group_cosine
-from erasable.evaluation.losses import group_losses
-from erasable.evaluation.metrics import hit_rate, ndcg, recall
+from erasable.evaluation.metrics import adjusted_rand_index, hit_rate, ndcg, recall, within_group_cosine
 from erasable.evaluation.protocols import (
     CUTOFFS,
     PROTOCOLS,
     Protocol,
     Utility,
+    group_losses,
     measure,
     measure_all,
+    measured_people,
     sampled_candidates,
 )
 from erasable.evaluation.replay import Comparison, compare, replay

@@ -1,10 +1,13 @@
-"""Measures of one user's ranked list, as pure functions; which list is ranked is a protocol's business.
-
-An item counts as relevant or not (binary gains); `relevant` is best given as a set.
-"""
+"""Metrics of one user's ranked list, of lists with ratings, and of groupings, as pure functions."""
 
 import math
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from erasable.data.interactions import Interactions
 
 
 def hit_rate(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -> float:
@@ -35,7 +38,7 @@ def hit_rate(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int)
 def ndcg(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -> float:
     """Return NDCG@k = DCG/IDCG, DCG = Σ of 1/log₂(r + 1) over the ranks r ≤ k that hold a relevant item.
 
-    IDCG is the same sum over all ranks r ≤ min(k, |relevant|): the best that any list could gain.
+    IDCG is the same sum over all ranks r ≤ min(k, number of relevant items): the best possible DCG.
 
     Parameters
     ----------
@@ -62,7 +65,7 @@ def ndcg(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -> 
 
 
 def recall(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -> float:
-    """Return Recall@k = relevant items among the first k, over |relevant|.
+    """Return Recall@k = relevant items among the first k, over all relevant ones.
 
     Parameters
     ----------
@@ -89,3 +92,67 @@ def recall(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -
 
 def _discount(rank: int) -> float:
     return 1.0 / math.log2(rank + 1)
+
+
+LIKED = 4 / 5
+
+
+def liked_share(ranked: Sequence[int], ratings: Mapping[int, float], k: int) -> float:
+    """Return HR@k = liked items among the first k, divided by k.
+
+    >>> liked_share([7, 8, 9], {7: 1.0, 8: 0.2, 9: 0.8}, k=2)
+    0.5
+    """
+    return sum(ratings[item] >= LIKED for item in ranked[:k]) / k
+
+
+def liked_ndcg(ranked: Sequence[int], ratings: Mapping[int, float], k: int) -> float:
+    """Return NDCG@k with ratings as gains, relative to k items of the highest rating.
+
+    >>> round(liked_ndcg([7, 8, 9], {7: 1.0, 8: 0.2, 9: 0.8}, k=3), 4)
+    0.5719
+    """
+    first = ranked[:k]
+    best = sorted(ratings, key=lambda item: (-ratings[item], item))[:k]
+    gained = math.fsum(
+        _weight(place) * ratings[item]
+        for place, (item, rated) in enumerate(zip(first, best, strict=False), start=1)
+        if ratings[item] >= LIKED and rated in first
+    )
+    return gained / math.fsum(_weight(place) for place in range(1, k + 1))
+
+
+def _weight(place: int) -> float:
+    return 1.0 / math.log2(max(place, 2))
+
+
+_Labels = NDArray[np.int64]
+
+
+def adjusted_rand_index(one: _Labels, other: _Labels) -> float:
+    """Return how far two groupings agree beyond chance (Hubert and Arabie, 1985): 1 if equal, about 0 if random.
+
+    >>> adjusted_rand_index(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
+    1.0
+    """
+    table = np.zeros((int(one.max(initial=0)) + 1, int(other.max(initial=0)) + 1))
+    np.add.at(table, (one, other), 1)
+    together, in_one, in_other = (_pairs(counts) for counts in (table, table.sum(axis=1), table.sum(axis=0)))
+    by_chance = in_one * in_other / max(_pairs(np.array([len(one)])), 1.0)
+    most = (in_one + in_other) / 2
+    return 1.0 if most == by_chance else (together - by_chance) / (most - by_chance)
+
+
+def within_group_cosine(interactions: Interactions, labels: _Labels) -> float:
+    """Return the mean cosine of the item sets of two users of the same group, over all such pairs."""
+    sets = interactions.csr()
+    sets.data = np.repeat(1 / np.sqrt(np.diff(sets.indptr)), np.diff(sets.indptr))
+    members = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
+    sizes = np.bincount(labels)
+    # Rows have norm 1, so the squared norm of a group's sum is its size plus every ordered pair of its users once.
+    total = float(np.square((members @ sets).data).sum()) - len(labels)
+    return total / max(int((sizes * (sizes - 1)).sum()), 1)
+
+
+def _pairs(counts: NDArray[np.float64] | NDArray[np.int64]) -> float:
+    return float((counts * (counts - 1) / 2).sum())

@@ -1,24 +1,170 @@
-"""Protocols: which items are ranked for which users, and the mean of the metrics over them.
+"""Protocols: which items are ranked for which users, and the mean metrics over them; the loss on a test set."""
 
-Every protocol leaves out users that are not known, such as erased ones. A test item that is not in the catalogue counts
-like any other and can't be hit.
-"""
-
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.data import Interactions, RatingScale
-from erasable.errors import WrongUse
-from erasable.evaluation.cases import Case, cases_of, for_each_case
-from erasable.evaluation.metrics import hit_rate, ndcg, recall
-from erasable.evaluation.rated_metrics import LIKED, liked_ndcg, liked_share
-from erasable.evaluation.unseen import UnseenItems
-from erasable.models.ranking import ItemNumbers, top_items
-from erasable.training import CheckpointStore, Knowledge, Scoring, State
+from erasable.chain.checkpoint import CheckpointStore
+from erasable.chain.dataset import Dataset, State
+from erasable.chain.scoring import Scoring
+from erasable.data.catalogue import kept_rows, pair_hashes
+from erasable.data.ids import Ids
+from erasable.data.interactions import Interactions
+from erasable.data.rating_scale import RatingScale
+from erasable.errors import Refused, WrongUse, option
+from erasable.evaluation.metrics import LIKED, hit_rate, liked_ndcg, liked_share, ndcg, recall
+from erasable.models.machine import ItemNumbers, one_blas_thread, top_items
+from erasable.seeding import id_keys, mix
+from erasable.threads import pool_of
+
+
+class UnseenItems:
+    """Draws items of the catalogue that a user has not seen, independently of other users.
+
+    Each (user, item) pair has a hash, and the items with the smallest hashes are drawn, each at most once. So one more
+    item that the user has replaces at most one of those drawn.
+    """
+
+    def __init__(self, catalogue: Ids, seed: int, purpose: str) -> None:
+        self._seed = seed
+        self._purpose = purpose
+        self._item_keys = id_keys(seed, f"{purpose} item", catalogue)
+
+    def draw(self, user: str, count: int, seen: NDArray[np.integer[Any]]) -> ItemNumbers:
+        """Return `count` unseen items, or all if there are fewer, ascending."""
+        unseen = np.ones(len(self._item_keys), dtype=bool)
+        unseen[seen] = False
+        items = np.flatnonzero(unseen)
+        if count >= len(items):
+            return items
+        hashes = mix(id_keys(self._seed, f"{self._purpose} user", [user]), self._item_keys[items])
+        return np.sort(items[np.argpartition(hashes, count)[:count]])
+
+
+PEOPLE_MEASURED = 10_000
+"""The most people that the quality in a certificate is measured on."""
+_Found = TypeVar("_Found")
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One known user of a test set, by group and row, with the test items and their ratings.
+
+    Items have their numbers in the catalogue; those that it lacks have numbers past its end.
+    """
+
+    user: str
+    position: int
+    row: int
+    items: ItemNumbers
+    ratings: NDArray[np.float32]
+    chosen: int
+    """The item with the largest hash of (seed, user, item): the one to use if there may be only one."""
+
+
+def cases_of(dataset: Dataset, test: Interactions) -> list[Case]:
+    """Return the known users of the test set, in its order; the others were erased, or never learned."""
+    numbers = _catalogue_numbers(dataset.items, test.items)[test.item_index]
+    chosen = numbers[kept_rows(test, pair_hashes(test, dataset.config.seed))]
+    cases: dict[int, Case] = {}
+    for position, group in enumerate(dataset.groups):
+        rows = group.users.positions_of(test.users.array)
+        for place in np.flatnonzero(rows >= 0).tolist():
+            own = slice(test.user_starts[place], test.user_starts[place + 1])
+            cases[place] = Case(
+                test.users[place], position, int(rows[place]), numbers[own], test.rating[own], int(chosen[place])
+            )
+    if not cases:
+        raise Refused(
+            "no user of the test set is known: learn with ",
+            option("holdout", 0.1),
+            ", or test with users that were learned",
+        )
+    return [cases[place] for place in sorted(cases)]
+
+
+def measured_people(test: Interactions, seed: int) -> Interactions:
+    """Return the test rows of at most 10,000 people: those with the smallest hash of seed and id."""
+    if len(test.users) <= PEOPLE_MEASURED:
+        return test
+    order = np.argsort(id_keys(seed, "people measured", test.users), kind="stable")
+    return test.at(np.sort(order[:PEOPLE_MEASURED]))
+
+
+def for_each_case(
+    scoring: Scoring, cases: Sequence[Case], ask: Callable[[Case, NDArray[np.float32]], _Found], threads: int
+) -> list[_Found]:
+    """Call a function on each case and its scores, on several threads; return the results in order."""
+    # One contiguous block for each thread.
+    blocks = np.array_split(np.arange(len(cases)), max(1, min(threads, len(cases))))
+
+    def ask_block(block: NDArray[np.int64]) -> list[_Found]:
+        chosen = [cases[number] for number in block]
+        scores = scoring.each([(case.position, case.row) for case in chosen])
+        return [ask(case, found) for case, found in zip(chosen, scores, strict=True)]
+
+    with one_blas_thread(), pool_of(len(blocks)) as pool:
+        return [found for block in pool.map(ask_block, blocks) for found in block]
+
+
+def _catalogue_numbers(catalogue: Ids, items: Ids) -> NDArray[np.int64]:
+    """Return each item's number in the catalogue; what it lacks gets numbers past its end, all distinct."""
+    if items == catalogue:
+        return np.arange(len(items))
+    numbers = catalogue.positions_of(items.array)
+    return np.where(numbers >= 0, numbers, len(catalogue) + np.arange(len(items)))
+
+
+USUAL_NEGATIVES = 4
+"""The number of negatives for each test interaction, if the model samples none."""
+_SMALLEST = 1e-12
+
+
+def cross_entropies(probabilities: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return −(t log p + (1 − t) log(1 − p)) for each pair, p clipped away from 0 and 1.
+
+    >>> cross_entropies(np.array([0.5, 0.25]), np.array([1.0, 0.0])).round(4)
+    array([0.6931, 0.2877])
+    """
+    p = np.clip(probabilities, _SMALLEST, 1 - _SMALLEST)
+    return -(targets * np.log(p) + (1 - targets) * np.log1p(-p))
+
+
+def group_losses(state: State, checkpoints: CheckpointStore, test: Interactions, threads: int) -> list[float | None]:
+    """Return, for each position of the chain, the normalised binary cross entropy on its users' test interactions.
+
+    It is the mean over the test interactions, whose target is the rating over the scale's highest, and their negatives,
+    as many for each as in training (`negatives`). Negatives are drawn by seed and user id alone, each at most once,
+    from the items that the user has neither in training nor in the test set. A user is scored as usual: with sisa and
+    `own` by the model of the user's own group. Items that it does not know and unknown users are left out; a group
+    without test interactions has no loss (None).
+    """
+    dataset = state.dataset
+    dataset.scale.check(test.rating)
+    scoring = Scoring(state, checkpoints)
+    unseen = UnseenItems(dataset.items, dataset.config.seed, "test negatives")
+    cases = cases_of(dataset, test)
+
+    def losses(case: Case, scores: NDArray[np.float32]) -> NDArray[np.float64]:
+        known, probabilities = np.isfinite(scores), scoring.probabilities_of(scores)
+        inside = np.isin(case.items, np.flatnonzero(known))
+        items, targets = case.items[inside], case.ratings[inside].astype(np.float64) / dataset.scale.high
+        seen = np.union1d(scoring.owned(case.position, case.row), np.concatenate([items, np.flatnonzero(~known)]))
+        negatives = unseen.draw(case.user, dataset.config.setting("negatives", USUAL_NEGATIVES) * len(items), seen)
+        return cross_entropies(
+            probabilities[np.concatenate([items, negatives])], np.concatenate([targets, np.zeros(len(negatives))])
+        )
+
+    found = for_each_case(scoring, cases, losses, threads)
+    by_group: list[list[float]] = [[] for _ in dataset.groups]
+    for case, values in zip(cases, found, strict=True):
+        by_group[case.position].extend(values.tolist())
+    return [math.fsum(values) / len(values) if values else None for values in by_group]
+
 
 Protocol = Literal["whole-catalogue", "one-of-100", "held-out-only"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
@@ -67,17 +213,17 @@ def measure_all(
       training nor in the test set (He et al., "Neural Collaborative Filtering", 2017). Of several test items the one
       with the largest hash of (seed, user, item) is taken. A user with fewer than 99 other items gets those there are.
     - held-out-only ranks the user's test items among themselves and looks at their ratings, as the LASER authors' code
-      does (`rated_metrics`). It never sees an item that the user has not rated, so it can't tell whether good items
-      would be found among all the others. Its recall, the share of liked test items found, is not from that code.
+      does (`liked_share`, `liked_ndcg`). It never sees an item that the user has not rated, so it can't tell whether
+      good items would be found among all the others. Its recall, the share of liked test items, is not from that code.
     """
     scoring = Scoring(state, checkpoints)
-    rules = [_rule(protocol, state.knowledge, test) for protocol in protocols]
+    rules = [_rule(protocol, state.dataset, test) for protocol in protocols]
 
     def values(case: Case, scores: _Scores) -> list[list[float]]:
         owned = scoring.owned(case.position, case.row)
         return [rule(case, scores, owned) for rule in rules]
 
-    found = for_each_case(scoring, cases_of(state.knowledge, test), values, threads)
+    found = for_each_case(scoring, cases_of(state.dataset, test), values, threads)
     by_protocol = zip(protocols, zip(*found, strict=True), strict=True)
     return {protocol: _utility(protocol, rows) for protocol, rows in by_protocol}
 
@@ -91,33 +237,33 @@ def sampled_candidates(
 ) -> Utility:
     """Rank, for every known user of the test set, the test items among that user's candidates only.
 
-    With one test item and 99 candidates it is one-of-100 with candidates from elsewhere. A candidate that is not in the
+    With one test item and 99 candidates it is one-of-100 with given candidates. A candidate that is not in the
     catalogue has no score and is left out.
     """
     scoring = Scoring(state, checkpoints)
-    catalogue = state.knowledge.items
+    catalogue = state.dataset.items
 
     def values(case: Case, scores: _Scores) -> list[float]:
         numbers = np.union1d(catalogue.positions(candidates[case.user]), case.items)
         ranked = _ranked(scores, numbers[numbers >= 0])
         return _values(ranked, case.items)
 
-    cases = cases_of(state.knowledge, test)
+    cases = cases_of(state.dataset, test)
     missing = next((case.user for case in cases if case.user not in candidates), None)
     if missing is not None:
         raise WrongUse(f"no candidates for the user {missing!r}: give some for every user of the test set")
     return _utility("sampled candidates", for_each_case(scoring, cases, values, threads))
 
 
-def _rule(protocol: Protocol, knowledge: Knowledge, test: Interactions) -> _Rule:
+def _rule(protocol: Protocol, dataset: Dataset, test: Interactions) -> _Rule:
     match protocol:
         case "whole-catalogue":
             return _whole_catalogue
         case "one-of-100":
-            return _one_of_100(UnseenItems(knowledge.items, knowledge.config.seed, "candidates"))
+            return _one_of_100(UnseenItems(dataset.items, dataset.config.seed, "candidates"))
         case "held-out-only":
-            knowledge.scale.check(test.rating)
-            return _held_out_only(knowledge.scale)
+            dataset.scale.check(test.rating)
+            return _held_out_only(dataset.scale)
         case _:
             raise WrongUse(f"there is no protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}")
 
@@ -151,7 +297,7 @@ def _held_out_only(scale: RatingScale) -> _Rule:
 
 
 def _ranked(scores: _Scores, items: ItemNumbers) -> ItemNumbers:
-    """Return the best of these items, given ascending; those past the catalogue's end have no score."""
+    """Rank these items, which ascend, best first; those past the catalogue's end have no score."""
     inside = items[items < len(scores)]
     return inside[top_items(scores[inside], max(CUTOFFS), excluded=_NOTHING)]
 

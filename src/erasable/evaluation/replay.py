@@ -1,4 +1,4 @@
-"""Replay and comparison: train the whole chain again from what is known, and compare every byte."""
+"""Replay and comparison: train the chain again from its dataset, and compare every byte."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -7,25 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.grouping import GroupingEffort
-from erasable.models import Effort
-from erasable.training import (
-    LOCAL,
-    Checkpoint,
-    CheckpointStore,
-    Earlier,
-    Executor,
-    Link,
-    MemoryStore,
-    State,
-    label_of,
-    regrouped,
-    train_chain,
-)
+from erasable.chain.arrangement import regrouped
+from erasable.chain.chain import Earlier, train_chain
+from erasable.chain.checkpoint import Checkpoint, CheckpointStore, MemoryStore
+from erasable.chain.dataset import Link, State
+from erasable.chain.tasks import LOCAL, Executor, label_of
+from erasable.grouping.points import GroupingEffort
+from erasable.models.base import Effort
 
 _Array = NDArray[Any]
 NOT_TRAINED = Link("", "", 0, 0.0)
-"""Stands for a stage that is to be trained."""
+"""Stands for a stage to train."""
 
 
 @dataclass(frozen=True)
@@ -40,19 +32,19 @@ class Comparison:
 def replay(
     state: State, effort: Effort, kept: CheckpointStore, positions: Collection[int], executor: Executor = LOCAL
 ) -> MemoryStore:
-    """Train the stages at some positions again from what the state knows; the others are taken from those kept.
+    """Train the stages at some positions again from the state's dataset; take the others from the store.
 
-    With all positions, none of the state's checkpoints is used, and under the policy regroup the groups are decided
-    from scratch as well.
+    With all positions, none of the state's checkpoints is used. Under the policy regroup the groups are computed again
+    as well.
     """
-    knowledge, store = state.knowledge, MemoryStore()
-    if knowledge.config.policy == "regroup":
-        knowledge = regrouped(knowledge, GroupingEffort(effort.threads))
+    dataset, store = state.dataset, MemoryStore()
+    if dataset.config.policy == "regroup":
+        dataset = regrouped(dataset, GroupingEffort(effort.threads))
     trained = [link if place not in positions else NOT_TRAINED for place, link in enumerate(state.chain)]
     for link in trained:
         if link is not NOT_TRAINED:
             store.put(kept.get(link.fingerprint))
-    train_chain(knowledge, store, effort, Earlier(trained), executor)
+    train_chain(dataset, store, effort, Earlier(trained), executor)
     return store
 
 
@@ -70,7 +62,7 @@ def _stage_differences(
     state: State, checkpoints: CheckpointStore, replayed: CheckpointStore, positions: Collection[int]
 ) -> Iterator[tuple[str | None, int]]:
     """Yield the first difference of each stage, if any, and how many of its arrays were compared."""
-    stages = state.knowledge.stages
+    stages = state.dataset.stages
     if len(state.chain) != stages:
         yield f"there are {stages} steps and {len(state.chain)} checkpoints", 0
     for position in sorted(positions):
@@ -100,7 +92,7 @@ def _difference(expected: Checkpoint, replayed: Checkpoint) -> tuple[str | None,
 
 
 def array_difference(expected: _Array, replayed: _Array) -> str | None:
-    """Say how two arrays differ in type, shape or bytes; None if they do not."""
+    """Describe how two arrays differ in type, shape or bytes; None if they do not."""
     if (expected.dtype, expected.shape) != (replayed.dtype, replayed.shape):
         return f"is {expected.dtype}{expected.shape}, replayed {replayed.dtype}{replayed.shape}"
     if expected.tobytes() == replayed.tobytes():

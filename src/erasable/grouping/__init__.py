@@ -1,12 +1,19 @@
-"""The paper's Group module: who is trained together, and in which order."""
+"""Which users are trained together, and in which order; the paper's user vectors are in `paper`, found by name."""
 
-from erasable.grouping.anchors import anchors_among
-from erasable.grouping.cohesion import Cohesion
-from erasable.grouping.given import read_positions
-from erasable.grouping.groups import Grouping, assign_groups, cohesion_between_rows, independent_labels
-from erasable.grouping.parallel import ALONE, GroupingEffort
-from erasable.grouping.registry import check_grouping, find_grouping, grouping_names, libraries_of
-from erasable.grouping.settings import BY_VECTORS, MOST_GROUPS, GroupingSettings
+from erasable.grouping.groups import Cohesion, Grouping, assign_groups, cohesion_between_rows, independent_labels
+from erasable.grouping.points import ALONE, GroupingEffort
+from erasable.grouping.registry import (
+    BY_VECTORS,
+    MOST_GROUPS,
+    GroupingSettings,
+    anchors_among,
+    check_grouping,
+    find_grouping,
+    grouping_names,
+    libraries_of,
+    read_positions,
+    vectors_are_there,
+)
 
 __all__ = [
     "ALONE",
@@ -25,4 +32,5 @@ __all__ = [
     "independent_labels",
     "libraries_of",
     "read_positions",
+    "vectors_are_there",
 ]

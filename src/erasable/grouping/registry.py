@@ -1,41 +1,125 @@
-"""The groupings by name: those built in, and those that other packages register as entry points `erasable.groupings`.
+"""Groupings by name, built in or from other packages; their settings; groups read from a file; anchors."""
 
-One of another package is a function `(interactions, groups, seed)` that returns a label for each user, from 0 to groups
-less 1, in the order of `interactions.users`. It may have an attribute `uses`: the libraries, as pip names them, that
-its labels depend on. Nothing is imported because a file names it.
-"""
-
-from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any, get_args
+from collections.abc import Callable, Iterable
+from importlib.metadata import EntryPoint, PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from erasable.data import Interactions
-from erasable.errors import ErasableError, Refused, WrongSetting, option
+from erasable.data.ids import Ids
+from erasable.data.interactions import Interactions
+from erasable.errors import DataRefused, ErasableError, Refused, WrongSetting, option
 from erasable.extensions import loaded, no_such_name, registered
-from erasable.grouping.points import Labels
-from erasable.grouping.settings import GroupingName
+from erasable.grouping.points import BipartiteGraph, GroupingEffort, Labels, Points
+from erasable.seeding import id_keys
+
+GroupingName = Literal["cbkm", "cbkm-near", "bkm", "clpa", "cgmm", "random", "independent", "given"]
+"""The built-in groupings; other packages register more."""
+OrderName = Literal["number", "easy", "hard", "count"]
+MOST_GROUPS = 10_000
+BY_VECTORS: tuple[GroupingName, ...] = ("cbkm", "cbkm-near", "clpa", "cgmm")
+BY_LIKENESS: tuple[GroupingName, ...] = (*BY_VECTORS, "bkm")
+
+
+class GroupingSettings(BaseModel):
+    """How users are divided into groups, and in which order the groups are trained."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    grouping: str = "random"
+    """How users are grouped: by vectors (cbkm, cbkm-near, clpa, cgmm), ratings (bkm), random, independent, or other."""
+
+    groups: int = Field(8, ge=1, le=MOST_GROUPS)
+    """How many groups, and so how many stages, the chain has."""
+
+    order: OrderName | None = None
+    """Which groups come first: easy (cohesive), hard, count (interactions), number; easy if grouping compares users."""
+
+    reach: int = Field(4, ge=4, le=64, multiple_of=2)
+    """The paper's l: a hyperedge joins users connected by a path of fewer vertices (4: by a shared item)."""
+
+    @model_validator(mode="after")
+    def _usual_order(self) -> Self:
+        if self.order is None:
+            object.__setattr__(self, "order", "easy" if self.grouping in BY_LIKENESS else "number")
+        return self
+
+
+def anchors_among(users: Ids, share: float, seed: int) -> NDArray[np.bool_]:
+    """Return which users are anchors: those whose hash of seed and own id is below the share."""
+    if share >= 1:
+        return np.ones(len(users), dtype=bool)
+    return id_keys(seed, "anchor", users) < np.uint64(int(share * 2**64))
+
+
+_COLUMNS = {"user_id": pa.string(), "position": pa.int64()}
+
+
+def read_positions(path: Path) -> dict[str, int]:
+    """Read each user's position in the chain from a CSV."""
+    try:
+        table = pacsv.read_csv(
+            path, convert_options=pacsv.ConvertOptions(column_types=_COLUMNS, include_columns=list(_COLUMNS))
+        )
+    except FileNotFoundError:
+        missing = f"{path}: there is no such file: give "
+        raise DataRefused(missing, option("groups_from"), " a CSV or a workspace") from None
+    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError):
+        raise DataRefused(f"{path}: not a CSV with the columns user_id, group, position: write it so") from None
+    users: list[Any] = table["user_id"].to_pylist()
+    positions: list[Any] = table["position"].to_pylist()
+    if not users or any(position is None or position < 0 for position in positions):
+        raise DataRefused(f"{path}: every user needs a position: give each a whole number from 0")
+    if len(set(users)) != len(users):
+        raise DataRefused(f"{path}: a user is listed twice: give each user one position")
+    return dict(zip(users, positions, strict=True))
+
 
 GROUP = "erasable.groupings"
 BUILT_IN: tuple[str, ...] = get_args(GroupingName)
 Labelling = Callable[[Interactions, int, int], Any]
-"""From interactions, how many groups there are, and a seed, to a label for each user."""
+"""(interactions, number of groups, seed) to a label for each user."""
+Space = Callable[[BipartiteGraph, Iterable[str], GroupingSettings, int, GroupingEffort], Points]
+"""(user-item graph, user ids, settings, seed, effort) to users as points."""
+_VECTORS = EntryPoint("vectors", "erasable.paper:vector_space", "erasable.spaces")
+_LEARNS_VECTORS = "gensim"
 
 
 def grouping_names() -> tuple[str, ...]:
-    """Return the names of all groupings that are there, those built in first; none is imported."""
+    """Return the names of all groupings, the built-in ones first; none is imported."""
     return (*BUILT_IN, *sorted(set(registered(GROUP)) - set(BUILT_IN)))
 
 
 def check_grouping(name: str) -> None:
-    """Refuse a name that no grouping has, and one of another package that can't be used."""
+    """Refuse an unknown grouping, and one whose package or extra is not installed."""
     if name not in BUILT_IN:
         find_grouping(name)
+    elif name in BY_VECTORS and not vectors_are_there():
+        raise WrongSetting(
+            f"`grouping=\"{name}\"` needs {_LEARNS_VECTORS}, for users' vectors: pip install 'erasable[paper]'"
+        )
+
+
+def vectors_are_there() -> bool:
+    """Whether the extra `paper`, which learns user vectors, is installed; nothing is imported."""
+    return find_spec(_LEARNS_VECTORS) is not None
+
+
+def find_vectors(name: str) -> Space:
+    """Import and return the function that computes user vectors, for a grouping that compares them."""
+    check_grouping(name)
+    found: Space = _VECTORS.load()
+    return found
 
 
 def find_grouping(name: str) -> Labelling:
-    """Return the function of a grouping that is not built in; the package that registers it is imported."""
+    """Return the function of a grouping that is not built in; import the package that registers it."""
     points = registered(GROUP)
     if name in BUILT_IN or name not in points:
         raise WrongSetting(no_such_name("grouping", name, grouping_names(), GROUP))
@@ -51,13 +135,13 @@ def find_grouping(name: str) -> Labelling:
 
 
 def libraries_of(labelling: Labelling) -> tuple[str, ...]:
-    """Return the libraries that the labels of a grouping depend on, as it says itself."""
+    """Return the libraries that a grouping declares its labels depend on."""
     uses = getattr(labelling, "uses", ())
     return uses if isinstance(uses, tuple) else (str(uses),)
 
 
 def labels_by(name: str, interactions: Interactions, groups: int, seed: int) -> Labels:
-    """Return the labels that a grouping of another package gives, found to be labels."""
+    """Return the labels that another package's grouping gives, checked."""
     labelling = find_grouping(name)
     try:
         found = np.asarray(labelling(interactions, groups, seed))
@@ -65,7 +149,7 @@ def labels_by(name: str, interactions: Interactions, groups: int, seed: int) -> 
         raise
     except Exception as error:  # whatever another package does
         raise Refused(
-            f"the grouping {name!r} failed ({type(error).__name__}: {error}): mend it, or give another ",
+            f"the grouping {name!r} failed ({type(error).__name__}: {error}): correct it, or give another ",
             option("grouping"),
         ) from error
     fault = _fault(found, len(interactions.users), groups)
@@ -78,7 +162,7 @@ def labels_by(name: str, interactions: Interactions, groups: int, seed: int) -> 
 
 
 def _fault(found: np.ndarray[Any, Any], users: int, groups: int) -> str:
-    """Say what keeps an array from being the labels of so many users; empty if nothing does."""
+    """Describe what is wrong with an array of labels; empty if nothing is."""
     if found.ndim != 1 or len(found) != users:
         return f"an array of the shape {found.shape}"
     if found.dtype.kind not in "iu":

@@ -1,29 +1,34 @@
-"""The models: train a stage, represent people, score items; no chain, no files."""
+"""The models: they train a stage, solve user rows and score items; they know no chain and no files."""
 
-from erasable.models.absent import AbsentModel, absent_model
-from erasable.models.als import ALS
-from erasable.models.blas import one_blas_thread
-from erasable.models.dmf import DMF
-from erasable.models.ease import EASE
-from erasable.models.model import (
+from erasable.models._als import ALS
+from erasable.models._batches import HELPERS_REVISION, missing_item, shuffled
+from erasable.models._dmf import DMF
+from erasable.models._ease import EASE
+from erasable.models._nmf import NMF
+from erasable.models.base import (
     Amends,
+    Arrays,
     Change,
+    Configured,
     Effort,
     Explains,
     Model,
+    Parameters,
     Prepares,
     Probabilities,
     Scores,
+    Settings,
     Stage,
     Subtracts,
     TellsSimilarItems,
     prepared_by,
     probability_by,
 )
-from erasable.models.nmf import NMF
-from erasable.models.parameters import Arrays, Parameters
+from erasable.models.machine import one_blas_thread
 from erasable.models.registry import (
     BUILT_IN,
+    AbsentModel,
+    absent_model,
     every_model,
     find_model,
     function_digest,
@@ -34,8 +39,6 @@ from erasable.models.registry import (
     revisions_beneath,
     source_digest,
 )
-from erasable.models.sampling import HELPERS_REVISION, missing_item, shuffled
-from erasable.models.settings import Configured, Settings
 
 __all__ = [
     "ALS",

@@ -1,7 +1,7 @@
-"""Calls of a model's methods, as everything outside of models makes them: what comes back is checked where it enters.
+"""Calls of a model's methods, with a check of what they return; the rest of erasable calls models through here only.
 
-Shapes and types are looked at, and no array is copied or read through. What a model must do beyond that, such as to
-change nothing in place, is found by the suites in `erasable.testing`.
+Shapes and types are checked; arrays are not copied or read through. What a model must do beyond that, such as changing
+nothing in place, is tested by the suites in `erasable.testing`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,21 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.data import Ids, Interactions
+from erasable.data.ids import Ids
+from erasable.data.interactions import Interactions
 from erasable.errors import WrongModel
-from erasable.models.model import (
+from erasable.models.base import (
     Amends,
+    Arrays,
     Change,
     Effort,
     Explains,
     Model,
+    Parameters,
     Scores,
     Stage,
     Subtracts,
     TellsSimilarItems,
     prepared_by,
 )
-from erasable.models.parameters import Arrays, Parameters
 from erasable.models.registry import is_ours
 
 _OF_A_MODEL = (ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
@@ -43,7 +45,7 @@ def started(model: Model, catalogue: Ids, seed: int) -> Arrays:
 
 
 def extended(model: Model, shared: Arrays, catalogue: Ids, seed: int) -> Arrays:
-    """Return shared parameters with the further items of a catalogue, read-only."""
+    """Append a catalogue's new items to shared parameters, read-only."""
     with _calling(model, "extended", remedy=_EXTENDED):
         found = model.extended(shared, catalogue, seed)
     for array in _like(model, "extended", found, shared).values():
@@ -63,14 +65,14 @@ def trained(model: Model, shared: Arrays, stage: Stage, effort: Effort) -> Param
 
 
 def amended(model: Amends, made: Arrays, change: Change, effort: Effort) -> Arrays:
-    """Take a model's short way from what was made of other data."""
+    """Amend parameters that were trained on other data."""
     with _calling(model, "amended"):
         found = model.amended(made, change, effort)
     return _like(model, "amended", found, made)
 
 
 def prepared(model: Model, shared: Arrays) -> Any:  # noqa: ANN401 - the model's own
-    """Return what a model is given in place of shared parameters."""
+    """Return what a model's methods receive in place of shared parameters."""
     with _calling(model, "prepare"):
         return prepared_by(model, shared)
 
@@ -83,16 +85,16 @@ def represented(model: Model, prepared: Any, people: Stage, effort: Effort) -> A
 
 
 def newcomers(model: Model, prepared: Any, users: Ids, catalogue: Ids, seed: int) -> Arrays:  # noqa: ANN401 - the model's own
-    """Return the rows of users of whom nothing is known."""
+    """Return rows for users without any history."""
     with _calling(model, "newcomers"):
         found = model.newcomers(prepared, users, catalogue, seed)
     return _rows(model, "newcomers", found, len(users))
 
 
-def joined(model: Model, strangers: Arrays, places: NDArray[np.int64], solved: Arrays) -> Arrays:
-    """Return the rows of strangers with those that were solved at their places."""
-    rows = {name: array.copy() for name, array in strangers.items()}
-    wanted, given = _shapes(strangers), _shapes(solved)
+def joined(model: Model, starting: Arrays, places: NDArray[np.int64], solved: Arrays) -> Arrays:
+    """Return the newcomers' rows, with solved rows put at some places."""
+    rows = {name: array.copy() for name, array in starting.items()}
+    wanted, given = _shapes(starting), _shapes(solved)
     if wanted != given:
         raise _wrong(model, "represent", f"rows of {given}", f"rows like those of newcomers, {wanted}")
     for name, array in solved.items():
@@ -101,28 +103,28 @@ def joined(model: Model, strangers: Arrays, places: NDArray[np.int64], solved: A
 
 
 def scored(model: Model, prepared: Any, row: Arrays, owned: NDArray[np.int32], items: int) -> Scores:  # noqa: ANN401 - the model's own
-    """Return a score for each of so many items."""
+    """Return a score for each item."""
     with _calling(model, "score", row):
         found = model.score(prepared, row, owned)
     return _scores(model, "score", found, items)
 
 
 def similar(model: TellsSimilarItems, shared: Arrays, number: int, items: int) -> Scores:
-    """Return how much each of so many items is like one."""
+    """Return the similarity of each item to one."""
     with _calling(model, "similar"):
         found = model.similar(shared, number)
     return _scores(model, "similar", found, items)
 
 
 def reasons(model: Explains, prepared: Any, owned: NDArray[np.int32], item: int) -> Scores:  # noqa: ANN401 - the model's own
-    """Return what each of the owned items adds to the score of one item."""
+    """Return what each owned item adds to the score of one item."""
     with _calling(model, "reasons"):
         found = model.reasons(prepared, owned, item)
     return _scores(model, "reasons", found, len(owned))
 
 
 def provisional(model: Subtracts, shared: Arrays, change: Change) -> Arrays:
-    """Return what to serve with until a change is trained."""
+    """Return shared parameters to serve until a change is trained."""
     with _calling(model, "provisional"):
         found = model.provisional(shared, change)
     return _arrays(model, "provisional", found)
@@ -138,7 +140,7 @@ def counted(model: Model, interactions: Interactions, epochs: int) -> int:
 
 
 def by_item(model: Model, shared: Arrays, items: int) -> tuple[str, ...]:
-    """Return the names of shared arrays that have a row for each of so many items and are stored in blocks of them."""
+    """Return the names of shared arrays that have a row for each item and are stored in blocks of items."""
     with _calling(model, "by_item"):
         found = tuple(model.by_item())
     for name in found:
@@ -150,7 +152,7 @@ def by_item(model: Model, shared: Arrays, items: int) -> tuple[str, ...]:
 
 @contextmanager
 def _calling(model: object, method: str, row: Arrays | None = None, remedy: str = "") -> Iterator[None]:
-    """Say which method of which model failed; an error of a model of ours is a fault of ours, and stays as it is."""
+    """Name the model and the method in an error; errors of built-in models are our bugs, and stay as they are."""
     try:
         yield
     except _OF_A_MODEL as error:
@@ -163,7 +165,7 @@ def _calling(model: object, method: str, row: Arrays | None = None, remedy: str 
         raise WrongModel(f"{method} of the model {_name(model)!r} failed{given} ({what}): {remedy}") from error
 
 
-_REMEDY = "mend the model; the suites of erasable.testing show what is wrong"
+_REMEDY = "correct the model; the suites of erasable.testing show what is wrong"
 _EXTENDED = "a model with an item × item array writes its own extended, or leaves laser out of its strategies"
 _COPY = "it must not change in place what it is given: let it work on a copy"
 
@@ -177,7 +179,7 @@ def _name(model: object) -> str:
 
 
 def _arrays(model: object, method: str, found: object) -> Arrays:
-    """Return named arrays of numbers, or say what is none."""
+    """Check that a model returned named arrays of numbers."""
     if not isinstance(found, Mapping):
         raise _wrong(model, method, _described(found), "a dictionary of named arrays")
     for name, array in found.items():
@@ -187,7 +189,7 @@ def _arrays(model: object, method: str, found: object) -> Arrays:
 
 
 def _like(model: object, method: str, found: object, given: Arrays) -> Arrays:
-    """Return named arrays with the names and types of those given."""
+    """Check that a model returned arrays with the names and types of those given."""
     arrays = _arrays(model, method, found)
     if arrays.keys() != given.keys():
         raise _wrong(model, method, f"arrays named {sorted(arrays)}", f"{sorted(given)}, as they were given")
@@ -199,7 +201,7 @@ def _like(model: object, method: str, found: object, given: Arrays) -> Arrays:
 
 
 def _rows(model: object, method: str, found: object, users: int) -> Arrays:
-    """Return named arrays with a row for each user."""
+    """Check that a model returned arrays with a row for each user."""
     arrays = _arrays(model, method, found)
     for name, array in arrays.items():
         if array.shape[:1] != (users,):

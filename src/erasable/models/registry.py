@@ -1,8 +1,4 @@
-"""The models by name: those built in, and those that other packages register as entry points `erasable.models`.
-
-Nothing is imported because a file names it: a name that nobody has registered is refused. A model may also be handed
-over as an object, which needs no name here. What the code of a model that is not ours is, says `source_digest`.
-"""
+"""The models by name: those built in, and those that other packages register as entry points `erasable.models`."""
 
 import ast
 import inspect
@@ -10,20 +6,51 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 from weakref import WeakKeyDictionary
 
+from pydantic import ConfigDict
+
 from erasable import fingerprint
-from erasable.errors import WrongSetting
+from erasable.errors import UnknownModel, WrongSetting
 from erasable.extensions import loaded, no_such_name, registered
-from erasable.models.absent import AbsentModel
-from erasable.models.als import ALS
-from erasable.models.declared import check_declared, check_uses
-from erasable.models.dmf import DMF
-from erasable.models.ease import EASE
-from erasable.models.model import Model
-from erasable.models.nmf import NMF
-from erasable.models.sampling import HELPERS_REVISION
+from erasable.models._als import ALS
+from erasable.models._batches import HELPERS_REVISION
+from erasable.models._dmf import DMF
+from erasable.models._ease import EASE
+from erasable.models._nmf import NMF
+from erasable.models.base import Model, Settings, check_declared, check_uses
+
+
+class AnySettings(Settings):
+    """Settings of any name, as they were written."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class AbsentModel(Model):
+    """Stands for a model whose code is not installed; it refuses to compute anything."""
+
+    settings_class: ClassVar[type[Settings]] = AnySettings
+    uses: ClassVar[tuple[str, ...]] = ()
+    reason: ClassVar[str]
+    """Why it is missing, and what to do."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - of many types
+        self.settings = AnySettings(**settings)
+
+    def refuse(self, *_: Any, **__: Any) -> NoReturn:  # noqa: ANN401 - whatever a method is given
+        """Refuse: the model is not installed."""
+        raise UnknownModel(self.reason)
+
+    start = train = represent = score = refuse
+
+
+def absent_model(name: str, revision: int, trains_rows: bool, reason: str) -> type[Model]:
+    """Return a stand-in class with the name and the revision that a workspace records."""
+    facts = {"name": name, "revision": revision, "trains_rows": trains_rows, "reason": reason}
+    return type("AbsentModel", (AbsentModel,), {**facts, "__doc__": AbsentModel.__doc__, "__module__": __name__})
+
 
 GROUP = "erasable.models"
 BUILT_IN: Mapping[str, type[Model]] = {"als": ALS, "ease": EASE, "nmf": NMF, "dmf": DMF}
@@ -31,7 +58,7 @@ _DIGESTS: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 
 class HasModel(Protocol):
-    """A configuration: it holds the model that it is about."""
+    """A configuration that holds a model."""
 
     @property
     def learner(self) -> Model:
@@ -39,19 +66,19 @@ class HasModel(Protocol):
 
 
 def make_model(config: HasModel) -> Model:
-    """Return the model of a configuration; one that is not here is refused."""
+    """Return the model of a configuration; refuse one that is not installed."""
     if isinstance(config.learner, AbsentModel):
         config.learner.refuse()
     return config.learner
 
 
 def model_names() -> tuple[str, ...]:
-    """Return the names of all models that are there, those built in first."""
+    """Return the names of all models, the built-in ones first."""
     return (*BUILT_IN, *sorted(set(registered(GROUP)) - set(BUILT_IN)))
 
 
 def find_model(name: str) -> type[Model]:
-    """Return the model of a name; the package that registers it is imported if it is not built in."""
+    """Return the model of a name; if it is not built in, import the package that registers it."""
     if name in BUILT_IN:
         return BUILT_IN[name]
     points = registered(GROUP)
@@ -62,9 +89,9 @@ def find_model(name: str) -> type[Model]:
 
 
 def every_model() -> tuple[dict[str, type[Model]], list[str]]:
-    """Import every registered package, and return all models by their names and what keeps others from being used.
+    """Import every registered package; return all models by name, and why others can't be used.
 
-    Only help that is about all models needs this: whatever else is done imports the one that is named.
+    Only help about all models needs this; everything else imports one model by its name.
     """
     found, faults = dict[str, type[Model]](), list[str]()
     for name in model_names():
@@ -76,19 +103,20 @@ def every_model() -> tuple[dict[str, type[Model]], list[str]]:
 
 
 def models_with(ability: type) -> list[str]:
-    """Return the names of the models built in that have an ability, which is a protocol of methods."""
+    """Return the names of the built-in models that have an ability (a protocol)."""
     return sorted(name for name, model in BUILT_IN.items() if issubclass(model, ability))
 
 
 def checked_model(found: object, name: str | None = None) -> type[Model]:
-    """Return a class if it is that of a model, whole and with a name of its own; else say what it lacks."""
+    """Return a class if it is a complete model with its own name; otherwise refuse it and say what it lacks."""
     if not isinstance(found, type) or not issubclass(found, Model):
         raise WrongSetting(
-            f"{found!r} is no model: give a class that derives from erasable.models.Model (docs/how-to/add-a-model.md)"
+            f"{found!r} is not a model: give a class that derives from erasable.models.Model "
+            "(docs/how-to/add-a-model.md)"
         )
     model: type[Model] = found
     check_declared(model)
-    if BUILT_IN.get(model.name, model) is not model:  # a workspace would be opened with the one that is built in
+    if BUILT_IN.get(model.name, model) is not model:  # a workspace would be opened with the built-in one
         raise WrongSetting(f"{found!r} has the name {model.name!r} of a model that is built in: give it another")
     check_uses(model.name, model.uses)
     if name is not None and model.name != name:
@@ -98,13 +126,13 @@ def checked_model(found: object, name: str | None = None) -> type[Model]:
 
 
 def made_with(kind: type[Model], settings: Mapping[str, Any]) -> Model:
-    """Make a model from its settings; one whose class does not take them as keywords is refused."""
+    """Make a model from its settings; refuse a class that does not take them as keywords."""
     try:
         model = kind(**settings)
     except TypeError as error:
         raise _not_made(kind, str(error)) from error
     if not isinstance(getattr(model, "settings", None), kind.settings_class):
-        raise _not_made(kind, "it has no settings then")
+        raise _not_made(kind, "it then has no settings")
     return model
 
 
@@ -116,22 +144,22 @@ def _not_made(kind: type[Model], why: str) -> WrongSetting:
 
 
 def is_ours(model: Model) -> bool:
-    """Whether the code of a model is part of erasable; then its revision says when its bytes change."""
+    """Whether a model is part of erasable; then its revision says when its bytes change."""
     return _is_ours(type(model))
 
 
 def source_digest(model: Model) -> str:
-    """Return a digest of the source of a model that is not ours: of every `.py` file that comes with it.
+    """Return a digest of every `.py` file that comes with a model that is not ours.
 
-    The files of classes that it derives from count too, unless they are ours. It is empty for a model of ours, and for
-    one that has no source file, such as one written in a notebook. It is taken once for each class, when that is first
-    checked: the code that was imported is what trains, whatever becomes of its files.
+    The files of its base classes count too, unless they are ours. It is empty for our models, and for a model without
+    a source file, such as one written in a notebook. It is computed once for each class, when the class is first
+    checked: the imported code is what trains, even if its files change later.
     """
     return _digest_of(type(model))
 
 
 def revisions_beneath(model: Model) -> dict[str, str]:
-    """Return what of ours the bytes of a model that is not ours rest on: the helpers, and models it derives from."""
+    """Return the revisions of our code that another package's model builds on: helpers, and built-in base classes."""
     if is_ours(model):
         return {}
     bases = [base for base in BUILT_IN.values() if isinstance(model, base)]
@@ -149,7 +177,7 @@ def _digest_of(kind: type) -> str:
 
 
 def _digest_now(kind: type) -> str:
-    """Return the digest of the files that a class and those that it derives from have now."""
+    """Return the digest of the current source files of a class and its base classes."""
     ours, here = __name__.split(".")[0], {*sys.stdlib_module_names}
     tops = {base: base.__module__.split(".")[0] for base in kind.__mro__}
     files = {
@@ -163,17 +191,14 @@ def _digest_now(kind: type) -> str:
 
 
 def function_digest(function: Callable[..., Any]) -> str:
-    """Return a digest of the source files that come with a function of another package, or with a class that acts so.
-
-    It is empty if there are none.
-    """
+    """Return a digest of the source files that come with another package's function or callable; empty without any."""
     source = function if inspect.isroutine(function) or isinstance(function, type) else type(function)
     digests = {name: fingerprint.of_bytes(path.read_bytes()) for name, path in _source_files(source).items()}
     return fingerprint.of_value(digests) if digests else ""
 
 
 def _source_files(kind: Any) -> dict[str, Path]:  # noqa: ANN401 - a class or a function
-    """Return the files that come with a class by their names: of its distribution, else of its top package or file."""
+    """Return the source files of a class by name: those of its distribution, else of its top package or file."""
     if not _has_source(kind):
         return {}
     distribution = next((point.dist for point in registered(GROUP).values() if _is_of(point, kind)), None)
@@ -194,13 +219,13 @@ def _is_of(point: EntryPoint, kind: Any) -> bool:  # noqa: ANN401 - a class or a
 
 
 def _files_of(distribution: Distribution) -> dict[str, Path]:
-    """Return the source files that a distribution lists; one that is installed to be edited does not list its own."""
+    """Return the source files that a distribution lists; an editable install does not list its own."""
     listed = [file for file in distribution.files or () if file.suffix == ".py"]
     return {file.as_posix(): Path(str(file.locate())) for file in sorted(listed)}
 
 
 def _files_beside(kind: Any) -> dict[str, Path]:  # noqa: ANN401 - a class or a function
-    """Return the files of the package that a class lies in; else its own, and what that imports beside it."""
+    """Return the files of the package of a class; without one, its own file and what that imports beside it."""
     file = Path(inspect.getsourcefile(kind) or "")
     package = getattr(sys.modules[kind.__module__.split(".")[0]], "__path__", None) or ()
     root = next((Path(part) for part in package if file.is_relative_to(part)), None)
@@ -212,7 +237,7 @@ def _files_in(root: Path) -> dict[str, Path]:
 
 
 def _with_imported(file: Path) -> dict[str, Path]:
-    """Return a file and the modules and packages in its folder that it imports, and those that these import."""
+    """Return a file and all modules and packages in its folder that it imports, directly or not."""
     found, waiting = dict[str, Path](), [file]
     while waiting:
         path = waiting.pop()
@@ -226,7 +251,7 @@ def _with_imported(file: Path) -> dict[str, Path]:
 
 
 def _imported_by(path: Path) -> set[str]:
-    """Return the first parts of the names of all modules that a file imports by their whole names."""
+    """Return the top names of all modules that a file imports absolutely."""
     try:
         nodes = list(ast.walk(ast.parse(path.read_bytes())))
     except SyntaxError:

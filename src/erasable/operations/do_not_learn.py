@@ -1,7 +1,4 @@
-"""The do-not-learn list of a recommender: where it lies, who is on it, and what is remembered of it.
-
-On disk it lies beside the workspace unless another place was named; a recommender in memory has it in memory.
-"""
+"""The do-not-learn list of a recommender: where it is, who is on it; and the receipts an erasure writes."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -9,21 +6,25 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from erasable.errors import DiskFull, ErasableError, ListUnusable, Refused, WorkspaceError, said
-from erasable.operations.home import Home, MemorySession, Session
-from erasable.proof.search_file import IN_MEMORY, Erased, Places
-from erasable.proof.suppression import (
+from erasable.errors import DiskFull, ErasableError, ListUnusable, Refused, WorkspaceError, WrongUse, option, said
+from erasable.operations.storage import MemorySession, Session, Storage
+from erasable.proof.do_not_learn import (
+    ANOTHER_LIST,
+    NO_LIST,
     Suppression,
     SuppressionList,
     add_requests,
+    refuse_unwritable,
     remove_list,
     replace_entries,
     with_requests,
     write_list,
 )
-from erasable.proof.suppression_files import ANOTHER_LIST, NO_LIST, refuse_unwritable
-from erasable.requests import Request
-from erasable.store import Preferences, files
+from erasable.proof.issuing import Receipt
+from erasable.proof.search_file import IN_MEMORY, Erased, Places
+from erasable.requests.request import Request
+from erasable.workspace import files
+from erasable.workspace.manifest import Preferences
 
 _OTHERWISE = said("name other places with ", ANOTHER_LIST, ", or do without with ", NO_LIST)
 _EARLIER = "whoever was erased before can't be recognised: take them out of your files, or forget them again"
@@ -31,31 +32,70 @@ _EARLIER = "whoever was erased before can't be recognised: take them out of your
 
 @dataclass(frozen=True)
 class Listing:
-    """What is said about the do-not-learn list when something is done: another place for it, or that none is kept."""
+    """What the caller says about the do-not-learn list: another place for it, or that none is kept."""
 
     places: Suppression | None = None
     without: bool = False
 
     @property
     def is_said(self) -> bool:
-        """Whether anything is said at all."""
+        """Whether the caller says anything."""
         return self.without or self.places is not None
 
 
 @dataclass(frozen=True)
+class Outside:
+    """What an erasure writes outside the workspace, if anything.
+
+    Parameters
+    ----------
+    receipts : Path, optional
+        The folder for the people's receipts.
+    suppression : Suppression, optional
+        Another do-not-learn list, with its key, than the one that is remembered.
+    without_do_not_learn : bool, default False
+        Whether no such list is kept from now on.
+    reference : str, optional
+        Your own case number of one person's request; the receipt holds it.
+
+    Examples
+    --------
+    >>> Outside(receipts=Path("receipts")).without_do_not_learn
+    False
+    """
+
+    receipts: Path | None = None
+    """The folder for the people's receipts."""
+    suppression: Suppression | None = None
+    """Another do-not-learn list, with its key, than the one that is remembered."""
+    without_do_not_learn: bool = False
+    """Whether no such list is kept from now on."""
+    reference: str | None = None
+    """Your own case number of one person's request; the receipt holds it."""
+
+    @property
+    def listing(self) -> Listing:
+        """What is said here about the do-not-learn list."""
+        return Listing(self.suppression, self.without_do_not_learn)
+
+
+NOTHING_OUTSIDE = Outside()
+
+
+@dataclass(frozen=True)
 class Roll:
-    """The do-not-learn list as one operation uses it; it has no entries if there is none."""
+    """The do-not-learn list during one operation; `entries` is None if there is no list."""
 
     entries: SuppressionList | None = None
     places: Suppression | None = None
-    """Where it lies; nowhere if it is in memory."""
+    """Where it is; None if it is in memory."""
     without: bool = False
-    """Whether none is to be kept."""
+    """Whether no list is kept."""
     notes: tuple[str, ...] = ()
     """What is worth saying about it."""
 
     def remembered_by(self, preferences: Preferences, workspace: Path | None) -> Preferences:
-        """Return what is remembered once this list is used."""
+        """Return the preferences once this list is used."""
         places = None if self.places is None else _written(self.places, workspace)
         key = preferences.do_not_learn_key if self.entries is None else self.entries.key_digest
         remembered = {"do_not_learn": places, "do_not_learn_key": key if places else None}
@@ -63,14 +103,14 @@ class Roll:
 
 
 def default_places(workspace: Path) -> Suppression:
-    """Return where the list of a workspace and its key lie unless other places are named: in two folders beside it."""
+    """Return the default places of the list and its key: in two folders beside the workspace."""
     root = Path(os.path.realpath(workspace))
     list_folder, key_folder = (root.with_name(root.name + ending) for ending in (".do-not-learn", ".do-not-learn.key"))
     return Suppression(list_folder / "list.json", key_folder / "key")
 
 
 def remembered_places(preferences: Preferences, workspace: Path | None) -> Suppression | None:
-    """Return where a recommender remembers its list to lie, if it does."""
+    """Return where the list is, as the workspace remembers it, if it does."""
     if preferences.do_not_learn is None:
         return None
     base = "" if workspace is None else os.path.realpath(workspace)
@@ -80,7 +120,7 @@ def remembered_places(preferences: Preferences, workspace: Path | None) -> Suppr
 
 @contextmanager
 def beginning(session: Session, listing: Listing) -> Iterator[Roll]:
-    """Give the list of a recommender that is about to learn; what was made of it is removed if the block fails."""
+    """Open the list of a recommender that is about to learn; files made here are removed if the block fails."""
     if listing.without:
         yield Roll(without=True)
     elif listing.places is not None:
@@ -95,12 +135,12 @@ def beginning(session: Session, listing: Listing) -> Iterator[Roll]:
 
 
 def roll_of(session: Session, listing: Listing, erasing: bool) -> Roll:
-    """Return the list of a recommender that has learned; one that is missing is refused, never taken as empty.
+    """Return the list of a recommender that has learned; a missing list is refused, never taken as empty.
 
-    A workspace of a version that knew no such list gets one when it is erasing.
+    A workspace from a version without such a list gets one with its next erasure.
     """
-    preferences, another = session.papers().preferences, listing.places
-    # Once it is remembered, a place that is named again must hold what it held.
+    preferences, another = session.documents().preferences, listing.places
+    # A place that is remembered already must still hold the same list.
     if another is not None and _written(another, session.path) != preferences.do_not_learn:
         entries = _opened_or_begun(another)
         return Roll(entries, another, notes=_begun_note(another, entries))
@@ -114,30 +154,30 @@ def roll_of(session: Session, listing: Listing, erasing: bool) -> Roll:
     return _first(session.path, session.erasures) if erasing else Roll(notes=_missing_note(session.erasures))
 
 
-def prepare_list(home: Home, places: Suppression) -> None:
-    """Begin a list that is named, or refuse one that is lost, before anything is done with it."""
-    with home.reading() as session:
+def prepare_list(storage: Storage, places: Suppression) -> None:
+    """Create a list that is named, or refuse one that is lost, before anything uses it."""
+    with storage.reading() as session:
         roll_of(session, Listing(places), erasing=True)
 
 
 def remember(session: Session, roll: Roll) -> None:
-    """Remember where the list lies, if that has changed."""
-    papers = session.papers()
-    preferences = roll.remembered_by(papers.preferences, session.path)
-    if preferences != papers.preferences:
-        session.amend(replace(papers, preferences=preferences))
+    """Remember where the list is, if that has changed."""
+    documents = session.documents()
+    preferences = roll.remembered_by(documents.preferences, session.path)
+    if preferences != documents.preferences:
+        session.amend(replace(documents, preferences=preferences))
 
 
 def lists_of(roll: Roll) -> Places:
-    """Return the lists that who is erased now is put on."""
+    """Return the lists for the people who are erased now."""
     return () if roll.entries is None else (_mark(roll),)
 
 
 def still_listed(erased: Erased, roll: Roll, listing: Listing) -> Erased:
-    """Return an erasure that is done with the lists that its people are on; where it was said, another replaces those
-    that are not there.
+    """Return an unfinished erasure with the lists that its people are on; a list that the caller names replaces missing
+    ones.
 
-    They stay named even if none is kept from now on, if they can be read.
+    Lists that can be read stay named even if none is kept from now on.
     """
     if listing.without:
         return erased.model_copy(update={"suppression": tuple(filter(_is_usable, erased.suppression))})
@@ -146,14 +186,14 @@ def still_listed(erased: Erased, roll: Roll, listing: Listing) -> Erased:
 
 
 def refuse_unusable(lists: Places) -> None:
-    """Refuse, before any work, lists that nobody could be put on afterwards."""
+    """Refuse, before any work, lists that could not be written afterwards."""
     for places in _files(lists):
         SuppressionList.open(places)
         refuse_unwritable(Path(os.path.realpath(places.list)))
 
 
 def put_on_lists(session: Session, lists: Places, requests: Sequence[Request]) -> None:
-    """Put who and what is erased on the lists, durably."""
+    """Put the erased people and interactions on the lists, durably."""
     for places in _files(lists):
         add_requests(places, requests, begin=False)
     if IN_MEMORY in lists and isinstance(session, MemorySession):
@@ -162,7 +202,7 @@ def put_on_lists(session: Session, lists: Places, requests: Sequence[Request]) -
 
 @contextmanager
 def readmitting(session: Session, roll: Roll, entries: SuppressionList | None) -> Iterator[None]:
-    """Take entries off the list of someone who comes back; they are put on it again if the block fails."""
+    """Take the entries of people who come back off the list; they are put back if the block fails."""
     if entries is None or not entries.size:
         yield
     elif roll.places is not None:
@@ -181,8 +221,8 @@ def readmitting(session: Session, roll: Roll, entries: SuppressionList | None) -
 
 @contextmanager
 def copying(session: Session, into: Path) -> Iterator[Preferences]:
-    """Give a copy in a new folder a list of its own with the same entries and key; one named elsewhere serves both."""
-    preferences = session.papers().preferences
+    """Give a copy in a new folder its own list with the same entries and key; a list named elsewhere serves both."""
+    preferences = session.documents().preferences
     places = remembered_places(preferences, session.path)
     own = places is None or (session.path is not None and places == default_places(session.path))
     if places is not None and not own:
@@ -199,18 +239,18 @@ def copying(session: Session, into: Path) -> Iterator[Preferences]:
 
 
 def checkable(session: Session) -> tuple[SuppressionList | None, str]:
-    """Return the list that a recommender remembers, if it can be read, and else why it can't."""
-    preferences = session.papers().preferences
+    """Return the list that a recommender remembers, or why it can't be read."""
+    preferences = session.documents().preferences
     places = remembered_places(preferences, session.path)
     try:
         return (None if places is None else _remembered(places, preferences)), ""
     except Refused as error:
-        return None, said("whether someone erased is held again can't be told (", error.said, ")")
+        return None, said("it can't be told whether someone erased is held again (", error.said, ")")
 
 
 def list_facts(session: Session) -> dict[str, str | None]:
-    """Say whether there is a list, and where it and its key lie."""
-    preferences = session.papers().preferences
+    """Say whether there is a list, and where it and its key are."""
+    preferences = session.documents().preferences
     places = remembered_places(preferences, session.path)
     if places is not None:
         return {"kept": "in files", "list": str(places.list), "key": str(places.key)}
@@ -219,7 +259,7 @@ def list_facts(session: Session) -> dict[str, str | None]:
 
 
 def _remembered(places: Suppression, preferences: Preferences) -> SuppressionList:
-    """Read the list that was used before; one with another key lies in its place by mistake, or was put there."""
+    """Read the list that was used before; one with another key was put there by mistake or on purpose."""
     found = SuppressionList.open(places)
     if preferences.do_not_learn_key not in (None, found.key_digest):
         raise ListUnusable(
@@ -242,7 +282,7 @@ def _in_memory(session: Session) -> SuppressionList:
 
 
 def _first(workspace: Path, erasures: int) -> Roll:
-    """Begin the list of a workspace that has none, or take what lies in its place."""
+    """Create the list of a workspace that has none, or use the one that is in its place."""
     places = default_places(workspace)
     with _folders_of(places):
         entries = _opened_or_begun(places)
@@ -253,7 +293,7 @@ def _first(workspace: Path, erasures: int) -> Roll:
 
 
 def _opened_or_begun(places: Suppression) -> SuppressionList:
-    """Read a list, or begin one where neither a list nor a key is; one without the other is refused."""
+    """Read a list, or create one if there is neither list nor key; one without the other is refused."""
     lost = os.path.exists(places.key) and not os.path.exists(places.list)
     return SuppressionList.open(places) if lost else SuppressionList.open_or_create(places)
 
@@ -279,7 +319,7 @@ def _removed_on_failure(places: Suppression, made: SuppressionList | None) -> It
 
 @contextmanager
 def _folders_of(places: Suppression) -> Iterator[None]:
-    """Make the folders of a list and of its key, for their owner alone; they are removed again if the block fails."""
+    """Make the folders of a list and its key, readable by their owner alone; they are removed if the block fails."""
     made: list[Path] = []
     try:
         for folder in (places.list.parent, places.key.parent):
@@ -300,11 +340,11 @@ def _make_folder(folder: Path) -> None:
     except DiskFull:
         raise
     except WorkspaceError as error:
-        raise WorkspaceError("the do-not-learn list has no place: ", error.said, "; or ", _OTHERWISE) from error
+        raise WorkspaceError("the do-not-learn list can't be created: ", error.said, "; or ", _OTHERWISE) from error
 
 
 def _written(places: Suppression, workspace: Path | None) -> tuple[str, str]:
-    """Write places as they are remembered: relative if they lie beside the workspace, so that all move together."""
+    """Return places as they are remembered: relative if they are beside the workspace, so that all move together."""
     beside = None if workspace is None else os.path.dirname(os.path.realpath(workspace))
 
     def written(place: Path) -> str:
@@ -317,7 +357,7 @@ def _written(places: Suppression, workspace: Path | None) -> tuple[str, str]:
 
 
 def _mark(roll: Roll) -> tuple[str, str]:
-    """Return a list as the search file names it."""
+    """Return the name of a list in the search file."""
     places = roll.places
     return IN_MEMORY if places is None else (os.path.abspath(places.list), os.path.abspath(places.key))
 
@@ -352,3 +392,22 @@ def _found_note(places: Suppression, entries: SuppressionList) -> tuple[str, ...
 
 def _missing_note(erasures: int) -> tuple[str, ...]:
     return (f"there is no do-not-learn list yet, the next erasure begins one; {_EARLIER}",) if erasures else ()
+
+
+def prepare_outside(outside: Outside, workspace: Path | None) -> None:
+    """Refuse, before any work, a folder that receipts could not be written to afterwards."""
+    folder = outside.receipts
+    if folder is None:
+        return
+    if workspace is not None and folder.resolve().is_relative_to(workspace.resolve()):
+        raise WrongUse(f"{folder} lies in the workspace, which must not keep receipts: give another folder")
+    if not folder.is_dir():
+        files.make_folder(folder)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise WrongUse(f"{folder} can't be written to: give ", option("receipts"), " another folder")
+
+
+def write_receipts(receipts: Sequence[Receipt], folder: Path) -> None:
+    """Write each person's receipt, readable by the owner of the file alone."""
+    for receipt in receipts:
+        files.write_file(folder / f"{receipt.request_id}.json", receipt.encoded())

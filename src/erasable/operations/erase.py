@@ -1,8 +1,8 @@
-"""One erasure: plan, train, commit, have the queue forget who asked, search, certify; in one session.
+"""One erasure in one session: plan, train, commit, remove who asked from the queue, search, certify.
 
-What is erased and not certified lies in the search file, which becomes current together with the version without the
-people. So whoever comes after a kill has one rule for each request that was begun: its certificate is there, so it is
-erased; the search file names it, so it is certified next; else it begins again.
+The search file names what is erased and not certified; it becomes current together with the version without the people.
+So after a kill there is one rule for each request that was begun: if its certificate is there, it is erased; if the
+search file names it, it is certified next; else it begins again.
 """
 
 import json
@@ -13,44 +13,41 @@ from functools import partial
 from typing import Any
 
 from erasable import fingerprint
-from erasable.evaluation import Utility, measure, measured_people
-from erasable.operations.batching import joined_cheaply
-from erasable.operations.desk import Desk
-from erasable.operations.do_not_learn import Roll, lists_of, put_on_lists, still_listed
-from erasable.operations.home import Session
-from erasable.operations.input_facts import without_names_like
-from erasable.operations.outside import Outside, write_receipts
-from erasable.operations.recording import version_facts
-from erasable.operations.searching import Found, places_shown, said, search_for
-from erasable.operations.traces import held_ids, held_of, items_that_go, names_that_go, sought_after, targets_of
-from erasable.operations.work import Work
-from erasable.proof import (
-    Certificate,
-    CertifiedScan,
-    Erased,
-    Outcome,
-    Receipt,
-    Search,
-    add_record,
-    certificate_page,
-    certified_steps,
-    coarse,
-    data_digest,
-    head_of,
-    issue_certificates,
-    now,
-    read_search,
+from erasable.chain.dataset import Dataset, State
+from erasable.chain.plan import Erasure, Plan, carry_out, known_requests, largest_cost, plan_change
+from erasable.evaluation.protocols import Utility, measure, measured_people
+from erasable.operations._searching import (
+    Found,
+    held_of,
+    items_that_go,
+    names_that_go,
+    places_shown,
+    said,
+    search_for,
+    sought_after,
+    targets_of,
 )
-from erasable.proof.residue import PERSONAL, PERSONAL_OR_SHARED, TEXTS, TEXTS_IF_ANY, Scan, scan_contents
-from erasable.requests import Request
+from erasable.operations._vocabulary import vocabulary_of
+from erasable.operations.claims import RequestClaims, joined_cheaply
+from erasable.operations.do_not_learn import Outside, Roll, lists_of, put_on_lists, still_listed, write_receipts
+from erasable.operations.recording import version_facts, without_names_like
+from erasable.operations.storage import Session
+from erasable.operations.work import Work
+from erasable.proof import coarse
+from erasable.proof.certificate import Certificate, CertifiedScan
+from erasable.proof.issuing import Outcome, Receipt, issue_certificates
+from erasable.proof.log import add_record, head_of
+from erasable.proof.page import certificate_page
+from erasable.proof.search_file import Erased, Search, read_search
+from erasable.proof.signing import certified_steps, data_digest, now
 from erasable.requests.queue import one_for_each
-from erasable.store import Stamp
-from erasable.store.layout import AUDIT, certificate_name
-from erasable.training import Knowledge, State
-from erasable.unlearning import Erasure, Plan, carry_out, known_requests, largest_cost, plan_change
+from erasable.requests.request import Request
+from erasable.scan import PERSONAL, PERSONAL_OR_SHARED, TEXTS, TEXTS_IF_ANY, Scan, scan_contents
+from erasable.workspace.layout import AUDIT, certificate_name
+from erasable.workspace.manifest import Stamp
 
 _BYTES_PER_CERTIFICATE = 40_000
-_SLOWER = 2  # a machine that is busy may take so many times as long as training took before
+_SLOWER = 2  # on a busy machine training may take this many times as long as before
 
 
 @dataclass(frozen=True)
@@ -66,13 +63,13 @@ class Manner:
 
 @dataclass(frozen=True)
 class Certified:
-    """Someone whose erasure is certified."""
+    """The certified erasure of one person."""
 
     certificate: Certificate
     receipt: Receipt | None
-    """None where it is the secret of whoever asked the service."""
+    """None for requests to the service: whoever asked there has the code for it."""
     outcome: Mapping[str, Any] = field(repr=False)
-    """What is shown beside the certificate."""
+    """What pages show beside the certificate."""
 
 
 @dataclass(frozen=True)
@@ -81,17 +78,17 @@ class Carried:
 
     certified: tuple[Certified, ...] = ()
     set_aside: Mapping[str, str] = field(default_factory=dict)
-    """Whose erasure is done and can't be certified, by request, and where something of them was found."""
+    """Requests that are erased and can't be certified, and where something of the person was found."""
     rejected: tuple[str, ...] = ()
-    """Of whom nothing is held."""
+    """Requests that name nothing that is held."""
     plan: Plan | None = None
     dropped: int = 0
-    """How many others a filter that was applied anew no longer keeps."""
+    """How many others the filter, applied again, no longer keeps."""
     state: State | None = field(default=None, repr=False)
-    """What became current, with whatever is known of it already, such as the digests of its rows."""
+    """The state that became current, with what is computed of it already, such as the digests of its rows."""
 
     def joined_with(self, later: "Carried") -> "Carried":
-        """Return this and what came after it."""
+        """Return the outcome of both."""
         return Carried(
             (*self.certified, *later.certified),
             {one: why for one, why in self.set_aside.items() if one not in later.outcomes} | dict(later.set_aside),
@@ -102,35 +99,42 @@ class Carried:
 
     @property
     def outcomes(self) -> dict[str, Mapping[str, Any]]:
-        """What is shown beside each certificate, by request."""
+        """What pages show beside each certificate, by request."""
         return {one.certificate.request_id: one.outcome for one in self.certified}
 
     @property
     def told(self) -> set[str]:
-        """The requests that something came of."""
+        """The requests that have an outcome."""
         return {*self.outcomes, *self.rejected, *self.set_aside}
 
 
 def erase(
-    session: Session, desk: Desk, due: Sequence[Request], waiting: Sequence[Request], manner: Manner, work: Work
+    session: Session,
+    claims: RequestClaims,
+    due: Sequence[Request],
+    waiting: Sequence[Request],
+    manner: Manner,
+    work: Work,
 ) -> Carried:
-    """Finish what is erased and not certified, and carry out what is due, with whoever is best done with it.
+    """Certify what is erased already, then carry out what is due, together with waiting requests that cost little more.
 
-    What is due was begun, so that nobody can ask for more in it; who waits may, until they are begun here. Who can't be
-    certified is set aside, and keeps nobody else waiting.
+    Requests that are due were begun, so nobody can extend them; waiting ones may be extended until they are begun here.
+    Whoever can't be certified is set aside and keeps nobody else waiting.
     """
     search = _listed(session, manner)
-    # What is there to be certified is about the version that is current, as long as nothing else is erased.
+    # Certificates are about the current version, so those that are missing come before the next erasure.
     current = search.of_version(None, session.stamp.version)
-    first = _settled(session, desk, search, current, manner, work)
-    done = _carried_out(session, desk, due, waiting, manner, work)
-    search = read_search(session.papers().pending)
+    first = _search_and_certify(session, claims, search, current, manner, work)
+    done = _carried_out(session, claims, due, waiting, manner, work)
+    search = read_search(session.documents().pending)
     left = search if done.plan else search.without([one.request_id for one in current.people])
-    return first.joined_with(done).joined_with(_settled(session, desk, search, left, manner, work, done.state))
+    return first.joined_with(done).joined_with(
+        _search_and_certify(session, claims, search, left, manner, work, done.state)
+    )
 
 
 def outcome_of(certificate: Certificate, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is shown beside a certificate: what it says, and what the log says of the work."""
+    """Return what pages show beside a certificate: its own facts, and those of its record in the log."""
     said = json.loads(certificate.content)
     scan, utility = said["scan"], said["utility"]
     kept = [step["kept"] for step in record.get("steps") or said.get("chain", ())]
@@ -148,8 +152,8 @@ def outcome_of(certificate: Certificate, record: Mapping[str, Any]) -> dict[str,
 
 
 def _listed(session: Session, manner: Manner) -> Search:
-    """Return whom the search file names, each put on the do-not-learn lists."""
-    search = read_search(session.papers().pending)
+    """Put everyone whom the search file names on the do-not-learn lists, and return it."""
+    search = read_search(session.documents().pending)
     listing = manner.outside.listing
     erasures = tuple(still_listed(one, manner.roll, listing) for one in search.erasures)
     for one in erasures:
@@ -158,19 +162,24 @@ def _listed(session: Session, manner: Manner) -> Search:
 
 
 def _carried_out(
-    session: Session, desk: Desk, due: Sequence[Request], waiting: Sequence[Request], manner: Manner, work: Work
+    session: Session,
+    claims: RequestClaims,
+    due: Sequence[Request],
+    waiting: Sequence[Request],
+    manner: Manner,
+    work: Work,
 ) -> Carried:
-    """Erase what is due and make what it leaves current, together with the search file."""
+    """Erase what is due, and make the result current together with the search file."""
     began = time.perf_counter()
     state = session.state()
-    known = known_requests(due, state.knowledge, ignore_unknown=True)
+    known = known_requests(due, state.dataset, ignore_unknown=True)
     unknown = {one.request_id for one in due}.difference(one.request_id for one in known)
     if not known:
         return Carried(rejected=tuple(sorted(unknown)))
-    change = _begun(desk, state, known, joined_cheaply(state, known, waiting), manner.rerun, work)
+    change = _begun(claims, state, known, joined_cheaply(state, known, waiting), manner.rerun, work)
     session.refuse_if_full(_room_for(session, change))
     held = held_of(change.requests, session, state)
-    data_before = data_digest(session.stamp.salt, state.knowledge)
+    data_before = data_digest(session.stamp.salt, state.dataset)
     utility = _utility(session, state, change.after, work)
     with work.training("forgetting", change.plan.samples) as effort:
         after = carry_out(change.plan, change.before, change.after, session.checkpoints, effort, work.executor)
@@ -192,101 +201,101 @@ def _carried_out(
         data_before=data_before,
         utility_before=None if utility is None else dict(utility.values),
         texts=names_that_go(state, after),
-        own_items=items_that_go(state.knowledge, after.knowledge),
+        own_items=items_that_go(state.dataset, after.dataset),
     )
-    papers = session.papers()
-    search = _with(read_search(papers.pending), erased)
-    preferences = without_names_like(papers.preferences, {one.user for one in change.requests})
-    session.commit(after, replace(papers, pending=search.encoded(), preferences=preferences), stamp)
-    dropped = _dropped(state.knowledge, after.knowledge, {one.user for one in change.requests})
-    known_still = None if after.recorded else after  # else its checkpoints have other names now
+    documents = session.documents()
+    search = _with_erasure(read_search(documents.pending), erased)
+    preferences = without_names_like(documents.preferences, {one.user for one in change.requests})
+    session.commit(after, replace(documents, pending=search.encoded(), preferences=preferences), stamp)
+    dropped = _dropped(state.dataset, after.dataset, {one.user for one in change.requests})
+    known_still = None if after.recorded else after  # else its checkpoints were renamed
     return Carried(rejected=tuple(sorted(unknown)), plan=change.plan, dropped=dropped, state=known_still)
 
 
 @dataclass(frozen=True)
 class _Change:
-    """Requests that were begun, and the one plan for them."""
+    """Requests that were begun, and their common plan."""
 
     requests: Sequence[Request]
     before: State
-    after: Knowledge
+    after: Dataset
     plan: Plan
 
 
 def _begun(
-    desk: Desk, state: State, known: Sequence[Request], joined: Sequence[Request], rerun: bool, work: Work
+    claims: RequestClaims, state: State, known: Sequence[Request], joined: Sequence[Request], rerun: bool, work: Work
 ) -> _Change:
-    """Begin requests that join those which are begun, and plan all once; who was taken back meanwhile is left out."""
+    """Begin the requests that join, and plan all of them once; those withdrawn meanwhile are left out."""
     chosen = one_for_each([*known, *joined])
-    begun = desk.begin([one.request_id for one in chosen]) if joined else known
-    requests = known_requests(begun, state.knowledge, ignore_unknown=True)
+    begun = claims.begin([one.request_id for one in chosen]) if joined else known
+    requests = known_requests(begun, state.dataset, ignore_unknown=True)
     before = state.untrained() if rerun else state
-    after = Erasure.of(requests).apply(before.knowledge, work.grouping)
+    after = Erasure.of(requests).apply(before.dataset, work.grouping)
     plan = plan_change(before, after)
     facts = {"stages_rerun": plan.stages_rerun, "stages_total": plan.stages_total, "rerun": list(plan.rerun)}
     ratios = {"chain_ratio": plan.chain_ratio, "cost_ratio": plan.cost_ratio}
-    desk.planned({"requests": len(requests), **facts, **ratios})
+    claims.planned({"requests": len(requests), **facts, **ratios})
     return _Change(requests, before, after, plan)
 
 
-def _with(search: Search, erased: Erased) -> Search:
-    """Return what is sought, with one more erasure; whoever was erased before is certified for the version after it."""
+def _with_erasure(search: Search, erased: Erased) -> Search:
+    """Return the search with one more erasure; people erased earlier are certified for the new version."""
     earlier = search.made_again(erased.rerun)
     return earlier.model_copy(update={"erasures": (*earlier.erasures, erased)})
 
 
-def _settled(
+def _search_and_certify(
     session: Session,
-    desk: Desk,
+    claims: RequestClaims,
     search: Search,
     part: Search,
     manner: Manner,
     work: Work,
     state: State | None = None,
 ) -> Carried:
-    """Search the workspace for a part of those who are erased, and certify whoever nothing is found of."""
+    """Search the workspace for some of the erased people, and certify those of whom nothing is found."""
     if not part.erasures:
         return Carried()
-    if session.path is not None:  # in memory nothing lasts before all of it is done
-        desk.forget([one.request for one in part.people])
+    if session.path is not None:  # in memory nothing becomes current before all of it is done
+        claims.forget([one.request for one in part.people])
     follow = partial(work.reporter.track, "scanning")
-    found = search_for(session, part, (state or session.state()).knowledge, follow)
+    found = search_for(session, part, (state or session.state()).dataset, follow)
     if found.clean.erasures:
-        return _certified(session, desk, search, found, state or session.state(), manner.outside, work)
+        return _certified(session, claims, search, found, state or session.state(), manner.outside, work)
     return _set_aside(session, search, found.places, found.shown)
 
 
 def _set_aside(
     session: Session, search: Search, places: Mapping[str, str], shown: Mapping[str, tuple[str, ...]]
 ) -> Carried:
-    """Keep in the search file where something was found; whoever may read it sees it there."""
-    papers = session.papers()
+    """Record in the search file where something was found."""
+    documents = session.documents()
     content = search.found_at(places, shown).encoded()
-    if content != papers.pending:
-        session.amend(replace(papers, pending=content))
+    if content != documents.pending:
+        session.amend(replace(documents, pending=content))
     return Carried(set_aside=places)
 
 
 def _certified(
-    session: Session, desk: Desk, search: Search, found: Found, state: State, outside: Outside, work: Work
+    session: Session, claims: RequestClaims, search: Search, found: Found, state: State, outside: Outside, work: Work
 ) -> Carried:
-    """Issue certificates, unless what is about to be written names someone who is sought."""
-    papers, scanned = session.papers(), now()
-    ours = desk.asked_by_command([one.request_id for one in found.clean.people])
+    """Issue certificates, unless they or the log would name someone who is sought."""
+    documents, scanned = session.documents(), now()
+    ours = claims.asked_by_command([one.request_id for one in found.clean.people])
     common = Outcome(
         state=state,
         environment=state.environment,
         stamp=session.stamp,
-        audit=head_of(papers.audit),
+        audit=head_of(documents.log),
         scan=None if found.scan is None else _certified_scan(found.scan, _has_rows(session, state)),
         scanned=scanned,
-        utility=_utility(session, state, state.knowledge, work),
-        issuer=papers.preferences.issuer,
+        utility=_utility(session, state, state.dataset, work),
+        issuer=documents.preferences.issuer,
         files=None if found.scan is None else found.scan.files,
     )
-    audit, certified, named = papers.audit, list[Certified](), dict[str, bytes]()
+    log, certified, named = documents.log, list[Certified](), dict[str, bytes]()
     for erased in found.clean.erasures:
-        certificates, pages = _issued(erased, replace(common, audit=head_of(audit)), papers.key, work)
+        certificates, pages = _issued(erased, replace(common, audit=head_of(log)), documents.key, work)
         record = {
             **version_facts(state, session.stamp),
             **_work_facts(session, state, erased),
@@ -294,7 +303,7 @@ def _certified(
             "certificates": {one.request_id: one.digest() for one in certificates},
             "pages": {request_id: fingerprint.of_bytes(page) for request_id, page in pages.items()},
         }
-        audit = add_record(audit, "forget", record)
+        log = add_record(log, "forget", record)
         named |= {f"{one.request_id}.json": one.content for one in certificates}
         named |= {f"{request_id}.html": page for request_id, page in pages.items()}
         certified += [
@@ -303,9 +312,10 @@ def _certified(
         ]
     ids = {one.certificate.request_id for one in certified}
     if session.path is not None:
-        held = replace(held_ids(state.knowledge), declared=papers.preferences.issuers)
         sought = [target for erased in search.erasures for target in targets_of(erased)]
-        residues = scan_contents(_placed(named, audit), sought, [*ids], held)
+        contents = {certificate_name(name): content for name, content in named.items()} | {AUDIT: log}
+        declared = documents.preferences.issuers
+        residues = scan_contents(contents, sought, vocabulary_of(state.dataset), [*ids], declared)
         if residues:
             places = {**found.places, **dict.fromkeys(ids, said(session, residues))}
             shown = {**found.shown, **places_shown(search, dict.fromkeys(ids, residues))}
@@ -313,12 +323,12 @@ def _certified(
     if outside.receipts is not None:
         write_receipts([one.receipt for one in certified if one.receipt], outside.receipts)
     left = search.without(ids).found_at(found.places, found.shown)
-    session.amend(replace(papers, audit=audit, pending=left.encoded(), certificates=named, seal=True))
+    session.amend(replace(documents, log=log, pending=left.encoded(), certificates=named, seal=True))
     return Carried(certified=tuple(certified), set_aside=found.places)
 
 
 def _issued(erased: Erased, outcome: Outcome, key: bytes, work: Work) -> tuple[Sequence[Certificate], dict[str, bytes]]:
-    """Issue the certificates of an erasure, with a page for each by its request."""
+    """Issue the certificates of an erasure, and a page for each."""
     with work.reporter.track("certifying", len(erased.people)) as advance:
         certificates, pages = issue_certificates(erased, outcome, key), dict[str, bytes]()
         for one in certificates:
@@ -328,26 +338,21 @@ def _issued(erased: Erased, outcome: Outcome, key: bytes, work: Work) -> tuple[S
 
 
 def _work_facts(session: Session, state: State, erased: Erased) -> dict[str, object]:
-    """Return what the log says of the work, for `verify` and for the officer: certificates leave it out."""
+    """Return what the log records of the work, for `verify` and the officer; certificates leave it out."""
     steps = certified_steps(state, session.checkpoints, session.stamp.salt, erased.rerun)
     return {
-        "stages": state.knowledge.stages,
+        "stages": state.dataset.stages,
         "steps": [step.model_dump(mode="json") for step in steps],
         "cost": coarse.share(erased.cost_ratio),
         "duration": coarse.duration(erased.seconds),
     }
 
 
-def _placed(certificates: Mapping[str, bytes], audit: bytes) -> dict[str, bytes]:
-    """Return papers that are about to be written, by where they will lie."""
-    return {certificate_name(name): content for name, content in certificates.items()} | {AUDIT: audit}
-
-
 def _certified_scan(scan: Scan, has_rows: bool) -> CertifiedScan:
-    """Return a scan that found nothing as certificates have it.
+    """Return a scan that found nothing, in the form that certificates have.
 
-    A row that the person still has is not searched for, and not every erasure destroys a checkpoint. Either would tell
-    of what was erased, or who is an anchor, so the sentences about rows and names are always there, in the same place.
+    A row that the person still has is not searched for, and not every erasure destroys a checkpoint. Either would
+    reveal what was erased, or who is an anchor, so the sentences about rows and names are always there, in one place.
     """
     said = [sentence for sentence in scan.searched if sentence not in (PERSONAL, TEXTS)]
     return CertifiedScan(
@@ -359,7 +364,7 @@ def _certified_scan(scan: Scan, has_rows: bool) -> CertifiedScan:
 
 
 def _has_rows(session: Session, state: State) -> bool:
-    """Whether checkpoints hold user rows; ease has none, and those that are solved when needed are not stored."""
+    """Whether checkpoints hold user rows; ease has none, and solved rows are not stored."""
     return bool(state.trained_rows(session.checkpoints, 0))
 
 
@@ -370,8 +375,8 @@ def _room_for(session: Session, change: _Change) -> int:
     return int(session.size * share) + _BYTES_PER_CERTIFICATE * len(change.requests)
 
 
-def _utility(session: Session, state: State, left: Knowledge, work: Work) -> Utility | None:
-    """Measure on the holdout of those who are left, of at most 10,000 people, if there is one."""
+def _utility(session: Session, state: State, left: Dataset, work: Work) -> Utility | None:
+    """Measure utility on the holdout of those who are left, if there is one, with at most 10,000 people."""
     if not len(left.held_out):
         return None
     with work.reporter.track("evaluating"):
@@ -379,8 +384,8 @@ def _utility(session: Session, state: State, left: Knowledge, work: Work) -> Uti
         return measure(state, session.checkpoints, people, work.threads)
 
 
-def _dropped(before: Knowledge, after: Knowledge, asked: Collection[str]) -> int:
-    """Count those who are gone without having asked for it."""
+def _dropped(before: Dataset, after: Dataset, asked: Collection[str]) -> int:
+    """Count those who are gone without having asked."""
     left = {user for group in after.groups for user in group.users}
     gone = {user for group in before.groups for user in group.users} - left
     return len(gone.difference(asked))

@@ -1,4 +1,4 @@
-"""Forget, for command and library: submit requests, carry them out here or wait for the worker, say what came of it."""
+"""Forget, for command and library: submit requests, carry them out here or wait for the worker, report the outcome."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -6,6 +6,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from erasable.chain.chain import made_elsewhere
+from erasable.chain.dataset import Dataset
+from erasable.chain.plan import known_requests
 from erasable.errors import (
     ErasableError,
     NotReproducible,
@@ -19,28 +22,33 @@ from erasable.errors import (
     option,
     said,
 )
-from erasable.operations.broken_papers import refuse_broken_papers
-from erasable.operations.desk import LIBRARY, NOT_CERTIFIED, Desk, joined_by, of_commands_alone
-from erasable.operations.do_not_learn import Roll, lists_of, refuse_unusable, remember, remembered_places, roll_of
+from erasable.operations.claims import LIBRARY, NOT_CERTIFIED, RequestClaims, joined_by, of_commands_alone, wait_for
+from erasable.operations.do_not_learn import (
+    NOTHING_OUTSIDE,
+    Outside,
+    Roll,
+    lists_of,
+    prepare_outside,
+    refuse_unusable,
+    remember,
+    remembered_places,
+    roll_of,
+    write_receipts,
+)
 from erasable.operations.erase import Carried, Manner, erase
-from erasable.operations.following import wait_for
-from erasable.operations.home import Home, Session, resuming, upgrading, withdrawing
-from erasable.operations.meanwhile import served_meanwhile
-from erasable.operations.near import telling_near_ids
-from erasable.operations.outside import NOTHING_OUTSIDE, Outside, prepare_outside, write_receipts
-from erasable.operations.recovery import begin, is_left, look_back, take_over
+from erasable.operations.people import served_meanwhile, telling_near_ids
+from erasable.operations.recovery import begin, is_left, look_back, refuse_broken_documents, take_over
+from erasable.operations.storage import Session, Storage, resuming, upgrading, withdrawing
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import Receipt, Search, read_certificate, read_search
-from erasable.proof.receipt import FORMAT as RECEIPT_FORMAT
-from erasable.requests import Request
-from erasable.requests.codes import salt_of_code
+from erasable.proof.certificate import read_certificate
+from erasable.proof.issuing import FORMAT as RECEIPT_FORMAT
+from erasable.proof.issuing import Receipt
+from erasable.proof.search_file import Search, read_search
 from erasable.requests.database import Connection
-from erasable.requests.holding import renewed
-from erasable.requests.lease import Lease, Process, holder_of
+from erasable.requests.lease import Lease, Process, holder_of, renewed
 from erasable.requests.queue import Queue
-from erasable.requests.request import Submission
-from erasable.training import Knowledge, made_elsewhere
-from erasable.unlearning import known_requests
+from erasable.requests.request import Request, Submission
+from erasable.requests.tokens import salt_of_code
 
 _MOST_PEOPLE = 10
 _LARGEST_SHARE = 0.01
@@ -50,14 +58,14 @@ _ON_HOLD = "someone has a request that was put on hold: release it, or withdraw 
 
 @dataclass(frozen=True)
 class Extent:
-    """How many of how many people requests are about."""
+    """How many people the requests are about, of how many."""
 
     people: int
     people_total: int
 
     @property
     def large(self) -> bool:
-        """Whether it is so many that nobody should be erased by mistake: more than 10, and more than 1 %."""
+        """Whether the requests need a confirmation: more than 10 people, and more than 1 %."""
         return self.people > _MOST_PEOPLE and self.people > _LARGEST_SHARE * self.people_total
 
     def __str__(self) -> str:
@@ -75,25 +83,25 @@ class Forgotten:
     cost_ratio: float
     seconds: float
     receipts: tuple[Receipt, ...] = field(repr=False)
-    """For the people who asked, in the same order; nobody else keeps them. Who asked the service has their own."""
+    """For the people who asked, in the same order; no copy is kept. Whoever asked the service has their own."""
     left_out: int
     """How many requests were left out because nothing is held of what they name."""
     dropped: int
-    """How many others a filter that was applied anew no longer keeps (under the policy regroup)."""
+    """How many others the filter, applied again under the policy regroup, no longer keeps."""
     finished: int
-    """How many people's requests an earlier process had begun and this one has finished."""
+    """How many people's requests an earlier process began and this one finished."""
     notes: tuple[str, ...] = ()
     """What is worth knowing about the do-not-learn list."""
     set_aside: tuple[str, ...] = ()
-    """Why some people are erased and not certified: where something is still left of them."""
+    """Why some people are erased but not certified: where something is left of them."""
     submitted: tuple[str, ...] = ()
-    """The numbers of requests that were submitted and not waited for."""
+    """The ids of requests that were submitted and not waited for."""
     served_meanwhile: int = 0
-    """How many people are served until it is carried out, without the items that they asked for; others are not."""
+    """How many people are still served until the erasure, without the items they named; the others are not served."""
 
 
 def forget(
-    home: Home,
+    storage: Storage,
     requests: Sequence[Request],
     ignore_unknown: bool = False,
     rerun: bool = False,
@@ -103,73 +111,73 @@ def forget(
     actor: str = LIBRARY,
     wait: bool = True,
 ) -> Forgotten:
-    """Forget these requests together, exactly, and certify each; refused requests change nothing.
+    """Carry out these requests together, exactly, and certify each; refused requests change nothing.
 
-    More than 1 % of the people, if that is more than 10, are forgotten with `yes` only.
-    What a killed process had begun is finished as well. In a numeric environment other than the one that
-    learned, this is refused; with `rerun` everything is trained again. Where a worker is at work it carries them out
-    next, and is waited for.
+    More than 1 % of the people, if that is more than 10, need `yes`. What a killed process left unfinished is finished
+    too. In another numeric environment than the one that learned, this is refused; with `rerun` everything is trained
+    again. If a worker is running, it carries the requests out next, and this call waits for it.
     """
     if outside.reference is not None and len({one.user for one in requests}) != 1:
         raise WrongUse(option("reference"), " is the case number of one person's request: give exactly one user")
-    errand = _Errand(home, tuple(requests), ignore_unknown, rerun, work, outside, yes, actor)
+    call = _ForgetCall(storage, tuple(requests), ignore_unknown, rerun, work, outside, yes, actor)
     if not wait:
-        return errand.submit()
+        return call.submit()
     while True:
-        done = errand.leave_to_worker() if _is_worked_on(home) else errand.carry_out()
+        done = call.leave_to_worker() if _is_worked_on(storage) else call.carry_out()
         if done is not None:
             return done
 
 
-def large_extent(home: Home, requests: Sequence[Request], ignore_unknown: bool = False) -> Extent | None:
-    """Say how many of how many people these requests are about, if those are so many that `forget` needs a yes."""
+def large_extent(storage: Storage, requests: Sequence[Request], ignore_unknown: bool = False) -> Extent | None:
+    """Return how many people these requests are about, if `forget` needs `yes` for so many."""
     if len({request.user for request in requests}) <= _MOST_PEOPLE:
         return None
-    with home.reading() as session:
-        knowledge = session.state().knowledge
-        asked = _left_to_do(requests, read_search(session.papers().pending), knowledge)
-        extent = _extent(known_requests(asked, knowledge, ignore_unknown), knowledge)
+    with storage.reading() as session:
+        dataset = session.state().dataset
+        asked = _left_to_do(requests, read_search(session.documents().pending), dataset)
+        extent = _extent(known_requests(asked, dataset, ignore_unknown), dataset)
     return extent if extent.large else None
 
 
-def learned_elsewhere(home: Home) -> bool:
+def learned_elsewhere(storage: Storage) -> bool:
     """Whether this was learned in another numeric environment, so that forgetting trains everything again."""
-    with home.reading() as session:
+    with storage.reading() as session:
         return bool(made_elsewhere(session.state()))
 
 
-def withdraw_submitted(home: Home) -> int:
-    """Take back what commands have submitted and nobody has carried out, and say how many; what is erased stays so.
+def withdraw_submitted(storage: Storage) -> int:
+    """Withdraw what commands have submitted and nobody has carried out, and return how many people that is.
 
-    What somebody has joined through the service waits on: they were told that it is carried out.
+    What is erased stays erased. A request that somebody joined through the service stays in the queue: they were told
+    that it is carried out.
     """
-    with home.writing() as session:
-        search = read_search(session.papers().pending)
+    with storage.writing() as session:
+        search = read_search(session.documents().pending)
         sought = {one.request_id for one in search.people}
-        left = [one for one in home.asked() if is_left(one) and one.request_id not in sought]
+        left = [one for one in storage.asked() if is_left(one) and one.request_id not in sought]
         if search.erasures and not left and not search.accepted:
             finish = Said("finish with forget([])", "forget with --resume")
             raise Refused("the people are erased already, only their certificates are missing: ", finish)
         if search.accepted:
             kept = search.model_copy(update={"accepted": ()})
-            session.amend(replace(session.papers(), pending=kept.encoded()))
+            session.amend(replace(session.documents(), pending=kept.encoded()))
         if left:
-            with home.queue(session) as queue:
+            with storage.queue(session) as queue:
                 lease = Lease(queue.database, _LEASE_SECONDS)
                 if not lease.take():
                     raise WorkspaceBusy("a worker is carrying requests out: withdraw them in the service")
                 with renewed(lease):
                     ids = [one.request_id for one in left]
-                    withdrawn = Desk(queue, lease, LIBRARY).give_back(ids, of_commands_alone)
+                    withdrawn = RequestClaims(queue, lease, LIBRARY).give_back(ids, of_commands_alone)
             left = [one for one in left if one.request_id in withdrawn]
     return len({one.user for one in left} | {one.user for one in search.accepted})
 
 
 @dataclass
-class _Errand:
-    """What one call was asked for, and what it has submitted so far."""
+class _ForgetCall:
+    """One call of `forget`: its arguments, and what it has submitted so far."""
 
-    home: Home
+    storage: Storage
     requests: tuple[Request, ...]
     ignore_unknown: bool
     rerun: bool
@@ -179,31 +187,31 @@ class _Errand:
     actor: str
     submissions: list[Submission] = field(default_factory=list)
     submitted: list[Request] = field(default_factory=list)
-    """What was asked for in each of them."""
+    """What each of them asks for."""
     left_out: int = 0
     served_meanwhile: int = 0
     stages: int = 0
     began: float = field(default_factory=time.perf_counter)
 
     def submit(self) -> Forgotten:
-        """Check and submit, and wait for nobody."""
-        with self.home.reading() as session:
+        """Check and submit, without waiting."""
+        with self.storage.reading() as session:
             known = self._checked(session)
             prepare_outside(self.outside, session.path)
-        with self.home.queue() as queue:
+        with self.storage.queue() as queue:
             self._hand_in(queue, known, hasten=True)
         done = self._forgotten(Carried(), submitted=tuple(dict.fromkeys(self._ids)))
         return replace(done, receipts=self._written_receipts(self._own))
 
     def leave_to_worker(self) -> Forgotten | None:
-        """Submit, and wait for whoever has the lease; None if they are gone before all is done."""
+        """Submit, and wait for the holder of the lease; None if it is gone before all is done."""
         if self.outside.listing.is_said:
-            with self.home.writing() as session:
+            with self.storage.writing() as session:
                 self._manner(session, True)
-        with self.home.reading() as session:
+        with self.storage.reading() as session:
             known = self._checked(session)
             prepare_outside(self.outside, session.path)
-        with self.home.queue() as queue:
+        with self.storage.queue() as queue:
             self._hand_in(queue, known, hasten=True)
             try:
                 if not wait_for(queue, self._ids, self.work.reporter):
@@ -214,33 +222,33 @@ class _Errand:
             return self._with_told(queue, self._forgotten(Carried()), self._ids)
 
     def carry_out(self) -> Forgotten | None:
-        """Submit and carry out in this process, with what others have left; None if another took the lease first."""
+        """Submit and carry out in this process, with what others left; None if another process took the lease first."""
         fence = _Fence()
         with ExitStack() as at_work:
-            with self.home.fenced(fence).writing() as session:
-                refuse_broken_papers(session)
+            with self.storage.fenced(fence).writing() as session:
+                refuse_broken_documents(session)
                 known = self._checked(session)
-                search = read_search(session.papers().pending)
-                waiting = [one for one in self.home.asked() if is_left(one) or self._waits_here(one)]
+                search = read_search(session.documents().pending)
+                waiting = [one for one in self.storage.asked() if is_left(one) or self._waits_here(one)]
                 left = bool(known or search.accepted or waiting)
                 if left:
                     _check_environment(session, self.rerun)
                 manner = self._manner(session, left or bool(search.erasures))
-                if not self._ids and not left and not search.erasures and not self.home.has_begun(session):
+                if not self._ids and not left and not search.erasures and not self.storage.has_begun(session):
                     return self._forgotten(Carried(), notes=manner.roll.notes)
-                queue = at_work.enter_context(self.home.queue(session))
+                queue = at_work.enter_context(self.storage.queue(session))
                 lease = Lease(queue.database, _LEASE_SECONDS)
                 if not lease.take():
                     self._hand_in(queue, known, hasten=True)
                     return None
                 at_work.enter_context(renewed(lease))
                 fence.lease = lease
-                desk = Desk(queue, lease, self.actor)
-                earlier = self._left_by_others(session, desk)
+                claims = RequestClaims(queue, lease, self.actor)
+                earlier = self._left_by_others(session, claims)
                 self._hand_in(queue, known, hasten=False)
-                carried = self._carried(session, desk, [*dict.fromkeys([*earlier, *self._ids])], manner)
-            desk.end(carried.outcomes, carried.rejected)
-            desk.fail(sorted(carried.set_aside), NOT_CERTIFIED)
+                carried = self._carried(session, claims, [*dict.fromkeys([*earlier, *self._ids])], manner)
+            claims.end(carried.outcomes, carried.rejected)
+            claims.fail(sorted(carried.set_aside), NOT_CERTIFIED)
             done = self._forgotten(carried, earlier, manner.roll.notes)
             return self._with_told(queue, done, [one for one in self._ids if one not in carried.told])
 
@@ -250,37 +258,37 @@ class _Errand:
 
     @property
     def _own(self) -> set[str]:
-        """The requests that nobody else had asked for."""
+        """The requests that this call submitted and did not join."""
         return {one.request_id for one in self.submissions if not one.joined}
 
     def _is_ours_alone(self, request: Request) -> bool:
-        """Whether this call submitted a request, and nobody has joined it but this call."""
+        """Whether this call submitted a request and nobody else has joined it."""
         submitted = self._ids.count(request.request_id)
         return request.request_id in self._own and len(joined_by(request)) < submitted
 
     def _waits_here(self, request: Request) -> bool:
-        """Whether this call waits for a request that was submitted, or joined, before."""
+        """Whether this call has submitted or joined a request, which is not on hold."""
         return request.request_id in self._ids and request.state != "on hold"
 
     def _checked(self, session: Session) -> list[Request]:
-        """Return what is held of what was asked for and is not erased yet; refuse what may not be carried out."""
-        knowledge = session.state().knowledge
-        self.stages = knowledge.stages
-        _refuse_on_hold(self.requests, self.home.asked())
-        asked = _left_to_do(self.requests, read_search(session.papers().pending), knowledge)
-        with telling_near_ids(knowledge, (one.user for one in asked)):
-            known = known_requests(asked, knowledge, self.ignore_unknown)
-        extent = _extent(known, knowledge)
+        """Return the requests that are about data still held; refuse what may not be carried out."""
+        dataset = session.state().dataset
+        self.stages = dataset.stages
+        _refuse_on_hold(self.requests, self.storage.asked())
+        asked = _left_to_do(self.requests, read_search(session.documents().pending), dataset)
+        with telling_near_ids(dataset, (one.user for one in asked)):
+            known = known_requests(asked, dataset, self.ignore_unknown)
+        extent = _extent(known, dataset)
         if extent.large and not self.yes:
             raise Refused(f"this erases {extent}: if that is meant, give forget yes=True; nothing was done")
         self.left_out += len(asked) - len(known)
-        self.served_meanwhile += served_meanwhile(knowledge, known)
+        self.served_meanwhile += served_meanwhile(dataset, known)
         return known
 
     def _manner(self, session: Session, anyone: bool) -> Manner:
-        """Make ready what is written outside; for nobody, and with nothing said of it, no list is looked for."""
+        """Prepare receipts and do-not-learn list; if nobody is erased and no list is named, none is opened."""
         prepare_outside(self.outside, session.path)
-        listing, preferences = self.outside.listing, session.papers().preferences
+        listing, preferences = self.outside.listing, session.documents().preferences
         if anyone or listing.is_said:
             roll = roll_of(session, listing, erasing=True)
         else:
@@ -291,16 +299,16 @@ class _Errand:
         remember(session, roll)
         return Manner(roll, self.outside, self.rerun)
 
-    def _left_by_others(self, session: Session, desk: Desk) -> list[str]:
-        """Return the requests that an earlier process has begun, or submitted, and left."""
-        take_over(session, desk)
-        look_back(session, desk)
-        sought = [one.request_id for one in read_search(session.papers().pending).people]
-        waiting = [one.request_id for one in desk.queue.open_subjects() if is_left(one)]
+    def _left_by_others(self, session: Session, claims: RequestClaims) -> list[str]:
+        """Return the requests that an earlier process began or submitted and did not finish."""
+        take_over(session, claims)
+        look_back(session, claims)
+        sought = [one.request_id for one in read_search(session.documents().pending).people]
+        waiting = [one.request_id for one in claims.queue.open_subjects() if is_left(one)]
         return [*dict.fromkeys([*sought, *waiting])]
 
     def _hand_in(self, queue: Queue, known: Sequence[Request], hasten: bool) -> None:
-        """Submit what was asked for, once."""
+        """Submit the requests, once."""
         now = datetime.now(UTC)
 
         def submit(connection: Connection) -> list[Submission]:
@@ -312,46 +320,46 @@ class _Errand:
         if hasten:
             queue.hasten(self._ids, now)
 
-    def _carried(self, session: Session, desk: Desk, ids: Sequence[str], manner: Manner) -> Carried:
-        """Carry requests out; a second one of somebody comes after the first.
+    def _carried(self, session: Session, claims: RequestClaims, ids: Sequence[str], manner: Manner) -> Carried:
+        """Carry requests out; a person's second request comes after the first.
 
-        What goes wrong before an erasure is current gives back what was begun, and withdraws what only this call asked
-        for. In memory nothing of it lasts.
+        If something fails before the erasure is current, requests return to the queue, and those that only this call
+        asked for are withdrawn. In memory nothing is left of them.
         """
         carried, left, version = Carried(), [*ids], session.stamp.version
         try:
             while True:
                 version = session.stamp.version
-                part = erase(session, desk, begin(session, desk, left), (), manner, self.work)
+                part = erase(session, claims, begin(session, claims, left), (), manner, self.work)
                 carried = carried.joined_with(part)
                 left = [one for one in left if one not in part.told]
-                if not part.told or not desk.queue.subjects(left):
+                if not part.told or not claims.queue.subjects(left):
                     return carried
         except BaseException as error:
             if session.path is None or session.stamp.version == version:
-                self._give_back(desk, left if session.path else ids, error)
+                self._give_back(claims, left if session.path else ids, error)
             elif isinstance(error, KeyboardInterrupt):
                 raise Unfinished(
-                    "stopped after the erasure and before its certificates: finish with ", resuming(session.path)
+                    "interrupted after the erasure and before its certificates: finish with ", resuming(session.path)
                 ) from None
             raise
 
-    def _give_back(self, desk: Desk, request_ids: Sequence[str], error: BaseException) -> None:
-        """Take back what nobody else asked for, since something went wrong; where that fails too, say what to do."""
+    def _give_back(self, claims: RequestClaims, request_ids: Sequence[str], error: BaseException) -> None:
+        """After a failure, withdraw what nobody else asked for; if that fails too, say what to do."""
         try:
-            desk.give_back(request_ids, self._is_ours_alone)
+            claims.give_back(request_ids, self._is_ours_alone)
         except (ErasableError, OSError):
-            ways = resuming(self.home.path), withdrawing(self.home.path)
+            ways = resuming(self.storage.path), withdrawing(self.storage.path)
             standing = ("the request still stands: ", ways[0], " carries it out, ", ways[1], " takes it back")
             if isinstance(error, ErasableError):
                 error.args = (*error.args, ". And it could not be taken back: ", *standing)
             elif isinstance(error, KeyboardInterrupt):
-                raise Unfinished("stopped before the erasure, but ", *standing) from None
+                raise Unfinished("interrupted before the erasure, but ", *standing) from None
             else:
                 raise WorkspaceError(f"{error}: ", *standing) from error
 
     def _stop_waiting(self, queue: Queue) -> None:
-        """Take back what nobody has begun or joined; of what is carried out all the same the receipts are written."""
+        """Withdraw what nobody has begun or joined; write the receipts of what is carried out all the same."""
 
         def take_back(connection: Connection) -> list[str]:
             left = []
@@ -369,7 +377,7 @@ class _Errand:
             raise Unfinished(f"stopped waiting, but the worker carries out what it has begun: {', '.join(left)}")
 
     def _written_receipts(self, request_ids: Collection[str]) -> tuple[Receipt, ...]:
-        """Return the receipts of requests that were submitted here, written where that is wanted."""
+        """Return the receipts of requests submitted here, and write them if a folder was given."""
         both = {one.request_id: one for one in self.submissions if not one.joined and one.request_id in request_ids}
         receipts = tuple(map(self._receipt, both.values()))
         if self.outside.receipts is not None:
@@ -391,7 +399,7 @@ class _Errand:
             raise ResidueFound(own[0])
         others = [said("of an earlier request: ", why) for one, why in not_certified.items() if one not in ours]
         return Forgotten(
-            certificates=tuple(self.home.certificate_place(f"{one}.json") for one in ids),
+            certificates=tuple(self.storage.certificate_place(f"{one}.json") for one in ids),
             receipts=tuple(one.receipt for one in carried.certified if one.receipt),
             stages_rerun=plan.stages_rerun if plan else 0,
             stages_total=self.stages,
@@ -408,11 +416,11 @@ class _Errand:
         )
 
     def _not_certified(self, why: str) -> str:
-        remedy = resuming(self.home.path)
+        remedy = resuming(self.storage.path)
         return said("the erasure is done, but not certified: ", why, ". Remove them, then run: ", remedy)
 
     def _with_told(self, queue: Queue, done: Forgotten, request_ids: Sequence[str]) -> Forgotten:
-        """Say what was done here, and what others did about some requests, from what they wrote down."""
+        """Add what other processes did about some requests, as the queue records it."""
         told = queue.history.some(request_ids)
         erased = [one for one in told if one.outcome]
         undone = [one for one in told if not one.outcome]
@@ -420,7 +428,7 @@ class _Errand:
             return done
         if not erased and not done.certificates and any(one.state != "rejected" for one in undone):
             raise Refused(_why_undone(undone[0]))
-        with self.home.reading() as session:
+        with self.storage.reading() as session:
             issued = session.issued()
             certificates = {one.request_id: read_certificate(issued[f"{one.request_id}.json"]) for one in erased}
         possible = [self._receipt(one) for one in self.submissions if not one.joined]
@@ -429,7 +437,7 @@ class _Errand:
             write_receipts(receipts, self.outside.receipts)
         planned = queue.history.last_event("planned")
         facts = planned.facts if planned else {}
-        places = [self.home.certificate_place(f"{one}.json") for one in certificates]
+        places = [self.storage.certificate_place(f"{one}.json") for one in certificates]
         return replace(
             done,
             certificates=(*done.certificates, *places),
@@ -441,7 +449,7 @@ class _Errand:
         )
 
     def _receipt(self, submission: Submission) -> Receipt:
-        """Return the receipt of a request that was submitted here: of all that was asked for in it."""
+        """Return the receipt of a request submitted here, for everything that it asks for."""
         both = zip(self.submitted, self.submissions, strict=True)
         asked = [one for one, other in both if other.request_id == submission.request_id]
         whole = any(one.everything for one in asked)
@@ -456,7 +464,7 @@ class _Errand:
 
 
 def _why_undone(request: Request) -> str:
-    """Say why nothing was erased for a request that others have looked after."""
+    """Say why another process erased nothing for a request."""
     if request.state == "failed":
         return f"the worker could not carry it out: {request.reason}"
     if request.state == "rejected":
@@ -469,48 +477,48 @@ def _why_undone(request: Request) -> str:
 
 
 class _Fence:
-    """Stops whoever does not hold the lease any more."""
+    """Stops a process that has lost the lease."""
 
     lease: Lease | None = None
 
     def __call__(self) -> None:
-        """Refuse to go on, if the lease is another's."""
+        """Refuse to continue if another process has the lease."""
         if self.lease is not None:
             self.lease.check()
 
 
-def _is_worked_on(home: Home) -> bool:
-    """Whether another process carries out requests just now."""
-    if not home.has_queue:
+def _is_worked_on(storage: Storage) -> bool:
+    """Whether another process is carrying out requests."""
+    if not storage.has_queue:
         return False
-    with home.queue() as queue:
+    with storage.queue() as queue:
         holder = holder_of(queue.database)
     return holder is not None and holder != Process.current()
 
 
 def _refuse_on_hold(requests: Sequence[Request], asked: Sequence[Request]) -> None:
-    """Leave to the service what someone has put on hold there."""
+    """Refuse requests of people whose request is on hold in the service."""
     held = {one.user for one in asked if one.state == "on hold"}
     if any(one.user in held for one in requests):
         raise Refused(_ON_HOLD)
 
 
-def _left_to_do(requests: Sequence[Request], search: Search, knowledge: Knowledge) -> list[Request]:
-    """Return requests, less what is erased already and was not learned again since."""
-    return [left for one in requests if (left := _left_of(one, search, knowledge)) is not None]
+def _left_to_do(requests: Sequence[Request], search: Search, dataset: Dataset) -> list[Request]:
+    """Return requests without what is erased already and was not learned again since."""
+    return [left for one in requests if (left := _left_of(one, search, dataset)) is not None]
 
 
-def _left_of(request: Request, search: Search, knowledge: Knowledge) -> Request | None:
+def _left_of(request: Request, search: Search, dataset: Dataset) -> Request | None:
     left = search.left_of(request)
-    again = [] if left == request else known_requests([request], knowledge, ignore_unknown=True)
+    again = [] if left == request else known_requests([request], dataset, ignore_unknown=True)
     if not again or request.items is None:
         return request if again else left
     wanted = {*(again[0].items or ()), *((left and left.items) or ())}
     return Request(request.user, tuple(item for item in request.items if item in wanted))
 
 
-def _extent(known: Sequence[Request], knowledge: Knowledge) -> Extent:
-    return Extent(len({one.user for one in known}), knowledge.users)
+def _extent(known: Sequence[Request], dataset: Dataset) -> Extent:
+    return Extent(len({one.user for one in known}), dataset.users)
 
 
 def _check_environment(session: Session, rerun: bool) -> None:

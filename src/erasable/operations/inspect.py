@@ -1,38 +1,48 @@
-"""Look at a recommender: how good it is, what it holds about a person, its groups, its state."""
+"""Inspect a recommender: its quality, what it holds about a person, groups, status and certificates."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from erasable.data import (
-    ColumnNames,
-    Interactions,
-    RatingScale,
-    RememberedColumns,
-    TimeForm,
-    column_option,
-    read_interactions,
-    text_of_time,
+from erasable.chain.dataset import Dataset
+from erasable.data.columns import ColumnNames, RememberedColumns, column_option
+from erasable.data.interactions import Interactions
+from erasable.data.rating_scale import RatingScale
+from erasable.data.readers import read_interactions
+from erasable.data.values import TimeForm, text_of_time
+from erasable.errors import Refused, Said, UnknownRequest, WorkspaceError, option
+from erasable.evaluation.metrics import LIKED
+from erasable.evaluation.protocols import Protocol, Utility, measure
+from erasable.grouping.balanced_clustering import plain_k_means
+from erasable.grouping.groups import (
+    Cohesion,
+    check_room,
+    cohesion_between_rows,
+    cohesion_of_groups,
+    label_users,
+    user_space,
 )
-from erasable.errors import Refused, Said, WorkspaceError, option
-from erasable.evaluation import Protocol, Utility, measure
-from erasable.evaluation.rated_metrics import LIKED
-from erasable.grouping import BY_VECTORS, Cohesion, cohesion_between_rows
+from erasable.grouping.points import MOST_PAIRS, Labels, Points, bipartite_graph, most_pairs
+from erasable.grouping.registry import BY_VECTORS, GroupingName, GroupingSettings, vectors_are_there
 from erasable.operations.do_not_learn import list_facts
-from erasable.operations.home import Home, Session
-from erasable.operations.meanwhile import not_served
-from erasable.operations.near import telling_near_ids
+from erasable.operations.people import not_served, telling_near_ids
 from erasable.operations.prepare import ANY_COLUMNS
 from erasable.operations.recovery import left_to_finish
+from erasable.operations.storage import Session, Storage
 from erasable.operations.suppressed import pending_people, queue_fault, suppressed_people
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import head_of, read_search, signing_public_key
-from erasable.store import Stamp
-from erasable.training import Knowledge
+from erasable.proof.certificate import Certificate, read_certificate
+from erasable.proof.checking import records_about, signing_public_key
+from erasable.proof.log import head_of
+from erasable.proof.search_file import read_search
+from erasable.workspace.manifest import Stamp
+
+COMPARED: tuple[GroupingName, ...] = ("random", "bkm", "cbkm", "cbkm-near")
 
 
 @dataclass(frozen=True)
@@ -44,19 +54,19 @@ class GroupFacts:
     users: int
     interactions: int
     cohesion: float | None
-    """The paper's ρ; none if it was dropped with someone who was forgotten."""
+    """The paper's ρ; None if it is unknown since someone was forgotten."""
     cohesion_error: float | None
     """Its standard error; 0 if all pairs of users were counted."""
 
 
 @dataclass(frozen=True)
 class HeldInteraction:
-    """One interaction that is held about a person."""
+    """One interaction of a person."""
 
     item_id: str | int
     rating: float
     time: float | str | None
-    """In the form that it came in: a number, or ISO 8601."""
+    """As it was read: a number, or ISO 8601."""
     held_out: bool
 
 
@@ -69,29 +79,29 @@ class Holding:
     """The position of the person's group, from 1."""
     interactions: tuple[HeldInteraction, ...]
     personal_rows: dict[str, list[float]]
-    """As a stage trained them; rows that are solved when they are needed are not held."""
+    """As a stage trained them; rows that are solved on demand are not stored."""
     suppressed: bool | None = None
-    """Whether the person has asked to be erased, and so gets no recommendations; none if that can't be read."""
+    """Whether the person has asked to be erased and so gets no recommendations; None if that can't be read."""
 
 
 def evaluate(
-    home: Home,
+    storage: Storage,
     test: Any = None,  # noqa: ANN401 - a path or any table that data.read_interactions takes
     columns: ColumnNames = ANY_COLUMNS,
     work: Work = QUIET_WORK,
     protocol: Protocol = "whole-catalogue",
 ) -> Utility:
-    """Measure recommendations on the holdout, or on a table or file; docs/protocols.md says by what rule.
+    """Measure recommendations on the holdout, or on a table or file, by a protocol (docs/reference/protocols.md).
 
-    A table is read by the columns that were learned from, where it has them and no others are named.
+    A table is read with the columns that were learned from, if it has them and no others are named.
     """
-    with home.reading() as session:
+    with storage.reading() as session:
         state = session.state()
         if test is not None:
-            columns = RememberedColumns(**columns.given(), remembered=dict(session.papers().preferences.columns))
-            held_out = _test_set(test, columns, state.knowledge.scale if protocol == "held-out-only" else None)
-        elif len(state.knowledge.held_out):
-            held_out = state.knowledge.held_out
+            columns = RememberedColumns(**columns.given(), remembered=dict(session.documents().preferences.columns))
+            held_out = _test_set(test, columns, state.dataset.scale if protocol == "held-out-only" else None)
+        elif len(state.dataset.held_out):
+            held_out = state.dataset.held_out
         else:
             test_set = Said("evaluate(TABLE)", "--test FILE")
             raise Refused("nothing was held out: learn with ", option("holdout", 0.1), ", or give ", test_set)
@@ -100,7 +110,7 @@ def evaluate(
 
 
 def _test_set(source: Any, columns: ColumnNames, scale: RatingScale | None) -> Interactions:  # noqa: ANN401
-    """Read a test set; with a scale its ratings matter, so they must lie on it and one of them must be high."""
+    """Read a test set; with a scale its ratings matter: all must be on the scale, and one must be high."""
     found = read_interactions(source, columns, scale, fewest_users=1).interactions
     if scale is not None and np.max(found.rating) < LIKED * scale.high:
         place = source if isinstance(source, str | Path) else "the table"
@@ -114,103 +124,225 @@ def _test_set(source: Any, columns: ColumnNames, scale: RatingScale | None) -> I
     return found
 
 
-def show(home: Home, user: str) -> Holding:
+def show(storage: Storage, user: str) -> Holding:
     """Return everything that is held about a person (GDPR Art. 15)."""
-    with home.reading() as session:
+    with storage.reading() as session:
         state = session.state()
-        with telling_near_ids(state.knowledge, [user]):
-            position, row = state.knowledge.find(user)
+        with telling_near_ids(state.dataset, [user]):
+            position, row = state.dataset.find(user)
         rows = state.trained_rows(session.checkpoints, position)
-        held = state.knowledge.data_of([user])
-        test_items = set(state.knowledge.held_out.of_users([user]).item_index.tolist())
-        times = _shown_times(held, session.papers().preferences.time_kind)
+        held = state.dataset.data_of([user])
+        test_items = set(state.dataset.held_out.of_users([user]).item_index.tolist())
+        times = _shown_times(held, session.documents().preferences.time_kind)
         interactions = tuple(
             HeldInteraction(held.items[int(item)], float(rating), time, int(item) in test_items)
             for item, rating, time in zip(held.item_index, held.rating, times, strict=True)
         )
         personal = {name: array[row].tolist() for name, array in rows.items()}
-        suppressed = _suppressed(home, session)
+        suppressed = _suppressed(storage, session)
     return Holding(user, position + 1, interactions, personal, None if suppressed is None else user in suppressed)
 
 
 def _shown_times(held: Interactions, kind: TimeForm | None) -> list[float | str | None]:
-    """Return times in the form that they came in."""
+    """Return times as they were read."""
     if held.time is None:
         return [None] * len(held)
     return [None if math.isnan(time) else text_of_time(float(time), kind) for time in held.time]
 
 
-def groups(home: Home, work: Work = QUIET_WORK) -> list[GroupFacts]:
+def groups(storage: Storage, work: Work = QUIET_WORK) -> list[GroupFacts]:
     """Return the groups of the chain in their order.
 
-    Cohesion is what decided the order, if it did; else that of the present groups between rating rows, computed now.
-    Of groups by vectors it is not known any more after someone was forgotten, since vectors are not kept.
+    Cohesion is the one that decided the order, if it did; else it is computed now, between rating rows. For groupings
+    by vectors it is unknown after someone was forgotten, since vectors are not kept.
     """
-    with home.reading() as session:
-        knowledge = session.state().knowledge
-        known: Sequence[Cohesion | None] = knowledge.cohesion
-        if not any(known) and knowledge.config.grouping not in BY_VECTORS:
+    with storage.reading() as session:
+        dataset = session.state().dataset
+        known: Sequence[Cohesion | None] = dataset.cohesion
+        if not any(known) and dataset.config.grouping not in BY_VECTORS:
             with work.reporter.track("cohesion"):
-                known = cohesion_between_rows(knowledge.groups, knowledge.scale, knowledge.config.seed, work.threads)
-        known = known or (None,) * len(knowledge.groups)
+                known = cohesion_between_rows(dataset.groups, dataset.scale, dataset.config.seed, work.threads)
+        known = known or (None,) * len(dataset.groups)
         return [
             GroupFacts(position, len(group.users), len(group), *(cohesion[:2] if cohesion else (None, None)))
-            for position, (group, cohesion) in enumerate(zip(knowledge.groups, known, strict=True), start=1)
+            for position, (group, cohesion) in enumerate(zip(dataset.groups, known, strict=True), start=1)
         ]
 
 
-class InMemory(NamedTuple):
-    """What a process that serves has in memory already: of which version, and who is not served."""
+class LoadedVersion(NamedTuple):
+    """What a serving process has in memory: a version, its dataset, and who is not served."""
 
     stamp: Stamp
-    knowledge: Knowledge
+    dataset: Dataset
     suppressed: frozenset[str]
 
 
-def status(home: Home, known: InMemory | None = None) -> dict[str, Any]:
-    """Return what is current: sizes, settings, erasures and version; what is in memory is not read again."""
-    with home.reading() as session:
-        is_current, papers = known is not None and known.stamp == session.stamp, session.papers()
-        knowledge = known.knowledge if known and is_current else session.state().knowledge
-        config = knowledge.config
-        waiting = _suppressed(home, session) if known is None else known.suppressed
-        suppressed = None if waiting is None else waiting | not_served(knowledge, pending_people(session))
+def status(storage: Storage, known: LoadedVersion | None = None) -> dict[str, Any]:
+    """Return sizes, settings, erasures and version; what is in memory already is not read again."""
+    with storage.reading() as session:
+        is_current, documents = known is not None and known.stamp == session.stamp, session.documents()
+        dataset = known.dataset if known and is_current else session.state().dataset
+        config = dataset.config
+        waiting = _suppressed(storage, session) if known is None else known.suppressed
+        suppressed = None if waiting is None else waiting | not_served(dataset, pending_people(session))
         return {
-            "users": knowledge.users,
-            "items": len(knowledge.items),
-            "interactions": knowledge.interactions,
-            "held_out": len(knowledge.held_out),
+            "users": dataset.users,
+            "items": len(dataset.items),
+            "interactions": dataset.interactions,
+            "held_out": len(dataset.held_out),
             "model": config.model,
             "strategy": config.strategy,
             "rows": config.rows,
             "anchors": config.anchors,
             "grouping": config.grouping,
             "policy": config.policy,
-            "groups": len(knowledge.groups),
-            "rating_scale": str(knowledge.scale),
+            "groups": len(dataset.groups),
+            "rating_scale": str(dataset.scale),
             "erasures": session.erasures,
             "version": session.stamp.version,
-            "pending": len(read_search(papers.pending).users if known else _left_to_finish(home, session)),
+            "pending": len(read_search(documents.pending).users if known else _left_to_finish(storage, session)),
             "suppressed": None if suppressed is None else len(suppressed),
-            "queue_fault": None if known else queue_fault(home),
-            "records": head_of(papers.audit).number,
-            "public_key": signing_public_key(papers),
+            "queue_fault": None if known else queue_fault(storage),
+            "records": head_of(documents.log).number,
+            "public_key": signing_public_key(documents),
             "do_not_learn": list_facts(session),
             "leftovers": list(session.leftovers),
         }
 
 
-def _left_to_finish(home: Home, session: Session) -> frozenset[str]:
-    """Return whose erasure is not certified, and who asked by command and is not erased; as far as that can be read."""
+def _left_to_finish(storage: Storage, session: Session) -> frozenset[str]:
+    """Return whose erasure is not finished; nobody if that can't be read."""
     try:
-        return left_to_finish(home, session)
+        return left_to_finish(storage, session)
     except WorkspaceError:
         return frozenset()
 
 
-def _suppressed(home: Home, session: Session) -> frozenset[str] | None:
-    """Return who has asked to be erased; None if that can't be read: who only looks is not kept from the rest."""
+def _suppressed(storage: Storage, session: Session) -> frozenset[str] | None:
+    """Return who is suppressed; None if that can't be read, so that a reader still gets the rest."""
     try:
-        return suppressed_people(home, session)
+        return suppressed_people(storage, session)
     except WorkspaceError:
         return None
+
+
+def certificates_of(storage: Storage, request_ids: Collection[str]) -> dict[str, Certificate]:
+    """Return the certificates of those requests that have one."""
+    with storage.reading() as session:
+        issued = session.issued()
+        found = {one: issued[f"{one}.json"] for one in request_ids if f"{one}.json" in issued}
+    return {request_id: read_certificate(content) for request_id, content in found.items()}
+
+
+def erasure_records(storage: Storage, request_ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+    """Return what the log records of the erasures of some requests; certificates leave these details out."""
+    with storage.reading() as session:
+        return records_about(request_ids, session.documents())
+
+
+def certificate_file(storage: Storage, name: str) -> bytes:
+    """Return the file of a certificate, or of its page, as it was issued."""
+    with storage.reading() as session:
+        issued = session.issued()
+        if name not in issued:
+            raise UnknownRequest("there is no certificate of that request: it is issued when the erasure is done")
+        return issued[name]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupStudy:
+    """The groups of a recommender beside those of other groupings: sizes, cohesion, and a map of the users."""
+
+    grouping: str
+    sizes: Mapping[str, NDArray[np.int64]]
+    """Group sizes, largest first, by what made the groups (the paper's Appendix B.1)."""
+    cohesion: Mapping[str, NDArray[np.float64]]
+    """The cohesion ρ of each group, by grouping, all measured between rating rows (the paper's Appendix D.2)."""
+    places: NDArray[np.float64] | None
+    """Two coordinates of each user: the first two principal components of the `cbkm-near` vectors, if available."""
+    positions: Labels
+    """The position of each user's group in the chain."""
+
+
+def study_groups(storage: Storage, work: Work) -> GroupStudy:
+    """Compare the groups of a recommender with those that other groupings make of its data."""
+    with storage.reading() as session:
+        dataset = session.state().dataset
+        training = Interactions.merge(list(dataset.groups))
+    if len(training.users) < 2:
+        raise Refused("there are fewer than two users: nothing can be drawn")
+    try:
+        check_room(training, _settings("bkm", dataset))
+    except Refused:  # its remedy is for learning
+        many = f"{len(dataset.groups):,} groups of {len(training.users):,} users and {len(training.items):,} items"
+        instead = Said("see Recommender.groups()", "leave out --plot, and see the table")
+        raise Refused(f"{many} are too many to be compared and drawn: ", instead) from None
+    positions = _positions(dataset, training)
+    names = _compared(training, dataset)
+    if not vectors_are_there():
+        work.reporter.note("there is no map of the users, which needs their vectors: pip install 'erasable[paper]'")
+    spaces: dict[str, Points] = {name: _space(name, training, dataset, work) for name in names}
+    with work.reporter.track("comparing groupings"):
+        labels: dict[str, Labels] = {name: _labels(name, spaces[name], training, dataset, work) for name in names}
+        compared = {**labels, dataset.config.grouping: positions}
+        return GroupStudy(
+            grouping=dataset.config.grouping,
+            sizes=_sizes(spaces, positions, dataset, work),
+            cohesion={name: _cohesion(spaces["bkm"], groups, work) for name, groups in compared.items()},
+            places=_main_directions(spaces["cbkm-near"]) if "cbkm-near" in spaces else None,
+            positions=positions,
+        )
+
+
+def _compared(training: Interactions, dataset: Dataset) -> tuple[GroupingName, ...]:
+    """Return the groupings to compare with: those that are installed and don't take hours."""
+    too_large = most_pairs(bipartite_graph(training, dataset.scale)) > MOST_PAIRS
+    left_out = {*(() if vectors_are_there() else BY_VECTORS), *(("cbkm",) if too_large else ())}
+    return tuple(name for name in COMPARED if name not in left_out)
+
+
+def _positions(dataset: Dataset, training: Interactions) -> Labels:
+    positions = np.empty(len(training.users), np.int64)
+    for position, group in enumerate(dataset.groups):
+        positions[training.users.positions(group.users.texts())] = position
+    return positions
+
+
+def _space(name: GroupingName, training: Interactions, dataset: Dataset, work: Work) -> Points:
+    graph = bipartite_graph(training, dataset.scale)
+    return user_space(graph, training.users, _settings(name, dataset), dataset.config.seed, work.grouping)
+
+
+def _labels(name: GroupingName, space: Points, training: Interactions, dataset: Dataset, work: Work) -> Labels:
+    return label_users(space, training, _settings(name, dataset), dataset.config.seed, work.threads)
+
+
+def _settings(name: GroupingName, dataset: Dataset) -> GroupingSettings:
+    return GroupingSettings(grouping=name, groups=len(dataset.groups))
+
+
+def _sizes(
+    spaces: Mapping[str, Points], positions: Labels, dataset: Dataset, work: Work
+) -> dict[str, NDArray[np.int64]]:
+    groups, seed = len(dataset.groups), dataset.config.seed
+    plain = {"plain k-means on rating rows": "bkm", "plain k-means on vectors": "cbkm-near"}
+    found = {
+        name: plain_k_means(spaces[space], groups, seed, work.threads)
+        for name, space in plain.items()
+        if space in spaces
+    }
+    found[dataset.config.grouping] = positions
+    return {name: np.sort(np.bincount(labels, minlength=groups))[::-1] for name, labels in found.items()}
+
+
+def _cohesion(space: Points, labels: Labels, work: Work) -> NDArray[np.float64]:
+    found = cohesion_of_groups(space, labels, int(labels.max()) + 1, 0, work.threads)
+    return np.array([group.value for group in found])
+
+
+def _main_directions(space: Points) -> NDArray[np.float64]:
+    """Return the coordinates of points in the two directions of most variance (principal components)."""
+    rows = space.values.reshape(space.size, space.width)
+    centred = rows - rows.mean(axis=0)
+    _, directions = np.linalg.eigh(centred.T @ centred)
+    return centred @ directions[:, [-1, -2]]

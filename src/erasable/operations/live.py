@@ -1,4 +1,4 @@
-"""What is current of a recommender, in memory: people are withheld at once, other versions swapped in as a whole."""
+"""The current version of a recommender in memory: people are suppressed at once, new versions swapped in whole."""
 
 import math
 import threading
@@ -7,25 +7,18 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from erasable.data import Interactions
-from erasable.errors import (
-    Refused,
-    Said,
-    Suppressed,
-    SuppressionUnknown,
-    UnknownUser,
-    WorkspaceBusy,
-    WorkspaceError,
-)
-from erasable.models import Change
-from erasable.operations.given_ids import NumberedIds
-from erasable.operations.home import Home, Session
-from erasable.operations.offers import Offer, OwnItem, Served, Stock
-from erasable.operations.recommend import MOST_REASONS, refuse_no_items
+from erasable.chain.checkpoint import MemoryStore
+from erasable.chain.dataset import Dataset, State
+from erasable.chain.scoring import ROWS_SERVED, Place, Scoring
+from erasable.data.interactions import Interactions
+from erasable.errors import Refused, Said, Suppressed, SuppressionUnknown, UnknownUser, WorkspaceBusy, WorkspaceError
+from erasable.models.base import Change
+from erasable.operations.offers import MOST_REASONS, Offer, OwnItem, Served, Stock, refuse_no_items
+from erasable.operations.people import NumberedIds
+from erasable.operations.storage import Session, Storage
 from erasable.operations.suppressed import pending_people, places_found
-from erasable.requests.asked import NOBODY_ASKED, Asked
-from erasable.store import Stamp
-from erasable.training import ROWS_SERVED, Knowledge, MemoryStore, Place, Scoring, State
+from erasable.requests.request import NOBODY_ASKED, Asked
+from erasable.workspace.manifest import Stamp
 
 
 @dataclass(frozen=True)
@@ -35,89 +28,89 @@ class Recommended:
     version: int
     ranked: list[Offer]
     why: list[tuple[OwnItem, ...]] | None = None
-    """Which items of the user speak most for each, if that was asked for."""
+    """Which of the user's items contribute most to each, if that was asked for."""
 
 
 @dataclass(frozen=True)
 class _Snapshot:
-    """Everything that one answer comes from; never changed, so that no answer mixes two of them."""
+    """Everything that one answer comes from; immutable, so that no answer mixes two versions."""
 
     stamp: Stamp
     served: Served
     whole: Scoring
-    """What scores with what everyone taught."""
+    """Scores with everyone's training data."""
     pending: Asked
-    """Whose requests are being carried out, says the recommender itself."""
+    """Whose requests the workspace itself holds: they are being carried out."""
     places: Mapping[str, tuple[str, ...]]
     """Where something is still found of those who are erased and can't be certified, by request; it names nobody."""
     erasures: int
     """How many erasures were certified before it was loaded."""
-    rid: Asked = NOBODY_ASKED
-    """Whose lessons what is served does without, as far as that can be told at once."""
+    subtracted: Asked = NOBODY_ASKED
+    """Whose training data is subtracted from the scores, as far as the model can do that at once."""
 
     @staticmethod
     def of(session: Session) -> "_Snapshot":
-        """Load what is needed to score."""
+        """Load what scoring needs."""
         state, checkpoints = session.state(), MemoryStore()
-        knowledge = replace(state.knowledge, groups=tuple(state.knowledge.groups))
+        dataset = replace(state.dataset, groups=tuple(state.dataset.groups))
         for link in state.scoring_links:
             checkpoints.put(session.checkpoints.get(link.fingerprint))
-        scoring, pending = Scoring(State(knowledge, state.chain), checkpoints, ROWS_SERVED), pending_people(session)
-        served = Served(knowledge, scoring, pending, Stock(knowledge), NumberedIds.of(session))
+        scoring, pending = Scoring(State(dataset, state.chain), checkpoints, ROWS_SERVED), pending_people(session)
+        served = Served(dataset, scoring, pending, Stock(dataset), NumberedIds.of(session.documents().preferences))
         return _Snapshot(session.stamp, served, scoring, pending, places_found(session), session.erasures)
 
     @property
-    def is_settled(self) -> bool:
-        """Whether what is served does without exactly the lessons that were asked to be erased."""
-        return self.rid == self.served.asked
+    def is_subtracted(self) -> bool:
+        """Whether exactly the training data that was asked to be erased is subtracted."""
+        return self.subtracted == self.served.asked
 
-    def withholding(self, asked: Asked) -> "_Snapshot":
+    def suppressing(self, asked: Asked) -> "_Snapshot":
         """Return the same for other people who have asked."""
         if asked == self.served.asked:
             return self
-        return replace(self, served=self.served.withholding(asked))
+        return replace(self, served=self.served.suppressing(asked))
 
-    def withholding_also(self, users: frozenset[str]) -> "_Snapshot":
-        """Return the same without these users, who had not asked for anything; none of their rows is kept."""
+    def suppressing_also(self, users: frozenset[str]) -> "_Snapshot":
+        """Return the same without these users, who had not asked before; none of their rows is kept."""
         for scoring in (self.whole, self.served.scoring):
             scoring.bar_also(users)
-        return replace(self, served=self.served.withholding_also(users))
+        return replace(self, served=self.served.suppressing_also(users))
 
-    def settled(self) -> "_Snapshot":
-        """Return the same without the lessons that were asked to be erased, and with all others."""
+    def subtracting(self) -> "_Snapshot":
+        """Return the same with the training data that was asked to be erased subtracted."""
         asked, scoring = self.served.asked, self.served.scoring
-        new = asked.since(self.rid)
-        if new is None:  # a request was taken back, or asks for more: what is taken out can't be put in again
+        new = asked.since(self.subtracted)
+        if new is None:  # a request was withdrawn or extended: what is subtracted can't be added again
             new, scoring = asked, self.whole
-        with suppress(Refused):  # too little memory: what they taught is served until they are forgotten
+        with suppress(Refused):  # too little memory: their data still counts in scores until they are forgotten
             scoring = _without_lessons(scoring, self.served, new.people)
-        return replace(self, served=self.served.scored_by(scoring), rid=asked)
+        return replace(self, served=self.served.scored_by(scoring), subtracted=asked)
 
     def scored_as(self, other: "_Snapshot") -> "_Snapshot":
-        """Return the same with the scores of another one of the same version."""
-        return replace(self, served=self.served.scored_by(other.served.scoring), rid=other.rid)
+        """Return the same with the scores of another snapshot of the same version."""
+        return replace(self, served=self.served.scored_by(other.served.scoring), subtracted=other.subtracted)
 
-    def without_rows_of_withheld(self) -> "_Snapshot":
-        """Drop the rows that are kept of those who have asked, and keep none of theirs."""
+    def without_rows_of_suppressed(self) -> "_Snapshot":
+        """Drop the cached rows of those who have asked, and cache none of theirs."""
         for scoring in (self.whole, self.served.scoring):
             scoring.bar(self.served.asked.people)
         return self
 
     def warmed_up(self) -> "_Snapshot":
-        """Score someone of each group, so that whoever asks first need not wait for what is prepared once."""
+        """Score one user of each group, so that the first request need not wait for preparation."""
         self.served.warm_up()
         return self
 
 
 class Live:
-    """Answers from memory, for any number of threads, without ever waiting for the disk or for what is being loaded.
+    """Answers from memory, for any number of threads, without waiting for the disk or for a version being loaded.
 
-    `follow`, called again and again by a thread of its own, keeps up with what is current. Answering is quickest for
-    whoever holds BLAS to one thread meanwhile (`one_blas_thread`): else each answer has to.
+    A thread of its own calls `follow` again and again to keep up with the current version. Answering is quickest if the
+    caller limits BLAS to one thread (`one_blas_thread`); else each answer does.
     """
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
         self._asked = NOBODY_ASKED
         self._is_blind = False
         self._fault: type[SuppressionUnknown] = SuppressionUnknown
@@ -125,12 +118,12 @@ class Live:
         self._told_at, self._longest_silence = time.monotonic(), math.inf
         self._following = threading.Lock()
         self._swapping = threading.Lock()
-        self._settling = threading.Lock()
-        self._mark = home.mark()
-        with home.reading() as session:
+        self._subtracting = threading.Lock()
+        self._mark = storage.mark()
+        with storage.reading() as session:
             loaded = _Snapshot.of(session)
         _compile_removal(loaded)
-        self._snapshot = loaded.settled().warmed_up().without_rows_of_withheld()
+        self._snapshot = loaded.subtracting().warmed_up().without_rows_of_suppressed()
 
     @property
     def served(self) -> Served:
@@ -138,9 +131,9 @@ class Live:
         return self._snapshot.served
 
     @property
-    def knowledge(self) -> Knowledge:
-        """What is known now."""
-        return self._snapshot.served.knowledge
+    def dataset(self) -> Dataset:
+        """The dataset that is served now."""
+        return self._snapshot.served.dataset
 
     @property
     def version(self) -> int:
@@ -149,18 +142,18 @@ class Live:
 
     @property
     def erasures(self) -> int:
-        """How many erasures what is served now knows to be certified."""
+        """How many erasures were certified when the served version was loaded."""
         return self._snapshot.erasures
 
     @property
-    def current(self) -> tuple[Stamp, Knowledge]:
-        """What is known now, and of which version that is."""
+    def current(self) -> tuple[Stamp, Dataset]:
+        """The stamp and dataset of the version that is served now."""
         snapshot = self._snapshot
-        return snapshot.stamp, snapshot.served.knowledge
+        return snapshot.stamp, snapshot.served.dataset
 
     @property
     def is_serving(self) -> bool:
-        """Whether anybody is served: it is known who has asked to be erased, and was known a moment ago."""
+        """Whether anybody is served: only while it is known who has asked to be erased."""
         is_silent = time.monotonic() - self._told_at > self._longest_silence
         return not (self._is_blind or self._is_lost or is_silent)
 
@@ -170,28 +163,28 @@ class Live:
         return self._snapshot.places
 
     def knows(self, user: str) -> bool:
-        """Whether anything is held about a user, who may be withheld."""
+        """Whether anything is held about a user, who may be suppressed."""
         return replace(self.served, asked=NOBODY_ASKED).find(user) is not None
 
-    def withholds(self, user: str) -> bool:
-        """Whether a user of whom something is held, or was until now, has asked to be erased and is not served."""
-        return user in self.served.withheld
+    def suppresses(self, user: str) -> bool:
+        """Whether a user has asked to be erased and is not served."""
+        return user in self.served.suppressed
 
     def not_served(self, asked: Asked) -> frozenset[str]:
         """Return who of those who have asked is not served from the version that is served now."""
-        return self.served.withholding(asked | self._snapshot.pending).withheld
+        return self.served.suppressing(asked | self._snapshot.pending).suppressed
 
     def recommend(self, user: str, k: int, tell: bool = False, why: bool = False) -> Recommended:
-        """Return the k best items for a user; say of whom nothing may be used that they are suppressed, if wanted."""
+        """Return the k best items for a user; with `tell`, the error for a suppressed user says so."""
         (found,) = self.recommend_many([user], k, why)
-        if found is None and tell and self.withholds(user):
+        if found is None and tell and self.suppresses(user):
             raise Suppressed(f"the user {user!r} has asked to be erased, and is not served")
         if found is None:
             raise UnknownUser(f"nothing is held about the user {user!r}: check the id, exactly as in the data")
         return found
 
     def recommend_many(self, users: Sequence[str], k: int, why: bool = False) -> list[Recommended | None]:
-        """Return the same for several users, all from one version, None for each of whom nothing may be used."""
+        """Return the same for several users, all from one version; None for those who are unknown or suppressed."""
         refuse_no_items(k)
         if not self.is_serving:
             raise self.fault
@@ -208,73 +201,73 @@ class Live:
 
         return [None if place is None else recommended(place) for place in places]
 
-    def withhold(self, users: Collection[str]) -> None:
-        """Serve none of these users from now on; whoever was withheld and is not among them is served after `follow`.
+    def suppress(self, users: Collection[str]) -> None:
+        """Serve none of these users from now on; users who are no longer suppressed are served after `follow`.
 
-        Not before: they may have been forgotten since, which only following finds out. Until then, what the users who
-        are withheld taught counts as it did.
+        Not before: they may have been forgotten since, which only `follow` finds out. Until then the scores still count
+        the suppressed users' training data.
         """
-        self.withhold_asked(Asked(frozenset(users)))
+        self.suppress_asked(Asked(frozenset(users)))
 
-    def withhold_asked(self, asked: Asked) -> None:
-        """Do the same for users who have asked for everything, and serve others without the items they asked for."""
+    def suppress_asked(self, asked: Asked) -> None:
+        """Do the same for users who asked for everything, and serve the others without the items they named."""
         with self._swapping:
             self._is_blind = False
             self._told_at = time.monotonic()
             self._asked = asked
-            self._withhold(asked)
+            self._suppress(asked)
 
-    def withhold_also(self, asked: Asked) -> None:
-        """Serve none of these users, or not with the items they asked for, from now on, either."""
+    def suppress_also(self, asked: Asked) -> None:
+        """Suppress these users, or the items they named, in addition to those before."""
         with self._swapping:
             self._asked |= asked
             before = self.served.asked
             if asked.some or not asked.wholly.isdisjoint(before.some):
-                self._withhold(asked)
+                self._suppress(asked)
             elif not asked.wholly <= before.wholly:
-                self._snapshot = self._snapshot.withholding_also(asked.wholly - before.wholly)
+                self._snapshot = self._snapshot.suppressing_also(asked.wholly - before.wholly)
 
-    def _withhold(self, asked: Asked) -> None:
-        after = self._snapshot.withholding(self.served.asked | asked)
+    def _suppress(self, asked: Asked) -> None:
+        after = self._snapshot.suppressing(self.served.asked | asked)
         if after is not self._snapshot:
-            self._snapshot = after.without_rows_of_withheld()
+            self._snapshot = after.without_rows_of_suppressed()
 
     def serve_nobody(self, fault: Exception | None = None) -> None:
-        """Serve nobody, since it is not known who has asked to be erased, until `withhold` says it again."""
+        """Serve nobody until `suppress` is called again, since it is not known who has asked to be erased."""
         self._is_blind, self._fault = True, type(fault) if isinstance(fault, SuppressionUnknown) else SuppressionUnknown
 
     @property
     def fault(self) -> SuppressionUnknown:
-        """Why nobody is served, while nobody is."""
+        """The error to raise while nobody is served."""
         kind = self._fault if self._is_blind else SuppressionUnknown
         return kind("nobody is served: run ", Said("status()", "erasable status"), ", which says why")
 
     @property
     def is_behind(self) -> bool:
-        """Whether something has become current that is not served yet."""
-        return self._home.mark() != self._mark
+        """Whether a newer version is current than the one that is served."""
+        return self._storage.mark() != self._mark
 
     def catch_up(self) -> None:
-        """Swap in what is current, if it is another; what those taught who are withheld is left to `follow`.
+        """Swap in the current version if it is another; else subtracting data is left to `follow`.
 
-        So it costs whoever submits nothing that grows with what is known, or with how many have asked.
+        So the cost for whoever submits does not grow with the data, or with how many have asked.
         """
         if self.is_behind:
             self.follow()
 
     def serve_only_if_told(self, seconds: float) -> None:
-        """Serve nobody from now on whenever `withhold` was not called for so long: whoever calls it may be stuck."""
+        """Serve nobody whenever `suppress` was not called for so many seconds: its caller may be stuck."""
         self._told_at, self._longest_silence = time.monotonic(), seconds
 
-    def follow(self, settle: bool = True) -> bool:
-        """Swap in what is current, without what those taught who are withheld; say whether there was anything to do.
+    def follow(self, subtract: bool = True) -> bool:
+        """Swap in the current version without suppressed users' data; return whether anything changed.
 
-        While what is current can't be read nobody is served: it may have been made without someone who asked. What they
-        taught to a version that is served already may be left to `settle`, for which nobody waits.
+        While the current version can't be read nobody is served: it may have been made without someone who asked. For a
+        version that is served already, subtracting their data may be left to `subtract`, for which nobody waits.
         """
         with self._following:
             try:
-                changed = self._swap_in_current(settle)
+                changed = self._swap_in_current(subtract)
             except WorkspaceBusy:
                 raise
             except (WorkspaceError, OSError):
@@ -283,39 +276,39 @@ class Live:
             self._is_lost = False
             return changed
 
-    def settle(self) -> None:
-        """Do without what those taught who are withheld, as soon as that is worked out."""
-        with self._settling:
+    def subtract(self) -> None:
+        """Subtract the suppressed users' training data from the scores, as soon as that is computed."""
+        with self._subtracting:
             before = self._snapshot
-            if before.is_settled:
+            if before.is_subtracted:
                 return
-            after = before.settled().warmed_up()
+            after = before.subtracting().warmed_up()
             with self._swapping:
                 if self._snapshot.stamp == before.stamp:
-                    self._snapshot = self._snapshot.scored_as(after).without_rows_of_withheld()
+                    self._snapshot = self._snapshot.scored_as(after).without_rows_of_suppressed()
 
-    def _swap_in_current(self, settle: bool) -> bool:
-        # In this order: whoever is not withheld any more and was forgotten before is missing in what is read next.
-        asked, mark = self._asked, self._home.mark()
+    def _swap_in_current(self, subtract: bool) -> bool:
+        # In this order: a user who left the queue because they were forgotten is missing in what is read next.
+        asked, mark = self._asked, self._storage.mark()
         before = self._snapshot
-        # Whoever is not withheld any more may be forgotten, and a shared disk may tell the mark late: that is read.
+        # A user who is no longer suppressed may be forgotten, and a shared disk may show the mark late: read again.
         is_current = mark == self._mark and before.served.asked | asked | before.pending == asked | before.pending
         current = before if is_current else self._reread(before)
         asked |= current.pending
-        settle |= current.stamp != before.stamp
-        if current is before and (before.is_settled or not settle) and before.served.asked == asked:
+        subtract |= current.stamp != before.stamp
+        if current is before and (before.is_subtracted or not subtract) and before.served.asked == asked:
             return False
-        after = current.withholding(asked)
-        after = (after.settled() if settle else after).warmed_up()
+        after = current.suppressing(asked)
+        after = (after.subtracting() if subtract else after).warmed_up()
         with self._swapping:
-            if not settle and after.stamp == self._snapshot.stamp:
-                after = after.scored_as(self._snapshot)  # which may have been settled meanwhile
-            self._snapshot = after.withholding(asked | self._asked).without_rows_of_withheld()
+            if not subtract and after.stamp == self._snapshot.stamp:
+                after = after.scored_as(self._snapshot)  # which may have been subtracted meanwhile
+            self._snapshot = after.suppressing(asked | self._asked).without_rows_of_suppressed()
         self._mark = mark
         return True
 
     def _reread(self, before: _Snapshot) -> _Snapshot:
-        with self._home.reading() as session:
+        with self._storage.reading() as session:
             if session.stamp == before.stamp:
                 pending, places = pending_people(session), places_found(session)
                 return replace(before, pending=pending, places=places, erasures=session.erasures)
@@ -323,29 +316,29 @@ class Live:
 
 
 def _without_lessons(scoring: Scoring, served: Served, users: frozenset[str]) -> Scoring:
-    """Return what scores without what some users taught, as far as that can be told at once.
+    """Return scores without some users' training data, as far as the model can subtract it at once.
 
-    What somebody has beside the items that they asked for goes on teaching.
+    Items of theirs that they did not name still count.
     """
-    knowledge = served.knowledge
-    known = knowledge.known(knowledge.stages - 1)
-    taken = known.over(knowledge.lessons_of(users))
+    dataset = served.dataset
+    known = dataset.known(dataset.stages - 1)
+    taken = known.over(dataset.lessons_of(users))
     if not len(taken):
         return scoring
-    after = known.over(_lessons_left(knowledge, served))
-    return scoring.rid_of(Change(taken, after.of_users(users), after))
+    after = known.over(_lessons_left(dataset, served))
+    return scoring.subtracting(Change(taken, after.of_users(users), after))
 
 
-def _lessons_left(knowledge: Knowledge, served: Served) -> Interactions:
-    """Return what everyone teaches but for what was asked to be erased."""
+def _lessons_left(dataset: Dataset, served: Served) -> Interactions:
+    """Return everyone's training data except what was asked to be erased."""
     asked = served.asked.people
-    others, learners = knowledge.lessons_without(asked), knowledge.lessons_of(asked).users
-    left = [served.lessened[user].training.timeless for user in learners if user in served.lessened]
+    others, learners = dataset.lessons_without(asked), dataset.lessons_of(asked).users
+    left = [served.partly_served[user].training.timeless for user in learners if user in served.partly_served]
     return Interactions.merge([others, *left]) if left else others
 
 
 def _compile_removal(loaded: _Snapshot) -> None:
-    """Take someone's lessons out for once, so that nobody waits for that code when it matters."""
-    someone = next((group.users[0] for group in loaded.served.knowledge.groups if len(group)), None)
+    """Subtract one user's data as a trial, so that nobody waits for the compilation later."""
+    someone = next((group.users[0] for group in loaded.served.dataset.groups if len(group)), None)
     if someone is not None:
-        loaded.withholding(Asked(frozenset([someone]))).settled()
+        loaded.suppressing(Asked(frozenset([someone]))).subtracting()

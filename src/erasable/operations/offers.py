@@ -1,4 +1,4 @@
-"""What one person is offered: the model's best, popular items where the model says nothing, never what they have."""
+"""Items for one person: the model's best, popular ones where the model has no score, never those they have."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,19 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.data import Ids, Interactions
-from erasable.errors import UnknownItem, UnknownUser
-from erasable.models.ranking import ItemNumbers, top_items
-from erasable.operations.given_ids import ALL_TEXT, NumberedIds
-from erasable.operations.meanwhile import Lessened, all_lessened
-from erasable.requests.asked import Asked
-from erasable.training import Knowledge, Place, Scoring
+from erasable.chain.dataset import Dataset
+from erasable.chain.scoring import Place, Scoring
+from erasable.data.ids import Ids
+from erasable.data.interactions import Interactions
+from erasable.errors import UnknownItem, UnknownUser, WrongUse
+from erasable.models.machine import ItemNumbers, top_items
+from erasable.operations.people import ALL_TEXT, NumberedIds, RemainingData, all_remaining_data
+from erasable.requests.request import Asked
 
-_SILENT = 1e-6  # scores are fitted to 0 and 1; als lets the rows of those who share no item with anyone shrink to this
+MOST_REASONS = 3
+"""How many of the user's items are named with each recommendation, if it is asked why."""
+_SILENT = 1e-6  # scores are fitted to 0 and 1; for users who share no item with anyone, als rows shrink to this
 
 
 class Offer(NamedTuple):
-    """One item. If it is a popular one, the model says nothing about it and the score is how many people have it."""
+    """One item. If it is `popular`, the model has no score for it, and the score is how many people have it."""
 
     item_id: str
     score: float
@@ -28,7 +31,7 @@ class Offer(NamedTuple):
 
 
 class OwnItem(NamedTuple):
-    """One item that someone has, and the weight that it adds to the score of another."""
+    """An item that the user has, and the weight that it adds to the score of another."""
 
     item_id: str | int
     weight: float
@@ -36,38 +39,38 @@ class OwnItem(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Which items of a person speak for an item; the weights and what the others add make the score."""
+    """Why an item is recommended: the user's items with the largest weights; with `others` they sum to the score."""
 
     user_id: str | int
     item_id: str | int
     score: float
     because: tuple[OwnItem, ...]
-    """Those that speak most for it, the largest weight first."""
+    """The items with the largest weights, in descending order."""
     others: float
-    """What all the other items of the person add together; below 0 where they speak against it."""
+    """The sum of the weights of all other items of the person; negative if they lower the score."""
     owned: bool
-    """Whether the person has the item itself: then this is what the person's other items say of it."""
+    """Whether the person has the item: then it is explained by their other items."""
 
 
 class Stock:
-    """What the people of a dataset have, and what of it a model has learned from; counted when it is first needed."""
+    """How many people have each item, and which items the model has learned; counted on first use."""
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        self._knowledge = knowledge
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many people have each item in training."""
-        items = len(self._knowledge.items)
+        items = len(self._dataset.items)
         return sum(
-            (np.bincount(group.item_index, minlength=items) for group in self._knowledge.groups),
+            (np.bincount(group.item_index, minlength=items) for group in self._dataset.groups),
             start=np.zeros(items, dtype=np.int64),
         )
 
     def counts_of(self, users: Collection[str]) -> NDArray[np.int64]:
         """Return how many of some users have each item in training; unknown ones are ignored."""
-        counts, wanted = np.zeros(len(self._knowledge.items), dtype=np.int64), list(users)
-        for group in self._knowledge.groups if wanted else ():
+        counts, wanted = np.zeros(len(self._dataset.items), dtype=np.int64), list(users)
+        for group in self._dataset.groups if wanted else ():
             rows = group.users.positions(wanted)
             for row in rows[rows >= 0].tolist():
                 counts[group.items_at(row)] += 1  # a user has an item once
@@ -75,39 +78,39 @@ class Stock:
 
     @cached_property
     def learned(self) -> NDArray[np.bool_] | None:
-        """Which items shared parameters have learned from someone; None if from everyone."""
-        knowledge = self._knowledge
-        of_everyone = knowledge.config.anchors >= 1 and knowledge.stages == len(knowledge.groups)
-        if not knowledge.solves_rows or (of_everyone and knowledge.known_to_some.all()):
+        """Which items the shared parameters were trained on; None if on all of them."""
+        dataset = self._dataset
+        of_everyone = dataset.config.anchors >= 1 and dataset.stages == len(dataset.groups)
+        if not dataset.solves_rows or (of_everyone and dataset.known_to_some.all()):
             return None
-        found = np.zeros(len(knowledge.items), dtype=bool)
-        for position in range(knowledge.stages):
-            found[knowledge.known(position).places[knowledge.learners(position).item_index]] = True
+        found = np.zeros(len(dataset.items), dtype=bool)
+        for position in range(dataset.stages):
+            found[dataset.known(position).places[dataset.learners(position).item_index]] = True
         return found
 
     def owned(self, place: Place) -> NDArray[np.int32]:
         """Return the numbers of the items that a user has, held out or not."""
         position, row = place
-        group, held_out = self._knowledge.groups[position], self._knowledge.held_out
+        group, held_out = self._dataset.groups[position], self._dataset.held_out
         trained = group.items_at(row)
         other = int(held_out.users.positions([group.users[row]])[0]) if len(held_out) else -1
         return trained if other < 0 else np.concatenate([trained, held_out.items_at(other)])
 
-    def is_told_of(self, items: NDArray[np.int32]) -> bool:
-        """Whether the model has learned from anyone who has one of these items."""
+    def was_trained_on(self, items: NDArray[np.int32]) -> bool:
+        """Whether the model was trained on one of these items."""
         return self.learned is None or bool(self.learned[items].any())
 
 
 @dataclass(frozen=True)
 class Served:
-    """What recommendations come from, and who has asked to be erased: they get none, or some without some items."""
+    """What recommendations come from, and who has asked to be erased: they get none, or none based on some items."""
 
-    knowledge: Knowledge
+    dataset: Dataset
     scoring: Scoring
     asked: Asked
     stock: Stock
     numbered: NumberedIds = ALL_TEXT
-    """Whose ids are shown as whole numbers."""
+    """Which ids are shown as whole numbers."""
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -115,52 +118,52 @@ class Served:
         return self._counts_changed(self.stock.counts, frozenset(), {}) if self.asked.people else self.stock.counts
 
     @cached_property
-    def _of_nobody(self) -> ItemNumbers:
-        """The items that nobody has who is served."""
+    def _items_of_nobody(self) -> ItemNumbers:
+        """The items that nobody who is served has."""
         return np.flatnonzero(self.counts <= 0)
 
     @cached_property
-    def withheld(self) -> frozenset[str]:
+    def suppressed(self) -> frozenset[str]:
         """Who gets no recommendations."""
         return self.asked.wholly.union(user for user, left in self._left.items() if left is None)
 
     @cached_property
-    def lessened(self) -> dict[str, Lessened]:
-        """Who gets recommendations without some items, and what they have beside these."""
+    def partly_served(self) -> dict[str, RemainingData]:
+        """Who is served without some items, and what they have beside these."""
         return {user: left for user, left in self._left.items() if left is not None}
 
     @cached_property
-    def _left(self) -> dict[str, Lessened | None]:
-        return all_lessened(self.knowledge, self.asked)
+    def _left(self) -> dict[str, RemainingData | None]:
+        return all_remaining_data(self.dataset, self.asked)
 
     @cached_property
-    def _lessened_at(self) -> dict[Place, Lessened]:
-        return {left.place: left for left in self.lessened.values()}
+    def _partly_served_at(self) -> dict[Place, RemainingData]:
+        return {left.place: left for left in self.partly_served.values()}
 
-    def withholding(self, asked: Asked) -> "Served":
-        """Return the same for other people who have asked; what was counted is counted on."""
+    def suppressing(self, asked: Asked) -> "Served":
+        """Return the same for other people who have asked; the counts are updated, not made again."""
         after = replace(self, asked=asked)
-        after.__dict__["_left"] = all_lessened(self.knowledge, asked, self._left)
+        after.__dict__["_left"] = all_remaining_data(self.dataset, asked, self._left)
         if "counts" in self.__dict__:
-            after.__dict__["counts"] = after._counts_changed(self.counts, self.withheld, self.lessened)
+            after.__dict__["counts"] = after._counts_changed(self.counts, self.suppressed, self.partly_served)
         return after
 
-    def withholding_also(self, users: frozenset[str]) -> "Served":
-        """Return the same without these users, who had not asked for anything; the others are not gone through."""
+    def suppressing_also(self, users: frozenset[str]) -> "Served":
+        """Return the same without these users, who had not asked before; the others are not gone through again."""
         after = replace(self, asked=Asked(self.asked.wholly | users, self.asked.some))
-        after.__dict__.update(_left=self._left, lessened=self.lessened, withheld=self.withheld | users)
+        after.__dict__.update(_left=self._left, partly_served=self.partly_served, suppressed=self.suppressed | users)
         if "counts" in self.__dict__:
             after.__dict__["counts"] = self.counts - self.stock.counts_of(users)
         return after
 
     def _counts_changed(
-        self, counts: NDArray[np.int64], withheld: frozenset[str], before: Mapping[str, Lessened]
+        self, counts: NDArray[np.int64], suppressed: frozenset[str], before: Mapping[str, RemainingData]
     ) -> NDArray[np.int64]:
-        """Return counts for those who have asked now, from those for who was withheld or served without some items."""
-        now, stock = self.lessened, self.stock
+        """Return the counts for those who have asked now, updated from an earlier set of people."""
+        now, stock = self.partly_served, self.stock
         left, come = now.keys() - before.keys(), before.keys() - now.keys()
         changed = {user for user in now.keys() & before.keys() if now[user] is not before[user]}
-        counts = counts - stock.counts_of(self.withheld - withheld) + stock.counts_of(withheld - self.withheld)
+        counts = counts - stock.counts_of(self.suppressed - suppressed) + stock.counts_of(suppressed - self.suppressed)
         counts = counts - stock.counts_of(left) + stock.counts_of(come)
         for user in left | changed:
             counts[now[user].training.item_index] += 1  # a user has an item once
@@ -169,7 +172,7 @@ class Served:
         return counts
 
     def scored_by(self, scoring: Scoring) -> "Served":
-        """Return the same with other scores; who has what is counted already."""
+        """Return the same with other scores; the counts are kept."""
         after = replace(self, scoring=scoring)
         after.__dict__["_left"] = self._left
         if "counts" in self.__dict__:
@@ -177,100 +180,98 @@ class Served:
         return after
 
     def find(self, user: str) -> Place | None:
-        """Return the position and row of a user, None if nothing is held that may be used.
+        """Return the position and row of a user; None if they are unknown or suppressed.
 
-        Whoever is withheld is looked for under an id that nobody has: so it takes as long to find nothing of them as of
-        someone who was never known, and nobody learns from that who has asked to be erased.
+        A suppressed user is looked up under an id that nobody has. So the lookup takes as long as for an unknown user,
+        and its time does not reveal who has asked to be erased.
         """
-        nobody = f"\0{user[1:]}"  # as long, and refused as an id
+        nobody = f"\0{user[1:]}"  # of the same length, and never a valid id
         try:
-            return self.knowledge.find(nobody if user in self.withheld else user)
+            return self.dataset.find(nobody if user in self.suppressed else user)
         except UnknownUser:
             return None
 
     def best(self, place: Place, k: int) -> list[Offer]:
-        """Return the k best items for whoever is at a place, of those that the person does not have."""
+        """Return the k best items for the user at a place, of those that they do not have."""
         return next(self.best_of_each([place], k))
 
     def best_of_each(self, places: Sequence[Place], k: int) -> Iterator[list[Offer]]:
-        """Yield the same for several people, in their order; rows that are to be solved are solved together."""
-        lessened = self._lessened_at
-        found = self.scoring.each([place for place in places if place not in lessened])
+        """Yield the same for several users, in their order; user rows are solved together."""
+        partly_served = self._partly_served_at
+        found = self.scoring.each([place for place in places if place not in partly_served])
         for place in places:
-            if place in lessened:
-                yield self._best_without(lessened[place], k)
+            if place in partly_served:
+                yield self._best_without(partly_served[place], k)
             else:
-                is_told_of = self.stock.is_told_of(self.scoring.owned(*place))
-                yield self._best(next(found), self.stock.owned(place), is_told_of, k)
+                was_trained_on = self.stock.was_trained_on(self.scoring.owned(*place))
+                yield self._best(next(found), self.stock.owned(place), was_trained_on, k)
 
-    def _best_without(self, left: Lessened, k: int) -> list[Offer]:
-        """Return the k best for someone from a row without some items, which are offered like any they never had."""
+    def _best_without(self, left: RemainingData, k: int) -> list[Offer]:
+        """Return the k best for a user without some of their items, which may be recommended again."""
         scores = self.scoring.of_history(left.training)
-        return self._best(scores, left.owned, self.stock.is_told_of(left.training.item_index), k)
+        return self._best(scores, left.owned, self.stock.was_trained_on(left.training.item_index), k)
 
     def best_for_history(self, history: Interactions, k: int) -> list[Offer]:
         """Return the k best items for someone with this history; without any, those that most people have."""
         if not len(history):
             return self.popular(k)
         owned = history.item_index
-        return self._best(self.scoring.of_history(history), owned, self.stock.is_told_of(owned), k)
+        return self._best(self.scoring.of_history(history), owned, self.stock.was_trained_on(owned), k)
 
-    def _best(self, scores: NDArray[np.float32], owned: NDArray[np.int32], is_told_of: bool, k: int) -> list[Offer]:
-        scores = self._of_who_is_served(scores)
-        if is_told_of:
+    def _best(self, scores: NDArray[np.float32], owned: NDArray[np.int32], was_trained_on: bool, k: int) -> list[Offer]:
+        scores = self._without_suppressed_items(scores)
+        if was_trained_on:
             found = top_items(scores, k, excluded=owned)
             if not len(found) or scores[found[-1]] > _SILENT:
                 return self._offers(found, scores, popular=False)
-        return self._filled_up(scores if is_told_of else np.zeros_like(scores), owned, k)
+        return self._filled_up(scores if was_trained_on else np.zeros_like(scores), owned, k)
 
     def why(self, place: Place, offers: Sequence[Offer], k: int) -> list[tuple[OwnItem, ...]]:
-        """Return for each offer which items of whoever is at a place speak most for it, at most k; none if popular."""
-        return self._why(self._speaking(place), offers, k, place[0])
+        """Return for each offer the k items of the user at a place with the largest weights; none if it is popular."""
+        return self._why(self._contributing(place), offers, k, place[0])
 
     def why_for_history(self, history: Interactions, offers: Sequence[Offer], k: int) -> list[tuple[OwnItem, ...]]:
         """Return the same for someone with this history."""
         return self._why(history.item_index, offers, k)
 
     def _why(
-        self, speaking: NDArray[np.int32], offers: Sequence[Offer], k: int, position: int | None = None
+        self, contributing: NDArray[np.int32], offers: Sequence[Offer], k: int, position: int | None = None
     ) -> list[tuple[OwnItem, ...]]:
-        numbers = self.knowledge.items.positions([offer.item_id for offer in offers]).tolist()
+        numbers = self.dataset.items.positions([offer.item_id for offer in offers]).tolist()
         return [
-            () if offer.popular else self._reasons(speaking, number, k, position)
+            () if offer.popular else self._reasons(contributing, number, k, position)
             for offer, number in zip(offers, numbers, strict=True)
         ]
 
     def explained(self, place: Place, item: str, k: int) -> Explanation:
-        """Say which items of whoever is at a place speak most for one item, at most k."""
-        number, left = self._number_of(item), self._lessened_at.get(place)
+        """Return the k items of the user at a place that add most to the score of one item."""
+        number, left = self._number_of(item), self._partly_served_at.get(place)
         scores = self.scoring.scores(*place) if left is None else self.scoring.of_history(left.training)
         owned = self.stock.owned(place) if left is None else left.owned
         score = float(scores[number]) if np.isfinite(scores[number]) else 0.0
-        because, user = self._reasons(self._speaking(place), number, k, place[0]), self._user_at(place)
+        because = self._reasons(self._contributing(place), number, k, place[0])
+        user = self.dataset.groups[place[0]].users[place[1]]
         others = score - sum(reason.weight for reason in because)
         return Explanation(user, item, score, because, others, number in owned)
 
-    def _user_at(self, place: Place) -> str:
-        return self.knowledge.groups[place[0]].users[place[1]]
-
-    def _speaking(self, place: Place) -> NDArray[np.int32]:
-        """Return the numbers of the items that scores of whoever is at a place come from, but for what they asked."""
-        left = self._lessened_at.get(place)
+    def _contributing(self, place: Place) -> NDArray[np.int32]:
+        """Return the items that the scores of the user at a place come from, without those they asked to erase."""
+        left = self._partly_served_at.get(place)
         return self.scoring.owned(*place) if left is None else left.training.item_index
 
     def _reasons(
-        self, speaking: NDArray[np.int32], number: int, k: int, position: int | None = None
+        self, contributing: NDArray[np.int32], number: int, k: int, position: int | None = None
     ) -> tuple[OwnItem, ...]:
-        weights, items = self.scoring.reasons(speaking, number, position), self.knowledge.items
+        weights, items = self.scoring.reasons(contributing, number, position), self.dataset.items
         best = top_items(weights, k, excluded=np.flatnonzero(weights <= _SILENT))
-        return tuple(OwnItem(items[int(speaking[place])], float(weights[place])) for place in best.tolist())
+        return tuple(OwnItem(items[int(contributing[place])], float(weights[place])) for place in best.tolist())
 
     def history(self, ratings: Mapping[str, float | None]) -> tuple[Interactions, list[str]]:
         """Return a history as interactions of the id "", and the items that are not in the catalogue.
 
         An item without a rating counts as rated with the highest of the scale.
         """
-        items, scale = self.knowledge.items, self.knowledge.scale
+        items, scale = self.dataset.items, self.dataset.scale
         numbers = self._numbers_of(list(ratings))
         given = np.array([scale.high if rating is None else rating for rating in ratings.values()], np.float32)
         scale.check(given)
@@ -286,15 +287,15 @@ class Served:
         return self._of_a_block(np.ones(len(self.counts), dtype=bool), self.counts, k, popular=True)
 
     def similar(self, item: str, k: int) -> list[Offer]:
-        """Return the k items that are most like one, and none that is not like it at all."""
+        """Return the k items most similar to one, without those that are not similar at all."""
         number = self._number_of(item)
-        scores = self._of_who_is_served(self.scoring.similar(number))
+        scores = self._without_suppressed_items(self.scoring.similar(number))
         return self._offers(top_items(scores, k, excluded=_unlike(scores, number)), scores, popular=False)
 
     def warm_up(self) -> None:
-        """Work out what is worked out once, and score someone of each group."""
+        """Compute what is cached, and score one user of each group."""
         _ = self.counts
-        for position, group in enumerate(self.knowledge.groups):
+        for position, group in enumerate(self.dataset.groups):
             if len(group):
                 self.best((position, 0), 1)
                 if self.scoring.explains:
@@ -307,23 +308,23 @@ class Served:
         return number
 
     def _numbers_of(self, items: Sequence[str]) -> NDArray[np.int64]:
-        """Return the numbers of items, −1 for one that is unknown, or that nobody has who is served."""
-        numbers = self.knowledge.items.positions(items)
-        if self.knowledge.catalogue is None and self.asked.people:
+        """Return the numbers of items; −1 for one that is unknown, or that nobody who is served has."""
+        numbers = self.dataset.items.positions(items)
+        if self.dataset.catalogue is None and self.asked.people:
             gone = (self.stock.counts > 0) & (self.counts == 0)
             numbers = np.where((numbers >= 0) & gone[numbers], -1, numbers)
         return numbers
 
-    def _of_who_is_served(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the scores; an item that nobody has who is served goes with those who are not."""
-        if self.knowledge.catalogue is not None or not self.asked.people or not len(self._of_nobody):
+    def _without_suppressed_items(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the scores without items that only suppressed people have."""
+        if self.dataset.catalogue is not None or not self.asked.people or not len(self._items_of_nobody):
             return scores
         without = scores.copy()
-        without[self._of_nobody] = -np.inf
+        without[self._items_of_nobody] = -np.inf
         return without
 
     def _filled_up(self, scores: NDArray[np.float32], owned: NDArray[np.int32], k: int) -> list[Offer]:
-        """Return what the model speaks for; then, most popular first, what it says nothing about; then the others."""
+        """Return items with positive scores; then those without a score, most popular first; then the others."""
         found: list[Offer] = []
         for block, popular in _blocks(scores):
             if len(found) == k:
@@ -339,24 +340,30 @@ class Served:
         return self._offers(top_items(values, k, excluded=np.flatnonzero(~block)), values, popular)
 
     def _offers(self, numbers: ItemNumbers, values: NDArray[Any], popular: bool) -> list[Offer]:
-        items = self.knowledge.items
+        items = self.dataset.items
         pairs = zip(numbers.tolist(), values[numbers].tolist(), strict=True)
         return [Offer(items[number], float(value), popular) for number, value in pairs]
 
 
 def _unlike(scores: NDArray[np.float32], number: int) -> ItemNumbers:
-    """Return the item itself, and all that are not like it."""
+    """Return the item itself, and all that are not similar to it."""
     unlike = scores <= _SILENT
     unlike[number] = True
     return np.flatnonzero(unlike)
 
 
 def _blocks(scores: NDArray[np.float32]) -> Iterator[tuple[NDArray[np.bool_], bool]]:
-    """Yield items that belong together, best first, and whether popularity decides among them.
+    """Yield blocks of items, best first, and whether popularity ranks the items of the block.
 
-    Zero says neither for nor against; an item that no stage knows, −∞, comes after everything with a score.
+    A score of zero says nothing; an item that no stage knows has −∞ and comes last.
     """
     yield scores > _SILENT, False
     yield np.abs(scores) <= _SILENT, True
     yield (scores < -_SILENT) & np.isfinite(scores), False
     yield np.isneginf(scores), True
+
+
+def refuse_no_items(k: int) -> None:
+    """Refuse to recommend fewer than one item."""
+    if k < 1:
+        raise WrongUse(f"{k} items make no sense: give k of 1 or more")

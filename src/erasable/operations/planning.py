@@ -1,7 +1,7 @@
 """Plan: what forgetting would touch and how long it would take; nothing is changed.
 
-Training is estimated from the rates that the chain was made at. Everything else that forgetting does is rehearsed here
-and now, all but writing: reading, working out what is left, encoding it, searching the files, and a part of measuring.
+Training time is estimated from the rates at which the chain was trained. Everything else that forgetting does, except
+writing, is rehearsed here: reading, computing what is left, encoding it, searching the files, and measuring some users.
 """
 
 import time
@@ -11,73 +11,73 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from erasable import fingerprint
+from erasable.chain.dataset import Dataset, State
+from erasable.chain.plan import Apart, Erasure, Plan, known_requests, plan_change
 from erasable.errors import Refused, option
-from erasable.evaluation import measure, measured_people
-from erasable.operations.home import Home, Session
-from erasable.operations.meanwhile import served_meanwhile
-from erasable.operations.near import telling_near_ids
-from erasable.operations.traces import held_ids, held_of
+from erasable.evaluation.protocols import measure, measured_people
+from erasable.operations._searching import held_ids, held_of
+from erasable.operations._vocabulary import vocabulary_of
+from erasable.operations.people import served_meanwhile, telling_near_ids
+from erasable.operations.storage import Session, Storage
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import data_digest
-from erasable.proof.residue import scan_folder
-from erasable.requests import Request
+from erasable.proof.signing import data_digest
 from erasable.requests.queue import one_for_each
+from erasable.requests.request import Request
+from erasable.scan import scan_folder
 from erasable.seeding import id_keys
-from erasable.store.checkpoints import encode_checkpoint
-from erasable.store.tables import encode_interactions
-from erasable.training import Knowledge, State
-from erasable.unlearning import Apart, Erasure, Plan, known_requests, plan_change
+from erasable.workspace.checkpoints import encode_checkpoint
+from erasable.workspace.versions import encode_interactions
 
 _USERS_MEASURED = 100
 _MEASUREMENTS = 2  # before and after
-_READINGS = 2  # everything is read and worked out to erase, and again to certify
+_READINGS = 2  # data is read and prepared to erase, and again to certify
 _SECONDS_OF_A_CERTIFICATE = 0.01
 
 
-def plan(home: Home, requests: Sequence[Request], work: Work = QUIET_WORK) -> Plan:
-    """Say what forgetting these requests together would touch and cost, and what it would cost one by one."""
+def plan(storage: Storage, requests: Sequence[Request], work: Work = QUIET_WORK) -> Plan:
+    """Return what carrying out these requests together would touch and cost, and what it would cost one by one."""
 
-    def choose(knowledge: Knowledge) -> list[Request]:
-        with telling_near_ids(knowledge, (request.user for request in requests)):
-            return known_requests(requests, knowledge)
+    def choose(dataset: Dataset) -> list[Request]:
+        with telling_near_ids(dataset, (request.user for request in requests)):
+            return known_requests(requests, dataset)
 
-    return _planned(home, choose, work)
+    return _planned(storage, choose, work)
 
 
-def plan_random(home: Home, count: int, work: Work = QUIET_WORK) -> Plan:
-    """Say the same of some users chosen at random."""
+def plan_random(storage: Storage, count: int, work: Work = QUIET_WORK) -> Plan:
+    """Return the same for some users chosen at random."""
 
-    def choose(knowledge: Knowledge) -> list[Request]:
-        users = [user for group in knowledge.groups for user in group.users]
+    def choose(dataset: Dataset) -> list[Request]:
+        users = [user for group in dataset.groups for user in group.users]
         if count > len(users):
             raise Refused(f"there are only {len(users)} users: give ", option("random"), " a smaller number")
-        order = np.argsort(id_keys(knowledge.config.seed, "random plan", users), kind="stable")
+        order = np.argsort(id_keys(dataset.config.seed, "random plan", users), kind="stable")
         return [Request(users[place]) for place in order[:count]]
 
-    return _planned(home, choose, work)
+    return _planned(storage, choose, work)
 
 
-def _planned(home: Home, choose: Callable[[Knowledge], Sequence[Request]], work: Work) -> Plan:
-    """Plan what is there; if another version has become current meanwhile, plan that one.
+def _planned(storage: Storage, choose: Callable[[Dataset], Sequence[Request]], work: Work) -> Plan:
+    """Plan for the current version; if another has become current meanwhile, plan again.
 
-    Everything is loaded first, so that planning, which may decide groups anew, does not keep a writer waiting.
+    Everything is loaded first, so that planning, which may group users again, does not keep a writer waiting.
     """
     while True:
         began = time.perf_counter()
-        with home.reading() as session:
+        with storage.reading() as session:
             stamp, loaded = session.stamp, session.state()
-            state = replace(loaded, knowledge=replace(loaded.knowledge, groups=tuple(loaded.knowledge.groups)))
-        requests = choose(state.knowledge)
-        after = Erasure.of(requests).apply(state.knowledge, work.grouping)
+            state = replace(loaded, dataset=replace(loaded.dataset, groups=tuple(loaded.dataset.groups)))
+        requests = choose(state.dataset)
+        after = Erasure.of(requests).apply(state.dataset, work.grouping)
         people = len({request.user for request in requests})
         planned = replace(
             plan_change(state, after),
             people=people,
-            people_total=state.knowledge.users,
-            served_meanwhile=served_meanwhile(state.knowledge, requests),
+            people_total=state.dataset.users,
+            served_meanwhile=served_meanwhile(state.dataset, requests),
         )
         preparing = time.perf_counter() - began
-        with home.reading() as session, work.reporter.track("rehearsing"):
+        with storage.reading() as session, work.reporter.track("rehearsing"):
             if session.stamp == stamp:
                 return _with_seconds(planned, _Rehearsal(session, state, after, work), requests, preparing)
 
@@ -95,15 +95,15 @@ def _with_seconds(planned: Plan, rehearsal: "_Rehearsal", requests: Sequence[Req
 
 @dataclass(frozen=True)
 class _Rehearsal:
-    """Does what forgetting does beside training and writing, and says how long it took."""
+    """Does what forgetting does beside training and writing, and times it."""
 
     session: Session
     state: State
-    after: Knowledge
+    after: Dataset
     work: Work
 
     def of(self, requests: Sequence[Request], planned: Plan) -> float:
-        """Return the seconds of everything that depends on who asks."""
+        """Return the seconds of everything that depends on the requests."""
         began = time.perf_counter()
         self._work_out(requests)
         for place in planned.rerun:
@@ -114,8 +114,8 @@ class _Rehearsal:
         return time.perf_counter() - began + _SECONDS_OF_A_CERTIFICATE * len(requests)
 
     def _work_out(self, requests: Sequence[Request]) -> None:
-        """Encode what is left, and search the files."""
-        session, before = self.session, self.state.knowledge
+        """Compute and encode what is left, and search the files."""
+        session, before = self.session, self.state.dataset
         targets = held_of(one_for_each(requests), session, self.state)
         data_digest(session.stamp.salt, before)
         data_digest(session.stamp.salt, self.after)
@@ -124,15 +124,16 @@ class _Rehearsal:
                 encode_interactions(new)
         encode_interactions(self.after.held_out)
         if session.path is not None:
-            scan_folder(session.path, targets, sealed=session.sealed_files, held=held_ids(self.after))
+            held, words = held_ids(self.after), vocabulary_of(self.after)
+            scan_folder(session.path, targets, words, sealed=session.sealed_files, held=held)
 
     def measuring(self) -> float:
-        """Return the seconds of measuring utility before and after, from what a few users and some more take."""
+        """Return the seconds of measuring utility before and after, extrapolated from some users."""
         users = measured_people(self.after.held_out, self.after.config.seed).users.texts()
         if not users:
             return 0.0
         few, some = users[:1], users[:: max(1, len(users) // _USERS_MEASURED)]
-        self._measured(few)  # whatever is compiled on first use
+        self._measured(few)  # compiles what is compiled on first use
         first, second = self._measured(few), self._measured(some)
         each = max(0.0, second - first) / max(1, len(some) - len(few))
         return _MEASUREMENTS * (first + each * len(users))
@@ -144,14 +145,14 @@ class _Rehearsal:
 
 
 def _apart(state: State, requests: Sequence[Request], around: float, work: Work) -> Apart:
-    """Plan one person of each kind, since those of one group who shape the same cost about the same."""
+    """Plan one person of each kind: anchors of one group cost about the same, and so do its other users."""
     kinds: dict[tuple[int, bool], list[Request]] = {}
-    shaping = set(state.knowledge.lessons_of([request.user for request in requests]).users)
+    shaping = set(state.dataset.lessons_of([request.user for request in requests]).users)
     for request in requests:
-        kind = state.knowledge.find(request.user)[0], request.user in shaping
+        kind = state.dataset.find(request.user)[0], request.user in shaping
         kinds.setdefault(kind, []).append(request)
     plans = [
-        (plan_change(state, Erasure.of(alike[:1]).apply(state.knowledge, work.grouping)), len(alike))
+        (plan_change(state, Erasure.of(alike[:1]).apply(state.dataset, work.grouping)), len(alike))
         for alike in kinds.values()
     ]
     return Apart(

@@ -1,4 +1,4 @@
-"""From an input to knowledge: read, do-not-learn list, scale, filter, catalogue, holdout and groups, in that order."""
+"""From a table to a dataset: read, do-not-learn list, scale, filter, catalogue, holdout and groups, in that order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,38 +9,33 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.data import (
-    Catalogue,
-    ColumnNames,
-    CoreFilter,
-    Ids,
-    Interactions,
-    OnBadRow,
-    RatingScale,
-    ReadResult,
-    column_option,
-    read_catalogue,
-    read_interactions,
-    recognise_scale,
-)
+from erasable.chain.arrangement import arrange
+from erasable.chain.dataset import Dataset
+from erasable.chain.settings import Config
+from erasable.data.catalogue import Catalogue, CoreFilter, read_catalogue
+from erasable.data.columns import ColumnNames, column_option
+from erasable.data.ids import Ids
+from erasable.data.interactions import Interactions
+from erasable.data.rating_scale import RatingScale, recognise_scale
+from erasable.data.readers import ReadResult, read_interactions
+from erasable.data.values import OnBadRow
 from erasable.errors import BadRows, DataRefused, Refused, Said, WrongUse, option
-from erasable.grouping import MOST_GROUPS, read_positions
+from erasable.grouping.registry import MOST_GROUPS, read_positions
 from erasable.operations.do_not_learn import Listing
-from erasable.operations.reporting import Reporter
 from erasable.operations.work import Work
-from erasable.proof.suppression import NONE_SUPPRESSED, SuppressedCount, Suppression, SuppressionList
-from erasable.store import Workspace
-from erasable.training import Config, Knowledge, arrange
+from erasable.progress import Reporter
+from erasable.proof.do_not_learn import NONE_SUPPRESSED, SuppressedCount, Suppression, SuppressionList
+from erasable.workspace.workspace import Workspace
 
 ANY_COLUMNS = ColumnNames()
 _FOR_SCALE = Said("for another scale give rating_scale=(LOW, HIGH)", "for another scale give --rating-scale LOW HIGH")
 Column = str | int | None
-"""A column by its name, or by its number from 1 where there are no names; None if it is to be recognised."""
+"""A column by its name, or by its number from 1 if there are no names; None to recognise it."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What learning is given beside the data: column names, what was decided elsewhere, and who must not come back.
+    """What learning takes beside the data: column names, given groups and items, and the do-not-learn list.
 
     Most of it has a keyword of its own in `Recommender.fit` and `learn_more`.
 
@@ -49,15 +44,15 @@ class Inputs:
     columns : ColumnNames, optional
         The columns to read.
     groups_from, catalogue : Path, optional
-        Groups and items that were decided elsewhere.
+        Files or workspaces that give the groups and the items.
     suppression : Suppression, optional
         Another do-not-learn list, with its key, than the one that is remembered.
     on_bad_row : {"refuse", "skip"}, default "refuse"
-        Whether rows that can't be used are refused, or left out and counted.
+        Whether unusable rows are refused, or left out and counted.
     without_do_not_learn : bool, default False
         Whether no such list is used from now on.
     readmit : tuple of str, optional
-        Who is on that list, and comes back by their own wish.
+        People on that list who want to come back.
     readable_by_group : bool, default False
         Whether the group of the owner may read the files of a new workspace.
 
@@ -73,18 +68,17 @@ class Inputs:
     suppression: Suppression | None = None
     """Another do-not-learn list, with its key, than the one that is remembered."""
     on_bad_row: OnBadRow = "refuse"
-    """Whether rows that can't be used are refused, or left out and counted."""
+    """Whether unusable rows are refused, or left out and counted."""
     without_do_not_learn: bool = False
     """Whether no such list is used from now on."""
     readmit: tuple[str, ...] = ()
-    """Who is on that list, and comes back by their own wish."""
-
+    """People on that list who want to come back."""
     readable_by_group: bool = False
     """Whether the group of the owner may read the files of a new workspace."""
 
     @property
     def listing(self) -> Listing:
-        """What is said about the do-not-learn list."""
+        """What is said here about the do-not-learn list."""
         return Listing(self.suppression, self.without_do_not_learn)
 
 
@@ -97,7 +91,7 @@ def named_columns(given: Mapping[str, Column]) -> ColumnNames:
 
 
 def named_inputs(inputs: Inputs, columns: Mapping[str, Column], on_bad_row: OnBadRow | None) -> Inputs:
-    """Return inputs with the columns that are named, and what is to become of bad rows."""
+    """Return inputs with the columns that are named, and the rule for bad rows."""
     if on_bad_row is not None and on_bad_row not in get_args(OnBadRow):
         raise WrongUse(f"on_bad_row={on_bad_row!r} makes no sense: give one of {', '.join(get_args(OnBadRow))}")
     named = ColumnNames(**{**inputs.columns.given(), **named_columns(columns).given()})
@@ -106,7 +100,7 @@ def named_inputs(inputs: Inputs, columns: Mapping[str, Column], on_bad_row: OnBa
 
 @dataclass(frozen=True)
 class _Given:
-    """What was decided elsewhere; each may be missing."""
+    """What files or another workspace give; each may be missing."""
 
     positions: Mapping[str, int] | None = None
     groups: int | None = None
@@ -118,7 +112,7 @@ class _Given:
 
 @dataclass(frozen=True)
 class Read:
-    """Interactions, the risk of each user if there is a column for it, and what the do-not-learn list kept out."""
+    """Interactions, the users' risks if there is a column of them, and what the do-not-learn list kept out."""
 
     interactions: Interactions
     risk: Mapping[str, float] | None
@@ -126,16 +120,16 @@ class Read:
     rated: bool
     """Whether there is a column of ratings."""
     source: ReadResult
-    """All of it as it was read, before the do-not-learn list."""
+    """Everything that was read, before the do-not-learn list."""
     readmitted: SuppressionList | None = None
-    """What is to be taken off the list, because those people come back."""
+    """The entries to take off the list, because those people come back."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What learning starts from, what the do-not-learn list kept out of it, and what is to be taken off that list."""
+    """The dataset to learn, what the do-not-learn list kept out of it, and the entries to take off that list."""
 
-    knowledge: Knowledge
+    dataset: Dataset
     suppressed: SuppressedCount
     source: ReadResult
     readmitted: SuppressionList | None = None
@@ -148,7 +142,7 @@ def prepare(
     work: Work,
     erased: SuppressionList | None = None,
 ) -> Prepared:
-    """Read interactions, without those of who was erased, and decide everything that learning rests on."""
+    """Read interactions, leave out people who were erased, and build the dataset."""
     reporter, given = work.reporter, _given(config, inputs)
     config = _with_given(config, given, inputs)
     declared = RatingScale(*config.rating_scale) if config.rating_scale is not None else given.scale
@@ -161,13 +155,13 @@ def prepare(
         numbered = kept.with_items(given.catalogue.items) if given.catalogue else kept
     _check_groups(numbered, config, given, inputs)
     kept_items = frozenset(kept.items) if config.min_interactions else None
-    frame = Knowledge(config, given.catalogue, scale, (), numbered, kept_items)
-    knowledge = arrange(numbered, frame, work.grouping, given.positions, risky)
-    return Prepared(knowledge, read.suppressed, read.source, read.readmitted)
+    frame = Dataset(config, given.catalogue, scale, (), numbered, kept_items)
+    dataset = arrange(numbered, frame, work.grouping, given.positions, risky)
+    return Prepared(dataset, read.suppressed, read.source, read.readmitted)
 
 
 def risky_users(risk: Mapping[str, float] | None, config: Config) -> frozenset[str]:
-    """Return the users whose risk reaches the threshold; the column and the threshold need each other."""
+    """Return the users whose risk reaches the threshold; a column needs a threshold and vice versa."""
     if (risk is None) != (config.risk_threshold is None):
         raise WrongUse(
             column_option("risk"), " and ", option("risk_threshold"), " need each other: give both, or neither"
@@ -185,9 +179,9 @@ def read_source(
     for_scale: str = _FOR_SCALE,
     erased: SuppressionList | None = None,
 ) -> Read:
-    """Read interactions, without those on the do-not-learn list, and say how many people and interactions those are.
+    """Read interactions, leave out those on the do-not-learn list, and count them.
 
-    Where one user is enough nobody may be left of those who come.
+    If `fewest_users` is 1, the list may leave out everyone.
     """
     if inputs.readmit and erased is None:
         raise WrongUse("no do-not-learn list is kept, so everyone may come back: leave out ", option("readmit"))
@@ -208,7 +202,7 @@ def read_source(
 
 @contextmanager
 def _naming_remedies(for_scale: str) -> Iterator[None]:
-    """Say what can be done about bad rows."""
+    """Add to the error about bad rows what to do."""
     try:
         yield
     except BadRows as refused:
@@ -217,7 +211,7 @@ def _naming_remedies(for_scale: str) -> Iterator[None]:
 
 
 def _readmitted(interactions: Interactions, erased: SuppressionList, readmit: Sequence[str]) -> SuppressionList:
-    """Return the entries of those who come back; whoever is not on the list can't."""
+    """Return the list entries of those who come back; people who are not on the list are refused."""
     back = SuppressionList(erased.key)
     for user in readmit:
         found = erased.entries_of(user, interactions)
@@ -227,14 +221,14 @@ def _readmitted(interactions: Interactions, erased: SuppressionList, readmit: Se
             )
         if not len(interactions.of_users([user])):
             raise Refused(
-                f"the user {user!r} has no row here: ", option("readmit"), " is for someone whose data come along"
+                f"the user {user!r} has no row here: ", option("readmit"), " is for people whose data is in this table"
             )
         back = back.joined(found)
     return back
 
 
 def _without(interactions: Interactions, rows: NDArray[np.bool_], fewest_users: int) -> Interactions:
-    """Drop rows as if they had never been there, with the items that nobody else has."""
+    """Drop rows, and items that nobody else has, as if they had never been there."""
     left = interactions.select(~rows)
     if fewest_users > 1 and len(left.users) < fewest_users:
         raise DataRefused(
@@ -246,7 +240,7 @@ def _without(interactions: Interactions, rows: NDArray[np.bool_], fewest_users: 
 
 @contextmanager
 def _naming(source: Any) -> Iterator[None]:  # noqa: ANN401 - path or table
-    """Say in a refusal which input it is about."""
+    """Name the input in an error."""
     try:
         yield
     except (DataRefused, Refused) as refused:
@@ -263,22 +257,23 @@ def _given(config: Config, inputs: Inputs) -> _Given:
 
 
 def declared_catalogue(source: Path) -> tuple[Catalogue, RatingScale | None]:
-    """Read the catalogue of a file, or the one that a workspace has, with its rating scale.
+    """Read the catalogue from a file, or from a workspace with its rating scale.
 
-    Where items follow the people none was declared: what one person alone has is personal, and would be kept for ever.
+    A workspace without a declared catalogue is refused: an item that one person alone has is personal, and would stay
+    for ever.
     """
     if not source.is_dir():
         return read_catalogue(source), None
     with Workspace.reading(source) as workspace:
-        knowledge = workspace.state().knowledge
-    if knowledge.catalogue is None:
+        dataset = workspace.state().dataset
+    if dataset.catalogue is None:
         raise WrongUse(
             f"{source} has no declared catalogue: its items follow the people, and one that a single person has is "
             "personal. Write the items that are not, one id a line, into a file and give ",
             Said("catalogue=FILE", "--catalogue FILE"),
             ", or leave it out",
         )
-    return knowledge.catalogue, knowledge.scale
+    return dataset.catalogue, dataset.scale
 
 
 def _given_groups(config: Config, source: Path) -> _Given:
@@ -287,22 +282,22 @@ def _given_groups(config: Config, source: Path) -> _Given:
         settings = {"grouping": "given", "order": "number", "policy": "fixed"}
         return _Given(positions=positions, groups=max(positions.values()) + 1, settings=settings)
     with Workspace.reading(source, model=type(config.learner)) as workspace:
-        knowledge = workspace.state().knowledge
-        positions = {user: place for place, group in enumerate(knowledge.groups) for user in group.users}
+        dataset = workspace.state().dataset
+        positions = {user: place for place, group in enumerate(dataset.groups) for user in group.users}
     core = None
-    if knowledge.kept_items is not None:
-        core = CoreFilter(Ids.of(sorted(positions)), Ids.of(sorted(knowledge.kept_items)))
-    settings = {name: getattr(knowledge.config, name) for name in ("grouping", "order", "policy")}
-    if settings["policy"] == "regroup":  # these groups are taken as they are
+    if dataset.kept_items is not None:
+        core = CoreFilter(Ids.of(sorted(positions)), Ids.of(sorted(dataset.kept_items)))
+    settings = {name: getattr(dataset.config, name) for name in ("grouping", "order", "policy")}
+    if settings["policy"] == "regroup":  # the given groups are used as they are
         settings["policy"] = "fixed"
-    return _Given(positions, knowledge.config.groups, None, knowledge.scale, core, settings)
+    return _Given(positions, dataset.config.groups, None, dataset.scale, core, settings)
 
 
 def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
     if config.strategy == "retrain" and given.groups not in (None, 1):
         raise _no_groups(config, inputs)
     if given.positions is not None and config.policy == "regroup":
-        raise WrongUse(option("policy", "regroup"), " decides groups anew: leave out ", option("groups_from"))
+        raise WrongUse(option("policy", "regroup"), " chooses the groups itself: leave out ", option("groups_from"))
     if given.positions is None:
         if config.grouping == "given":
             raise WrongUse(option("grouping", "given"), " needs ", option("groups_from"), ": give it too")
@@ -316,7 +311,7 @@ def _with_given(config: Config, given: _Given, inputs: Inputs) -> Config:
 
 
 def _no_groups(config: Config, inputs: Inputs) -> WrongUse:
-    """Say that whoever is trained at once has no several groups."""
+    """Return the error for several groups where the strategy or model has one."""
     if "laser" in config.learner.strategies:
         return WrongUse(
             option("strategy", "retrain"),

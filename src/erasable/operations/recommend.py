@@ -1,26 +1,26 @@
-"""Recommend: the best items for some users, or popular ones for those who are unknown."""
+"""Recommend: the best items for users or for a history; popular ones for unknown users."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from erasable.errors import Said, Suppressed, UnknownUser, WrongUse
-from erasable.models.blas import one_blas_thread
-from erasable.operations.home import Home
-from erasable.operations.offers import Explanation, Offer, OwnItem, Served, Stock
+from erasable.chain.dataset import Dataset
+from erasable.chain.scoring import Place, Scoring
+from erasable.errors import Said, Suppressed, UnknownUser
+from erasable.models.machine import one_blas_thread
+from erasable.operations.offers import MOST_REASONS, Explanation, Offer, OwnItem, Served, Stock, refuse_no_items
+from erasable.operations.storage import Storage
 from erasable.operations.suppressed import asked_people
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.threads import pool_of
-from erasable.training import Knowledge, Place, Scoring
 
 History = Sequence[str] | Mapping[str, float | None]
-"""Items that someone has, or their ratings by item; an item without a rating counts as rated highest."""
+"""Someone's items, or their ratings by item; an item without a rating counts as rated highest."""
 Unknown = Literal["raise", "skip", "popular"]
-"""What becomes of those of whom nothing may be used: all is refused, they are left out, or they get popular items."""
-MOST_REASONS = 3
-"""How many of the own items are named with each recommendation, where it is asked why."""
-_USERS_PER_TASK = 100  # threads that meet after each user spend more time on meeting than on scoring
+"""What to do about unknown or suppressed users: refuse all, leave them out, or give them popular items."""
+_FALLBACK = Said("unknown='skip' or 'popular'", "--fallback popular")
+_USERS_PER_TASK = 100  # threads that synchronise after each user spend more time on that than on scoring
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Recommendation:
     score: float
     rank: int
     popular: bool = False
-    """Whether it fills up, where the model says nothing: then the score is how many people have the item."""
+    """Whether the model has no score for it: then the score is how many people have the item."""
     because: tuple[OwnItem, ...] = ()
-    """Which items of the user speak most for it, if that was asked for."""
+    """Which of the user's items contribute most to it, if that was asked for."""
 
 
 class UserRecommendations(list[Recommendation]):
@@ -57,7 +57,7 @@ class UserRecommendations(list[Recommendation]):
 
 
 def recommend(
-    home: Home,
+    storage: Storage,
     users: Sequence[str] | None,
     k: int = 10,
     unknown: Unknown = "raise",
@@ -66,34 +66,28 @@ def recommend(
 ) -> list[UserRecommendations]:
     """Return the k best items for each of these users (None: for all), in their order, and why if that is wanted.
 
-    Whoever has asked to be erased is suppressed from the moment that the request is accepted, or served without the
-    items that they asked for.
+    Whoever has asked to be erased is suppressed, or served without the items they named, as soon as the request is
+    accepted.
     """
-    with _reading(home) as served:
+    with _reading(storage) as served:
         return best_items(served, users, k, unknown, work, why)
 
 
-def recommend_for_history(home: Home, history: History, k: int = 10, why: bool = False) -> UserRecommendations:
+def recommend_for_history(storage: Storage, history: History, k: int = 10, why: bool = False) -> UserRecommendations:
     """Return the k best items for someone with this history and no id; nothing of it is stored.
 
-    Items that are not in the catalogue are left out; if none is in it, popular items are all there is.
+    Items that are not in the catalogue are left out; if none is in it, popular items are returned.
     """
-    with _reading(home) as served:
+    with _reading(storage) as served:
         return best_for_history(served, history, k, why)
 
 
 @contextmanager
-def _reading(home: Home) -> Iterator[Served]:
-    with home.reading() as session:
-        asked = asked_people(home, session)
-        knowledge, scoring = session.state().knowledge, Scoring(session.state(), session.checkpoints)
-        yield Served(knowledge, scoring, asked, Stock(knowledge))
-
-
-def refuse_no_items(k: int) -> None:
-    """Refuse to recommend fewer than one item."""
-    if k < 1:
-        raise WrongUse(f"{k} items make no sense: give k of 1 or more")
+def _reading(storage: Storage) -> Iterator[Served]:
+    with storage.reading() as session:
+        asked = asked_people(storage, session)
+        dataset, scoring = session.state().dataset, Scoring(session.state(), session.checkpoints)
+        yield Served(dataset, scoring, asked, Stock(dataset))
 
 
 def best_for_history(served: Served, history: History, k: int, why: bool = False) -> UserRecommendations:
@@ -110,7 +104,7 @@ def best_for_history(served: Served, history: History, k: int, why: bool = False
 
 
 def explain(served: Served, user: str, item: str, k: int) -> Explanation:
-    """Say which items of a user speak most for an item, at most k; refused for whom nothing may be used."""
+    """Return the k items of a user that add most to the score of an item; unknown and suppressed users are refused."""
     refuse_no_items(k)
     served.scoring.refuse_without_reasons()
     place = served.find(user)
@@ -128,7 +122,7 @@ def best_items(
     if why:
         served.scoring.refuse_without_reasons()
     if users is None:
-        everyone = [pair for pair in _everyone(served.knowledge) if pair[0] not in served.withheld]
+        everyone = [pair for pair in _everyone(served.dataset) if pair[0] not in served.suppressed]
         names = [user for user, _ in everyone]
         places: list[Place | None] = [place for _, place in everyone]
     else:
@@ -142,11 +136,8 @@ def best_items(
     return _scored(served, names, places, _Wanted(k, served.popular(k) if None in places else [], why), work)
 
 
-_FALLBACK = Said("unknown='skip' or 'popular'", "--fallback popular")
-
-
 def _nothing_for(user: str, served: Served, *else_: str) -> UnknownUser:
-    if user in served.withheld:
+    if user in served.suppressed:
         return Suppressed(f"the user {user!r} has asked to be erased and is suppressed: leave them out", *else_)
     return UnknownUser(f"nothing is held about the user {user!r}: check the id", *else_)
 
@@ -181,6 +172,6 @@ def _scored(
     return found
 
 
-def _everyone(knowledge: Knowledge) -> Iterator[tuple[str, Place]]:
-    for position, group in enumerate(knowledge.groups):
+def _everyone(dataset: Dataset) -> Iterator[tuple[str, Place]]:
+    for position, group in enumerate(dataset.groups):
         yield from ((user, (position, row)) for row, user in enumerate(group.users))

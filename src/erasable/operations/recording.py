@@ -1,45 +1,175 @@
-"""What each operation writes into the audit chain."""
+"""What operations record: versions in the log, facts about the input, columns to remember, the issuer's name."""
 
-from dataclasses import replace
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 
-from erasable.errors import WorkspaceError, said
-from erasable.operations.home import Home
+from erasable.chain.dataset import Dataset, State
+from erasable.data.readers import ReadResult
+from erasable.errors import ErasableError, Refused, ResidueFound, Said, WorkspaceError, said
+from erasable.operations.storage import Storage
 from erasable.operations.work import Work
-from erasable.proof import add_record, data_digest, new_key, public_key_of, state_digest
-from erasable.store import Papers, Stamp
-from erasable.training import State
+from erasable.progress import LOG
+from erasable.proof.log import add_record
+from erasable.proof.signing import data_digest, new_key, public_key_of, state_digest
+from erasable.requests.queue import LONG
+from erasable.workspace.manifest import Documents, Preferences, Stamp
+
+_REMEMBERED_ROLES = ("user", "item", "rating", "time")
+_LONGEST = 200
 
 
-def first_papers(state: State, stamp: Stamp, readmitted: int = 0) -> Papers:
-    """Return the papers of a recommender that has just learned: a new key, and the first record."""
+def first_documents(state: State, stamp: Stamp, readmitted: int = 0) -> Documents:
+    """Return the documents of a recommender that has just learned: a new key, and the first record."""
     key = new_key()
     facts = {"public_key": public_key_of(key), **version_facts(state, stamp), **readmission_facts(readmitted)}
-    return Papers(audit=add_record(b"", "learn", facts), key=key)
+    return Documents(log=add_record(b"", "learn", facts), key=key)
 
 
 def version_facts(state: State, stamp: Stamp) -> dict[str, object]:
-    """Return what a record says about the version that it is about."""
+    """Return what a record says about its version."""
     return {
         "version": stamp.version,
         "state": state_digest(stamp.salt, state),
-        "data": data_digest(stamp.salt, state.knowledge),
+        "data": data_digest(stamp.salt, state.dataset),
         "erasable": version("erasable"),
     }
 
 
 def readmission_facts(readmitted: int) -> dict[str, object]:
-    """Return what a record says about people who came back although they were erased: how many, not who."""
+    """Return what a record says about people who came back after an erasure: how many, not who."""
     return {"readmitted": readmitted} if readmitted else {}
 
 
-def record_verification(home: Home, facts: dict[str, object], work: Work) -> bool:
-    """Write down the outcome of a verification; where nothing can be written that is said, and changes no verdict."""
+def record_verification(storage: Storage, facts: dict[str, object], work: Work) -> bool:
+    """Record the outcome of a verification; if that fails, a note says so, and the verdict stays."""
     try:
-        with home.writing() as session:
-            papers = session.papers()
-            session.amend(replace(papers, audit=add_record(papers.audit, "verify", facts)))
+        with storage.writing() as session:
+            documents = session.documents()
+            session.amend(replace(documents, log=add_record(documents.log, "verify", facts)))
     except WorkspaceError as error:
         work.reporter.note(said("the verification could not be recorded: ", error.said))
         return False
     return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputFacts:
+    """The model, the columns used by role and those left, and how many rows were read, dropped and left out."""
+
+    model: str
+    rating_scale: str
+    columns: dict[str, str]
+    columns_left: tuple[str, ...]
+    rows_read: int
+    """How many rows the input has."""
+    repeated: int
+    """How many were dropped because a later row has the same user and item."""
+    bad_rows: int
+    """How many were left out because they can't be used."""
+
+    @classmethod
+    def of(cls, read: ReadResult, dataset: Dataset) -> "InputFacts":
+        """Return the facts about an input and its dataset, and log them."""
+        facts = cls(
+            model=dataset.config.model,
+            rating_scale=str(dataset.scale),
+            columns=read.taken.columns,
+            columns_left=read.taken.left,
+            rows_read=read.rows,
+            repeated=read.repeated,
+            bad_rows=read.bad_rows,
+        )
+        for sentence in facts.in_words():
+            LOG.info("%s", sentence)
+        return facts
+
+    def in_words(self) -> Iterator[str]:
+        """Say the same in sentences."""
+        yield f"model: {self.model}; rating scale: {self.rating_scale}"
+        taken = ", ".join(role if role == name else f"{role} ({name})" for role, name in self.columns.items())
+        yield f"columns taken: {taken}; left: {', '.join(self.columns_left) or 'none'}"
+        bad = f"; bad rows left out: {self.bad_rows:,}" if self.bad_rows else ""
+        yield f"rows read: {self.rows_read:,}; repeated (user, item) pairs dropped: {self.repeated:,}{bad}"
+
+
+def remembering(preferences: Preferences, read: ReadResult) -> Preferences:
+    """Return what a workspace remembers after learning from an input: columns, and how times and ids are written.
+
+    A role that this input lacks keeps its column. Times are shown as in the first input, ids as whole numbers if they
+    always were. The number of a column is kept only if it is not the usual one: 1 may be somebody's id.
+    """
+    columns = {
+        role: read.taken.columns[role]
+        for number, role in enumerate(_REMEMBERED_ROLES, start=1)
+        if read.taken.columns.get(role, str(number)) != str(number)
+    }
+    return preferences.model_copy(
+        update={
+            "columns": tuple({**dict(preferences.columns), **columns}.items()),
+            "time_kind": preferences.time_kind or read.taken.time_form,
+            "users_are_numbers": preferences.users_are_numbers and "user" in read.taken.numbers,
+            "items_are_numbers": preferences.items_are_numbers and "item" in read.taken.numbers,
+        }
+    )
+
+
+def _names(column: str, user: str) -> bool:
+    return user == column or (len(user) >= LONG and user in column)
+
+
+def without_names_like(preferences: Preferences, users: Collection[str]) -> Preferences:
+    """Return preferences without columns whose names contain one of these ids."""
+    ids = [user.casefold() for user in users]
+    columns = [pair for pair in preferences.columns if not any(_names(pair[1].casefold(), user) for user in ids)]
+    return preferences.model_copy(update={"columns": tuple(columns)})
+
+
+def name_issuer(storage: Storage, issuer: str) -> None:
+    """Set the issuer that certificates name from now on; an empty name removes it."""
+    name = " ".join(issuer.split())
+    if len(name) > _LONGEST:
+        raise Refused(f"the issuer's name is longer than {_LONGEST} letters: give a shorter one")
+    with storage.writing() as session:
+        if name and _holds_an_id(name, session.state().dataset):
+            raise Refused(
+                "the issuer's name holds the id of someone in the data, and certificates name nobody: give it in other "
+                "words",
+                Said("", " with erasable forget DIR --issuer NAME"),
+            )
+        documents = session.documents()
+        before = documents.preferences
+        issuers = tuple(dict.fromkeys(filter(None, (*before.issuers, before.issuer, name))))
+        preferences = before.model_copy(update={"issuer": name or None, "issuers": issuers})
+        session.amend(replace(documents, preferences=preferences))
+
+
+@contextmanager
+def issuing_as(storage: Storage, issuer: str | None) -> Iterator[None]:
+    """Set the issuer, if a name is given; if the block is refused, the former name comes back."""
+    if issuer is None:
+        yield
+        return
+    with storage.reading() as session:
+        before, erasures = session.documents().preferences, session.erasures
+    name_issuer(storage, issuer)
+    try:
+        yield
+    except ResidueFound:  # the erasure is done, and its certificate will carry the name
+        raise
+    except ErasableError:
+        with suppress(ErasableError), storage.writing() as session:
+            documents = session.documents()
+            kept = before.issuers if session.erasures == erasures else documents.preferences.issuers
+            named = documents.preferences.model_copy(update={"issuer": before.issuer, "issuers": kept})
+            session.amend(replace(documents, preferences=named))
+        raise
+
+
+def _holds_an_id(name: str, dataset: Dataset) -> bool:
+    """Whether a name contains a user id as a whole word, in any case."""
+    text = name.casefold()
+    found = {user.casefold() for group in dataset.groups for user in group.users if user.casefold() in text}
+    return any(re.search(rf"(?<!\w){re.escape(user)}(?!\w)", text) for user in found)

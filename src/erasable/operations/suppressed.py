@@ -1,32 +1,32 @@
-"""Who has asked to be erased, and who of them is suppressed; answered here for library, command and service."""
+"""Who has asked to be erased, and who of them is suppressed; for library, commands and service."""
 
 import time
 
 from erasable.errors import WorkspaceError
-from erasable.operations.home import Home, Session
-from erasable.operations.meanwhile import not_served
-from erasable.proof import read_search
-from erasable.requests.asked import NOBODY_ASKED, Asked
+from erasable.operations.people import not_served
+from erasable.operations.storage import Session, Storage
+from erasable.proof.search_file import read_search
 from erasable.requests.opening import queue_mark, suppressed_in
+from erasable.requests.request import NOBODY_ASKED, Asked
 
-_SETTLED_NANOSECONDS = 1_000_000_000  # a file that changes twice within one tick of its clock looks as if it did once
+_SETTLED_NANOSECONDS = 1_000_000_000  # two changes within one tick of the file clock look like one
 
 
-def suppressed_people(home: Home, session: Session) -> frozenset[str]:
+def suppressed_people(storage: Storage, session: Session) -> frozenset[str]:
     """Return everyone who is not served."""
-    return not_served(session.state().knowledge, asked_people(home, session))
+    return not_served(session.state().dataset, asked_people(storage, session))
 
 
-def asked_people(home: Home, session: Session) -> Asked:
-    """Return everyone with an open request; refused if that can't be read, since then nobody may be served."""
-    return pending_people(session) | (suppressed_in(session.path) if session.path else Asked.of(home.asked()))
+def asked_people(storage: Storage, session: Session) -> Asked:
+    """Return everyone with an open request; an error if that can't be read, since then nobody may be served."""
+    return pending_people(session) | (suppressed_in(session.path) if session.path else Asked.of(storage.asked()))
 
 
-def queue_fault(home: Home) -> str | None:
-    """Say what is wrong with the queue, if it does not say who has asked."""
+def queue_fault(storage: Storage) -> str | None:
+    """Return why the queue can't be read, if it can't."""
     try:
-        if home.path is not None:
-            suppressed_in(home.path)
+        if storage.path is not None:
+            suppressed_in(storage.path)
     except WorkspaceError as error:
         return error.said
     return None
@@ -35,10 +35,10 @@ def queue_fault(home: Home) -> str | None:
 def pending_people(session: Session) -> Asked:
     """Return whose requests the workspace itself holds; the others are in the queue.
 
-    Who is erased and not certified is served like who waits: of the items asked for nothing is left in this version.
-    Who had asked an earlier release was told that they are not served at all.
+    People who are erased and not certified are served like those who wait: this version has none of the items they
+    named. People who asked an earlier release were told that they are not served at all.
     """
-    content = session.papers().pending
+    content = session.documents().pending
     if session.pending_files and not content:
         raise WorkspaceError(
             f"{session.pending_files[0]} may not be read by this user, and it says who has asked to be erased: run "
@@ -49,25 +49,25 @@ def pending_people(session: Session) -> Asked:
 
 
 def places_found(session: Session) -> dict[str, tuple[str, ...]]:
-    """Return where something is still found of those who are erased and can't be certified; it names nobody."""
-    return read_search(session.papers().pending).places_shown
+    """Return where something is left of people who can't be certified, by request; it names nobody."""
+    return read_search(session.documents().pending).places_shown
 
 
-class FiledPeople:
-    """Those who have an open request in the queue, read again whenever the queue may have changed."""
+class AskingPeople:
+    """The people with an open request in the queue; read again whenever the queue may have changed."""
 
-    def __init__(self, home: Home) -> None:
-        self._home = home
-        self._folder = home.path
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._folder = storage.path
         self._mark: object = None
         self.last_read = NOBODY_ASKED
 
     def now(self) -> Asked:
-        """Return who they are at this moment."""
+        """Return who they are now."""
         if self._folder is None:
-            self.last_read = Asked.of(self._home.asked())
+            self.last_read = Asked.of(self._storage.asked())
             return self.last_read
-        # In this order: what is written after the mark was taken is read the next time at the latest.
+        # In this order: what is written after the mark is read next time at the latest.
         mark, changed = queue_mark(self._folder)
         if mark != self._mark or time.time_ns() - changed < _SETTLED_NANOSECONDS:
             self.last_read = suppressed_in(self._folder)

@@ -1,62 +1,55 @@
 """Upgrade: bring a recommender to the numeric environment of this process, and its files to the newest format.
 
-Each checkpoint that was made elsewhere is made again here, in the order of the chain, each from its parent as it was
-made here. Where the bytes agree the checkpoint is adopted: it gets the stamp of this environment. Where they don't, the
-new bytes take its place. All of it becomes current at once, with a record in the log.
+Each checkpoint that was made elsewhere is trained again here, in the order of the chain, each from its new parent. If
+the bytes are equal, the checkpoint is adopted: it gets the stamp of this environment. If not, the new bytes replace it.
+All of it becomes current at once, with a record in the log.
 """
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from erasable.chain.arrangement import regrouped
+from erasable.chain.chain import Earlier, Elsewhere, link_names, links_to_run, made_elsewhere, train_chain
+from erasable.chain.checkpoint import Checkpoint, CheckpointStore
+from erasable.chain.dataset import Dataset, State
+from erasable.chain.environment import environment_for
 from erasable.errors import Refused, WorkspaceDamaged, said
 from erasable.evaluation.replay import NOT_TRAINED, same_bytes
-from erasable.operations.home import Home, Session, resuming
 from erasable.operations.learn import samples_of
 from erasable.operations.recording import version_facts
+from erasable.operations.storage import Session, Storage, resuming
 from erasable.operations.suppressed import queue_fault
 from erasable.operations.verify import integrity_fault
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import add_record, read_search, version_fault
+from erasable.proof.checking import version_fault
 from erasable.proof.issuing import numeric_part
-from erasable.store import FORMAT, Stamp
-from erasable.training import (
-    Checkpoint,
-    CheckpointStore,
-    Earlier,
-    Elsewhere,
-    Knowledge,
-    State,
-    environment_for,
-    link_names,
-    links_to_run,
-    made_elsewhere,
-    regrouped,
-    train_chain,
-)
+from erasable.proof.log import add_record
+from erasable.proof.search_file import read_search
+from erasable.workspace.manifest import FORMAT, Stamp
 
 
 @dataclass(frozen=True)
 class UpgradePlan:
-    """What an upgrade would find and do; nothing was made again to say this."""
+    """What an upgrade would do; nothing is trained to find out."""
 
     needed: bool
     """Whether there is anything to do."""
     format: int
     """The format of the files."""
     newest_format: int
-    """The format that they would have."""
+    """The format that they would get."""
     differences: tuple[str, ...]
     """How the numeric environment here differs from the one that made checkpoints."""
     steps_elsewhere: int
     """How many checkpoints were made in another numeric environment."""
     steps_replayed: int
-    """How many would be made again: those, and whatever follows from them."""
+    """How many would be trained again: those, and all that start from them."""
     steps_total: int
     seconds: float
-    """About how long that takes, by the times that were measured when they were made."""
+    """About how long that takes, by the times measured when they were trained."""
     refused: str | None
-    """What is damaged, or has to be done first, if anything."""
+    """Why an upgrade would be refused, if it would."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +59,11 @@ class Upgraded:
     changed: bool
     """Whether there was anything to do."""
     adopted: int
-    """How many checkpoints that were made elsewhere have the same bytes here."""
+    """How many checkpoints from elsewhere have the same bytes here."""
     trained: int
-    """How many have other bytes here, which are current now."""
+    """How many have other bytes here; these are current now."""
     kept: int
-    """How many were of here already."""
+    """How many were made in this environment already."""
     format_before: int
     format: int
     differences: tuple[str, ...]
@@ -79,12 +72,12 @@ class Upgraded:
     seconds: float
 
 
-def plan_upgrade(home: Home) -> UpgradePlan:
-    """Say what `upgrade` would find, and about how long it would take; nothing is changed or made again."""
-    with home.reading() as session:
+def plan_upgrade(storage: Storage) -> UpgradePlan:
+    """Return what `upgrade` would do, and about how long it would take; nothing is changed or trained."""
+    with storage.reading() as session:
         state = session.state()
         elsewhere = made_elsewhere(state)
-        replayed = _to_replay(state, _following_people(state.knowledge), elsewhere)
+        replayed = _to_replay(state, _following_people(state.dataset), elsewhere)
         needed = _is_needed(session, elsewhere)
         return UpgradePlan(
             needed=needed,
@@ -95,23 +88,23 @@ def plan_upgrade(home: Home) -> UpgradePlan:
             steps_replayed=len(replayed),
             steps_total=len(state.chain),
             seconds=sum(state.chain[place].seconds for place in replayed),
-            refused=integrity_fault(session) or queue_fault(home) or (_unready(session) if needed else None),
+            refused=integrity_fault(session) or queue_fault(storage) or (_unready(session) if needed else None),
         )
 
 
-def upgrade(home: Home, work: Work = QUIET_WORK) -> Upgraded:
+def upgrade(storage: Storage, work: Work = QUIET_WORK) -> Upgraded:
     """Bring a recommender to this numeric environment and its files to the newest format; if it fails nothing changes.
 
-    People who wait to be erased stay suppressed, and are erased as before afterwards.
+    People who wait to be erased stay suppressed, and are erased afterwards.
     """
     began = time.perf_counter()
-    with home.writing() as session:
+    with storage.writing() as session:
         before, format_before = session.state(), session.format
         elsewhere = made_elsewhere(before)
         changed = _is_needed(session, elsewhere)
         store = _Compared(session.checkpoints)
         if changed:
-            _refuse_unready(home, session)
+            _refuse_unready(storage, session)
         after = _upgraded(session, elsewhere, store, work) if changed else before
         made = [link.fingerprint for link in after.chain if link.fingerprint in store.made]
         adopted = sum(name in store.same for name in made)
@@ -132,7 +125,7 @@ def upgrade(home: Home, work: Work = QUIET_WORK) -> Upgraded:
 
 
 class _Compared:
-    """Keeps checkpoints that are made again in place of those of the same name, and remembers which are the same."""
+    """A store that replaces checkpoints by those trained here, and remembers which have the same bytes."""
 
     def __init__(self, store: CheckpointStore) -> None:
         self._store = store
@@ -140,11 +133,11 @@ class _Compared:
         self.same: set[str] = set()
 
     def get(self, fingerprint: str) -> Checkpoint:
-        """Return a checkpoint as it was made here, if it was already."""
+        """Return a checkpoint; the one trained here if there is one."""
         return self._store.get(fingerprint)
 
     def put(self, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint that was made here, whether or not its bytes are those of before."""
+        """Keep a checkpoint that was trained here, and note whether its bytes are the same as before."""
         name = checkpoint.fingerprint
         if name in self._store and same_bytes(self._store.get(name), checkpoint):
             self.same.add(name)
@@ -157,50 +150,50 @@ class _Compared:
 
 
 def _is_needed(session: Session, elsewhere: Elsewhere) -> bool:
-    """Whether there is anything to do: checkpoints of elsewhere, or what an earlier release wrote or named."""
+    """Whether there is anything to do: checkpoints from elsewhere, or files or names of an earlier release."""
     state = session.state()
     is_older = session.format < FORMAT or bool(state.recorded)
-    return bool(elsewhere) or is_older or _following_people(state.knowledge) is not state.knowledge
+    return bool(elsewhere) or is_older or _following_people(state.dataset) is not state.dataset
 
 
 def _upgraded(session: Session, elsewhere: Elsewhere, store: CheckpointStore, work: Work) -> State:
-    """Make again what was made elsewhere, and return the state with a chain that is of here throughout."""
+    """Train again what was made elsewhere, and return the state with all links of this environment."""
     before = session.state()
-    fault = integrity_fault(session) or version_fault(session.papers(), session.stamp, before)
-    if fault:  # what is made again from it would be recorded as if it had been learned
+    fault = integrity_fault(session) or version_fault(session.documents(), session.stamp, before)
+    if fault:  # else damaged data would be recorded as if it had been learned
         raise WorkspaceDamaged(f"{fault}: restore it from a copy made after the last erasure, then upgrade")
-    knowledge = _under_newest_rules(before.knowledge, elsewhere, work)
-    places = _to_replay(before, knowledge, elsewhere)
+    dataset = _under_newest_rules(before.dataset, elsewhere, work)
+    places = _to_replay(before, dataset, elsewhere)
     session.refuse_if_full(session.size if places else 0)
     chain = [NOT_TRAINED if place in places else link for place, link in enumerate(before.chain)]
-    with work.training("replaying", samples_of(before.knowledge, places)) as effort:
-        after = train_chain(knowledge, store, effort, Earlier(chain), work.executor)
-    here = environment_for(knowledge.config)  # what 0.1 recorded names more than what counts
-    if before.recorded:  # what is kept of 0.1 lies under 0.1's names, with what 0.1 recorded
+    with work.training("replaying", samples_of(before.dataset, places)) as effort:
+        after = train_chain(dataset, store, effort, Earlier(chain), work.executor)
+    here = environment_for(dataset.config)  # 0.1 recorded more than what counts
+    if before.recorded:  # checkpoints kept from 0.1 have its names and environment
         for link in after.chain:
             kept = session.checkpoints.get(link.fingerprint)
             session.checkpoints.put(replace(kept, environment=here))
-    return State(knowledge, tuple(replace(link, environment=here) for link in after.chain))
+    return State(dataset, tuple(replace(link, environment=here) for link in after.chain))
 
 
-def _under_newest_rules(knowledge: Knowledge, elsewhere: Elsewhere, work: Work) -> Knowledge:
-    """Return what is known by the rules of today; whatever an earlier version kept otherwise is brought forward here.
+def _under_newest_rules(dataset: Dataset, elsewhere: Elsewhere, work: Work) -> Dataset:
+    """Return the dataset in the form of this release.
 
-    Groups that are decided anew with each erasure are decided here, since that is what a replay compares with.
+    Under the policy regroup the groups are chosen again here, since that is what a replay compares with.
     """
-    following = _following_people(knowledge)
+    following = _following_people(dataset)
     following = replace(following, config=following.config.of_this_revision())
-    return regrouped(following, work.grouping) if elsewhere and knowledge.config.policy == "regroup" else following
+    return regrouped(following, work.grouping) if elsewhere and dataset.config.policy == "regroup" else following
 
 
-def _following_people(knowledge: Knowledge) -> Knowledge:
-    """Return the same knowledge with items that follow the people, where 0.1 froze those of the data."""
-    frozen = knowledge.catalogue is not None and not knowledge.catalogue.declared
-    return knowledge.following() if frozen else knowledge
+def _following_people(dataset: Dataset) -> Dataset:
+    """Return the dataset with a catalogue that follows the data, if 0.1 had frozen it."""
+    frozen = dataset.catalogue is not None and not dataset.catalogue.declared
+    return dataset.following() if frozen else dataset
 
 
-def _to_replay(state: State, after: Knowledge, elsewhere: Elsewhere) -> Sequence[int]:
-    """Return the places of what was made elsewhere or has another name now, and of all that follows from it."""
+def _to_replay(state: State, after: Dataset, elsewhere: Elsewhere) -> Sequence[int]:
+    """Return the places of links made elsewhere or renamed, and of all that start from them."""
     other = links_to_run(link_names(after), state.chain)
     places: list[int] = []
     parents: set[str] = set()
@@ -212,7 +205,7 @@ def _to_replay(state: State, after: Knowledge, elsewhere: Elsewhere) -> Sequence
 
 
 def _commit(session: Session, before: State, after: State, done: Upgraded, work: Work) -> None:
-    papers, stamp = session.papers(), Stamp.after(session.stamp.version)
+    documents, stamp = session.documents(), Stamp.after(session.stamp.version)
     facts = {
         **version_facts(after, stamp),
         "adopted": done.adopted,
@@ -222,18 +215,18 @@ def _commit(session: Session, before: State, after: State, done: Upgraded, work:
         "after": {"format": done.format, "environment": numeric_part(after.environment)},
     }
     with work.reporter.track("saving"):
-        session.commit(after, replace(papers, audit=add_record(papers.audit, "upgrade", facts)), stamp)
+        session.commit(after, replace(documents, log=add_record(documents.log, "upgrade", facts)), stamp)
 
 
-def _refuse_unready(home: Home, session: Session) -> None:
-    refused = queue_fault(home) or _unready(session)
+def _refuse_unready(storage: Storage, session: Session) -> None:
+    refused = queue_fault(storage) or _unready(session)
     if refused:
         raise Refused(refused)
 
 
 def _unready(session: Session) -> str | None:
-    """Say what has to be done first: certificates that are missing are about the version that is current."""
-    if not read_search(session.papers().pending).erasures:
+    """Say what to do first: missing certificates are about the current version."""
+    if not read_search(session.documents().pending).erasures:
         return None
     finish = resuming(session.path)
     return said("an erasure is done and its certificates are missing: finish it with ", finish, ", then upgrade")

@@ -1,4 +1,4 @@
-"""Verify: check every file, record and signature, then train again from what is left, and compare every byte."""
+"""Verify: check every file, record and signature, then train again on the data that is left, and compare every byte."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -6,6 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from erasable.chain.chain import Elsewhere, made_elsewhere
+from erasable.chain.checkpoint import MemoryStore
+from erasable.chain.dataset import State
+from erasable.chain.tasks import label_of
 from erasable.errors import (
     NewerDocument,
     Refused,
@@ -17,58 +21,54 @@ from erasable.errors import (
     option,
     said,
 )
-from erasable.evaluation import compare, replay
-from erasable.operations.broken_papers import is_unrecorded
+from erasable.evaluation.replay import compare, replay
 from erasable.operations.do_not_learn import checkable
-from erasable.operations.home import Home, Session, resuming, upgrading
 from erasable.operations.learn import samples_of
 from erasable.operations.recording import record_verification, version_facts
-from erasable.operations.recovery import left_to_finish
+from erasable.operations.recovery import is_unrecorded, left_to_finish
+from erasable.operations.storage import Session, Storage, resuming, upgrading
 from erasable.operations.suppressed import queue_fault
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof import (
-    Certificate,
-    Receipt,
+from erasable.proof.certificate import Certificate, read_certificate
+from erasable.proof.checking import (
     certificate_fault,
     chain_fault,
-    first_fault,
+    documents_fault,
     held_fault,
     newest_certificate,
-    papers_fault,
-    read_certificate,
-    read_receipt,
-    read_search,
-    recorded_steps,
     records_about,
-    says_more_than_known,
     signing_public_key,
     version_fault,
 )
-from erasable.proof.suppression import Suppression, SuppressionList, held, with_requests
-from erasable.requests import Request
-from erasable.training import Elsewhere, MemoryStore, State, label_of, made_elsewhere
+from erasable.proof.do_not_learn import Suppression, SuppressionList, held, with_requests
+from erasable.proof.issuing import Receipt, read_receipt
+from erasable.proof.log import first_fault, says_more_than_known
+from erasable.proof.search_file import read_search
+from erasable.proof.signing import recorded_steps
+from erasable.requests.request import Request
+from erasable.wording import listed
 
-_Paper = TypeVar("_Paper")
-# Each kind of paper, and a field that nothing else has: one that was changed may have lost one of the two.
+_Read = TypeVar("_Read")
+# Each kind of document, and a field that only it has: a changed file may have lost one of the two.
 _CERTIFICATE = "certificate of erasure", "signature"
 _RECEIPT = "receipt of erasure", "salt"
-_PUT_BACK = " (if an older manifest.json was put back, that was rightly destroyed: take the newest copy of the folder)"
+_PUT_BACK = " (if an older manifest.json was put back, it names destroyed files: take the newest copy of the folder)"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What is to be verified beside the workspace itself.
+    """What to verify beside the workspace itself.
 
     Parameters
     ----------
     certificate : Path, optional
-        A certificate that must be of this workspace.
+        A certificate that must belong to this workspace.
     receipt : Path, optional
         A receipt that must belong to that certificate.
     from_scratch : bool, default False
-        Whether all stages are trained again, not only those that the certificate's erasure has trained.
+        Whether all stages are trained again, not only those that the certificate's erasure trained.
     suppression : Suppression, optional
-        Another list of people whom the workspace must not hold than the one that it remembers.
+        A do-not-learn list to check instead of the one that the workspace remembers.
 
     Examples
     --------
@@ -77,19 +77,19 @@ class Claim:
     """
 
     certificate: Path | None = None
-    """A certificate that must be of this workspace."""
+    """A certificate that must belong to this workspace."""
     receipt: Path | None = None
     """A receipt that must belong to that certificate."""
     from_scratch: bool = False
-    """Whether all stages are trained again, not only those that the certificate's erasure has trained."""
+    """Whether all stages are trained again, not only those that the certificate's erasure trained."""
     suppression: Suppression | None = None
-    """Another list of people whom the workspace must not hold than the one that it remembers."""
+    """A do-not-learn list to check instead of the one that the workspace remembers."""
 
     def in_words(self) -> str:
-        """Say what was found right beside the workspace itself."""
+        """Say which documents agree with the workspace."""
         given = {"certificate": self.certificate, "receipt": self.receipt, "do-not-learn list": self.suppression}
         checked = [f"the {name}" for name, value in given.items() if value is not None]
-        return f"{' and '.join(checked)} {'agrees' if len(checked) == 1 else 'agree'}; " if checked else ""
+        return f"{listed(checked)} {'agrees' if len(checked) == 1 else 'agree'}; " if checked else ""
 
 
 NO_CLAIM = Claim()
@@ -97,21 +97,21 @@ NO_CLAIM = Claim()
 
 @dataclass(frozen=True)
 class Verification:
-    """Whether a replay gives the same bytes (None: can't be told here), and how many arrays were compared."""
+    """Whether a replay gives the same bytes (None: it can't be told here), and how many arrays were compared."""
 
     identical: bool | None
     compared: int
     reason: str
     stages_replayed: int = 0
     recorded: bool = False
-    """Whether the audit chain says that this was done."""
+    """Whether the log has a record of this."""
     elsewhere: bool = False
-    """Whether it can't be told because it was made in another numeric environment; else something is missing."""
+    """Whether it can't be told because the model was trained in another numeric environment."""
 
 
 @dataclass(frozen=True)
 class _Held:
-    """Everything that a workspace holds, copied, so that a replay does not keep a writer waiting."""
+    """A copy of everything a replay needs, so that it does not keep a writer waiting."""
 
     state: State
     checkpoints: MemoryStore
@@ -119,54 +119,54 @@ class _Held:
     pending: int
 
 
-def verify(home: Home, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Verification:
+def verify(storage: Storage, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -> Verification:
     """Check files, records and signatures, then replay on the data that is left and compare byte for byte.
 
-    With a certificate only the stages that its erasure has trained again are replayed, unless everything is asked for.
+    With a certificate only the stages that its erasure trained are replayed, unless `from_scratch` is set.
     """
     named = SuppressionList.open(claim.suppression) if claim.suppression else None
     try:
         certificate, receipt = _given(claim)
-        with home.reading() as session:
+        with storage.reading() as session:
             fault = integrity_fault(session, certificate)
             listed, unlisted = (named, "") if named or fault else checkable(session)
-            fault = fault or _content_fault(home, session, certificate, listed)
+            fault = fault or _content_fault(storage, session, certificate, listed)
             if fault:
                 return Verification(False, 0, fault)
-            unknown = unlisted or _unasked(home)
+            unknown = unlisted or _unreadable_queue(storage)
             if unknown:
                 return Verification(None, 0, unknown)
             found = made_elsewhere(session.state())
             if found:
                 return Verification(None, 0, _not_here(session, found), elsewhere=True)
             newer = _newer(session, certificate, receipt)
-            copied = _copied(home, session)
+            copied = _copied(storage, session)
             made_again = None if claim.from_scratch else _made_again(certificate, session)
-    except (NewerDocument, UnknownModel):  # nothing can be said about it here
+    except (NewerDocument, UnknownModel):  # no verdict is possible here
         raise
     except (WorkspaceDamaged, Refused) as fault:
         return Verification(False, 0, fault.said)
-    replayed = _replayed(home, copied, _positions(copied.state, made_again), work)
+    replayed = _replayed(storage, copied, _positions(copied.state, made_again), work)
     if not replayed.identical:
         return replayed
     return replace(replayed, reason=said(claim.in_words(), newer, replayed.reason))
 
 
-def _replayed(home: Home, held: _Held, positions: Sequence[int], work: Work) -> Verification:
+def _replayed(storage: Storage, held: _Held, positions: Sequence[int], work: Work) -> Verification:
     state, checkpoints = held.state, held.checkpoints
-    with work.training("replaying", samples_of(state.knowledge, positions)) as effort:
+    with work.training("replaying", samples_of(state.dataset, positions)) as effort:
         replayed = replay(state, effort, checkpoints, positions, work.executor)
     comparison = compare(state, checkpoints, replayed, positions)
     outcome = {"identical": comparison.identical, "compared": comparison.compared, "stages": len(positions)}
-    recorded = record_verification(home, {**held.facts, **outcome}, work)
+    recorded = record_verification(storage, {**held.facts, **outcome}, work)
     reason = comparison.difference or _same_bytes(len(positions), len(state.chain))
     if comparison.identical and held.pending:
-        reason = said(reason, "; but an erasure was interrupted: finish it with ", resuming(home.path))
+        reason = said(reason, "; but an erasure was interrupted: finish it with ", resuming(storage.path))
     return Verification(comparison.identical, comparison.compared, reason, len(positions), recorded)
 
 
 def _not_here(session: Session, found: Elsewhere) -> str:
-    """Say which steps were made in another numeric environment, and how that differs."""
+    """Say which steps were trained in another numeric environment, and how it differs."""
     some = len(found.places) < len(session.state().chain)
     what = f"{', '.join(map(label_of, found.places))} of it" if some else "it"
     return said(f"{what} was learned {found.how}: {found} (", upgrading(session), " makes it again here)")
@@ -178,11 +178,11 @@ def _same_bytes(replayed: int, steps: int) -> str:
 
 
 def _newer(session: Session, certificate: Certificate | None, receipt: Receipt | None) -> str:
-    """Say what has a field that this version does not know, if anything has."""
+    """Say which documents have a field that this release does not know."""
     found = {
         "certificate": certificate is not None and certificate.newer,
         "receipt": receipt is not None and receipt.newer,
-        "log": says_more_than_known(session.papers().records()),
+        "log": says_more_than_known(session.documents().records()),
         "manifest": session.newer,
     }
     named = [f"the {name}" for name, more in found.items() if more]
@@ -190,7 +190,7 @@ def _newer(session: Session, certificate: Certificate | None, receipt: Receipt |
 
 
 def _given(claim: Claim) -> tuple[Certificate | None, Receipt | None]:
-    """Read the certificate, and the receipt that belongs to it, each checked by itself."""
+    """Read the certificate and the receipt, and check that they belong together."""
     if claim.certificate is None:
         if claim.receipt is not None:
             raise WrongUse(
@@ -204,8 +204,8 @@ def _given(claim: Claim) -> tuple[Certificate | None, Receipt | None]:
     return certificate, receipt
 
 
-def _read(path: Path, sign: tuple[str, str], reader: Callable[[bytes], _Paper]) -> _Paper:
-    """Read a paper; what is none at all is wrong use, and what was changed is refused."""
+def _read(path: Path, sign: tuple[str, str], reader: Callable[[bytes], _Read]) -> _Read:
+    """Read a document; another kind of file is wrong use, a changed document is refused."""
     try:
         content = path.read_bytes()
         _refuse_other_files(path, content, sign)
@@ -220,7 +220,7 @@ def _read(path: Path, sign: tuple[str, str], reader: Callable[[bytes], _Paper]) 
 def _refuse_other_files(path: Path, content: bytes, sign: tuple[str, str]) -> None:
     kind, field = sign
     if content.lstrip().startswith(b"<"):
-        raise WrongUse(f"{path}: it is a page for people, and no {kind}: give the .json file")
+        raise WrongUse(f"{path}: it is a web page, and no {kind}: give the .json file")
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
@@ -230,32 +230,32 @@ def _refuse_other_files(path: Path, content: bytes, sign: tuple[str, str]) -> No
 
 
 def integrity_fault(session: Session, certificate: Certificate | None = None) -> str | None:
-    """Say what is wrong with files, records or signatures, if anything is; no data and no parameters are loaded."""
+    """Return what is wrong with files, records or signatures, if anything is; no data or parameters are loaded."""
     damaged = session.damaged()
     if damaged:
         return _damage(session, damaged)
     if session.leftovers:
         return f"files of an earlier version are left, remove them: {', '.join(session.leftovers)}"
-    papers, issued = session.papers(), session.issued()
-    fault = papers_fault(papers, issued)
+    documents, issued = session.documents(), session.issued()
+    fault = documents_fault(documents, issued)
     if fault or certificate is None:
         return fault
-    if certificate.public_key != signing_public_key(papers):
+    if certificate.public_key != signing_public_key(documents):
         raise WrongUse(
             "the certificate was signed with another key: it is of another workspace; name the folder that it is of"
         )
-    return certificate_fault(certificate, papers, issued, session.stamp)
+    return certificate_fault(certificate, documents, issued, session.stamp)
 
 
 def _content_fault(
-    home: Home, session: Session, certificate: Certificate | None, suppressed: SuppressionList | None
+    storage: Storage, session: Session, certificate: Certificate | None, suppressed: SuppressionList | None
 ) -> str | None:
-    """Say where data and checkpoints differ from what the last record, the certificate and the list say of them."""
-    papers, state = session.papers(), session.state()
-    fault = None if is_unrecorded(session) else version_fault(papers, session.stamp, state)
+    """Return where data and checkpoints contradict the last record, the certificate or the do-not-learn list."""
+    documents, state = session.documents(), session.state()
+    fault = None if is_unrecorded(session) else version_fault(documents, session.stamp, state)
     if suppressed is not None:
-        # Whoever is about to be erased may be on the list already.
-        leaving = with_requests(SuppressionList(suppressed.key), _leaving(home, session))
+        # People who are about to be erased may be on the list already.
+        leaving = with_requests(SuppressionList(suppressed.key), _leaving(storage, session))
         fault = fault or _resurrection(state, suppressed.without(leaving))
     newest = newest_certificate(session.issued())
     if newest is not None:
@@ -266,23 +266,23 @@ def _content_fault(
     return fault
 
 
-def _leaving(home: Home, session: Session) -> list[Request]:
-    """Return what is about to be erased, as far as that can be read."""
-    accepted = [one.request for one in read_search(session.papers().pending).accepted]
+def _leaving(storage: Storage, session: Session) -> list[Request]:
+    """Return the requests that are about to be carried out, as far as they can be read."""
+    accepted = [one.request for one in read_search(session.documents().pending).accepted]
     try:
-        return [*accepted, *home.asked()]
+        return [*accepted, *storage.asked()]
     except WorkspaceError:
         return accepted
 
 
-def _unasked(home: Home) -> str | None:
-    """Say that who has asked to be erased can't be told, and why."""
-    fault = queue_fault(home)
-    return None if fault is None else said("who is not to be served can't be told (", fault, ")")
+def _unreadable_queue(storage: Storage) -> str | None:
+    """Say why it can't be told who has asked to be erased, if it can't."""
+    fault = queue_fault(storage)
+    return None if fault is None else said("it can't be told who has asked to be erased (", fault, ")")
 
 
 def _resurrection(state: State, suppressed: SuppressionList) -> str | None:
-    found = held(suppressed, state.knowledge)
+    found = held(suppressed, state.dataset)
     if not found.total:
         return None
     return (
@@ -292,50 +292,50 @@ def _resurrection(state: State, suppressed: SuppressionList) -> str | None:
 
 
 def _damage(session: Session, damaged: Sequence[str]) -> str:
-    """Name the files, and in the audit chain the record."""
+    """Name the damaged files, and the record if the log is one of them."""
     named = f"damaged or missing: {', '.join(damaged)}"
     if session.path is not None and any(not (session.path / name).exists() for name in damaged):
         named = f"{named}{_PUT_BACK}"
     if not any(name.startswith("audit") for name in damaged):
         return named
     try:
-        located = first_fault(session.unchecked_audit()) or "records at its end are missing"
-    except WorkspaceError:  # there is none to look into
+        located = first_fault(session.unchecked_log()) or "records at its end are missing"
+    except WorkspaceError:  # the log can't be read
         return named
-    return f"{named}; the audit chain: {located}"
+    return f"{named}; the log: {located}"
 
 
 def _made_again(certificate: Certificate | None, session: Session) -> set[int] | None:
-    """Return the places in the chain that a certificate's erasure has made again, as it or its record in the log says.
+    """Return the places in the chain that a certificate's erasure trained, by the certificate or its record.
 
-    None if neither says so, or where each erasure makes everything again.
+    None if neither says so, or if the policy is to regroup, where each erasure trains everything.
     """
-    if certificate is None or session.state().knowledge.config.policy == "regroup":
+    if certificate is None or session.state().dataset.config.policy == "regroup":
         return None
     steps = certificate.chain or recorded_steps(_record(certificate, session))
     return None if steps is None else {place for place, step in enumerate(steps) if not step.kept}
 
 
 def _record(certificate: Certificate, session: Session) -> Mapping[str, Any] | None:
-    """Return what the log says of a certificate's erasure."""
-    return records_about([certificate.request_id], session.papers()).get(certificate.request_id)
+    """Return the record of a certificate's erasure in the log."""
+    return records_about([certificate.request_id], session.documents()).get(certificate.request_id)
 
 
 def _positions(state: State, made_again: set[int] | None) -> Sequence[int]:
-    """Return the steps to replay: all, or those that were made again."""
+    """Return the steps to replay: all, or those that were trained."""
     everything = range(len(state.chain))
-    # An erasure that has trained nothing again leaves nothing of its own to replay.
+    # An erasure that trained nothing leaves no step of its own to replay: then all are.
     return [position for position in everything if position in (made_again or ())] or everything
 
 
-def _copied(home: Home, session: Session) -> _Held:
+def _copied(storage: Storage, session: Session) -> _Held:
     state, checkpoints = session.state(), MemoryStore()
     for link in state.chain:
         checkpoints.put(session.checkpoints.get(link.fingerprint))
-    for _ in state.knowledge.groups:
+    for _ in state.dataset.groups:
         pass
     try:
-        pending = len(left_to_finish(home, session))
-    except WorkspaceError:  # who only looks may not read the queue
-        pending = len(read_search(session.papers().pending).users)
+        pending = len(left_to_finish(storage, session))
+    except WorkspaceError:  # a reader may not be allowed to read the queue
+        pending = len(read_search(session.documents().pending).users)
     return _Held(state, checkpoints, version_facts(state, session.stamp), pending)

@@ -1,25 +1,177 @@
-"""Certificates: what the rest of the code needs of them, and how those of every format are read.
-
-What is signed are the bytes that lie there, never what they were read into: a field that this version does not know
-changes nothing, and one byte that was changed is found.
-"""
+"""Certificates: their fields, signing them, and reading those of every format."""
 
 import json
-from typing import Any
+import re
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
 from erasable import fingerprint
-from erasable.documents import format_in, newer, read_json, says_more
+from erasable.documents import format_in, newer, read_json, says_more, sealed_bytes, with_seal
 from erasable.errors import NewerDocument, Refused
-from erasable.proof import certificate_2
-from erasable.proof.paper import Paper
-from erasable.proof.signing import is_signed
-from erasable.proof.statement import FORMAT, KIND, Statement, signed_bytes
-from erasable.proof.steps import CertifiedStep
+from erasable.proof.signing import CertifiedStep, FrozenDocument, canonical, is_signed, public_key_of, sign
+
+KIND = "certificate of erasure"
+FORMAT = 3
+WHOLE: Literal["all data of one person"] = "all data of one person"
+PART: Literal["some interactions of one person"] = "some interactions of one person"
+Scope = Literal["all data of one person", "some interactions of one person"]
+_SIGNATURE = re.compile("[0-9a-f]{128}")
 
 
-class _Needed(Paper):
+class _Part(FrozenDocument):
+    # Fields that a newer version added are kept, and the signature covers them.
+    model_config = ConfigDict(extra="allow")
+
+
+class CertifiedCatalogue(_Part):
+    """The items that could be recommended."""
+
+    declared: bool
+    """Whether they were declared; if not, they are those that people had."""
+    items: str
+    """About how many there are."""
+    origin: str
+    """Where they come from, in words."""
+    digest: str
+
+
+class CertifiedData(_Part):
+    """The data that was held, as salted digests."""
+
+    before: str
+    after: str
+
+
+class CertifiedScan(_Part):
+    """What was searched for the person after the erasure, and how."""
+
+    files: str
+    """About how many files were searched."""
+    size: str
+    """About how many bytes were read."""
+    kinds: tuple[str, ...]
+    searched: tuple[str, ...]
+    residues: Literal[0] = 0
+    """Always 0: no certificate is issued while anything is found."""
+
+
+class CertifiedUtility(_Part):
+    """Quality on the holdout of the remaining users, rounded so coarsely that nobody can be identified."""
+
+    protocol: str
+    users: str
+    """About how many people have held-out interactions."""
+    grain: float
+    """The step that measures are rounded to."""
+    before: dict[str, float] | None
+    after: dict[str, float]
+
+
+class CertifiedDays(_Part):
+    """The day of each step in UTC; exact times would show how long each took."""
+
+    asked: str
+    erased: str
+    searched: str | None
+    """None for a recommender in memory, which has no files."""
+    issued: str
+
+
+class CertifiedRecord(_Part):
+    """A record of the log."""
+
+    number: int
+    hash: str
+
+
+class Statement(_Part):
+    """What a certificate says, in the newest format: the record of one erasure, free of personal data."""
+
+    kind: Literal["certificate of erasure"] = "certificate of erasure"
+    format: int = Field(FORMAT, ge=FORMAT)
+    request_id: str = Field(pattern="^[0-9a-f]{32}$")
+    issuer: str | None
+    """Who issues it, if the workspace names an issuer."""
+    scope: Scope
+    subject: str
+    """A commitment to who asked and for what; its salt is in the person's receipt and nowhere else."""
+    reference: str
+    """A commitment, with the same salt, to the case number or other text typed in, if any."""
+    version: int
+    """The version of the workspace after the erasure."""
+    days: CertifiedDays
+    duration: str
+    """The longest that an erasure of anyone takes, without the scan and this certificate."""
+    cost: str
+    """The most that an erasure of anyone costs, as a share of retraining everything."""
+    policy: str
+    policy_means: str
+    settings: dict[str, Any]
+    """The settings of the model."""
+    revision: int | None = None
+    """The revision of the model's arithmetic that made the checkpoints; earlier certificates name none."""
+    threads: int
+    environment: dict[str, str]
+    """The numeric environment: the processor and the libraries that the bytes depend on."""
+    software: dict[str, str]
+    """Other software that carried out the erasure."""
+    catalogue: CertifiedCatalogue
+    rating_scale: tuple[float, float]
+    filter: str
+    data: CertifiedData
+    scan: CertifiedScan | None
+    """None for a recommender in memory, which has no files."""
+    utility: CertifiedUtility | None
+    """None without a holdout."""
+    audit: CertifiedRecord
+    """The last record of the log before that of this erasure."""
+    do_not_learn: str | None
+    """What is kept so that an old file does not bring the person back, if anything is."""
+    proves: str
+    does_not_prove: str
+    public_key: str = ""
+    """The Ed25519 key, in hexadecimal, that checks the signature."""
+    signature: str = ""
+    """The signature of this file's bytes, with nothing between the quotes of this field."""
+
+    def signed(self, key: bytes) -> bytes:
+        """Return the certificate as canonical JSON (RFC 8785), signed."""
+        fields = self.model_dump(mode="json") | {"public_key": public_key_of(key), "signature": ""}
+        unsigned = canonical(fields)
+        return with_seal(unsigned, "signature", sign(key, unsigned))
+
+
+def signed_bytes(content: bytes, signature: str) -> bytes | None:
+    """Return the bytes of a certificate without its signature; None if it does not stand there exactly once."""
+    return sealed_bytes(content, "signature", signature) if _SIGNATURE.fullmatch(signature) else None
+
+
+FORMAT_OF_0_1 = 2
+FIELDS_OF_0_1 = {
+    *("kind", "format", "request_id", "scope", "subject", "version", "times", "seconds", "policy", "settings", "seed"),
+    *("threads", "environment", "software", "catalogue", "rating_scale", "filter", "data", "stages_rerun"),
+    *("stages_total", "cost_ratio", "chain", "scan", "utility", "audit", "proves", "does_not_prove"),
+    *("public_key", "signature"),
+}
+"""The fields of certificates of version 0.1."""
+
+
+def signed_content(fields: dict[str, Any], content: bytes) -> bytes:
+    """Return the bytes that the signature covers, including fields that are unknown here."""
+    if not _is_canonical(fields, content):
+        raise Refused("it is not written as certificates are (canonical JSON): it was changed")
+    return canonical({name: value for name, value in fields.items() if name != "signature"})
+
+
+def _is_canonical(fields: dict[str, Any], content: bytes) -> bool:
+    try:
+        return canonical(fields) == content
+    except (ValueError, RecursionError):  # such as a lone surrogate, which can be read but not written
+        return False
+
+
+class _Needed(FrozenDocument):
     model_config = ConfigDict(extra="ignore")
 
 
@@ -38,52 +190,52 @@ class NamedData(_Needed):
 
 
 class NamedRecord(_Needed):
-    """A record of the audit chain."""
+    """A record of the log."""
 
     number: int
     hash: str
 
 
 class Certificate(_Needed):
-    """A certificate of any format, as far as it is needed to check it; all that it says is in its content."""
+    """A certificate of any format: the fields needed to check it, and its full content."""
 
     content: bytes = Field(repr=False)
     """The file as it was read."""
     format: int
     request_id: str = Field(pattern="^[0-9a-f]{32}$")
     subject: str
-    """A commitment to who asked and for what; its salt is in the subject's receipt and nowhere else."""
+    """A commitment to who asked and for what; its salt is in the person's receipt and nowhere else."""
     reference: str | None = None
-    """A commitment to what else stands in the receipt; format 2 has none."""
+    """A commitment to the reference in the receipt; format 2 has none."""
     version: int
-    """The version of the workspace that the erasure made."""
+    """The version of the workspace after the erasure."""
     policy: str
     settings: dict[str, Any]
     revision: int | None = None
-    """The revision of the model; certificates of before name none."""
+    """The revision of the model; earlier certificates name none."""
     environment: dict[str, str]
     catalogue: NamedCatalogue
     rating_scale: tuple[float, float]
     data: NamedData
     audit: NamedRecord
-    """The last record of the audit chain before this erasure's own."""
+    """The last record of the log before that of this erasure."""
     public_key: str
     chain: tuple[CertifiedStep, ...] | None = None
     """The steps of the chain in format 2; later formats leave them to the log."""
     newer: bool = False
-    """Whether it says something that this version does not know."""
+    """Whether it has fields that this version does not know."""
 
     def digest(self) -> str:
-        """Return the fingerprint of the file, which the audit chain names it by."""
+        """Return the fingerprint of the file, as named in the log."""
         return fingerprint.of_bytes(self.content)
 
 
 def read_certificate(content: bytes) -> Certificate:
-    """Read a certificate of any format and check its signature; one byte that was changed is refused."""
+    """Read a certificate of any format and check its signature; a single changed byte is refused."""
     fields = _fields(content)
     found = fields["format"]
     if not _is_signed(fields, content):
-        # How a later format is signed is not known here.
+        # A later format may be signed in another way.
         later = f"; if not, it {newer(found, FORMAT)}" if found > FORMAT else ""
         raise Refused(f"its signature does not fit: it was changed, or signed by someone else{later}")
     if found > FORMAT:
@@ -96,39 +248,39 @@ def read_certificate(content: bytes) -> Certificate:
 
 
 def _fields(content: bytes) -> dict[str, Any]:
-    """Return what a certificate says, in a format that can be read."""
+    """Return the fields of a certificate, whose format must be known."""
     try:
         fields = read_json(content)
     except ValueError:
         raise Refused(_unreadable(content)) from None
     if not isinstance(fields, dict) or fields.get("kind") != KIND:
-        raise Refused("it is no certificate of erasure: give the .json file that forget made")
+        raise Refused("it is not a certificate of erasure: give the .json file that forget made")
     found = format_in(fields)
-    if found is None or found < certificate_2.FORMAT:
+    if found is None or found < FORMAT_OF_0_1:
         raise Refused(f"it has the format {fields.get('format')!r}, which was never released: it was changed")
     return fields
 
 
 def _unreadable(content: bytes) -> str:
-    """Say what is wrong with JSON that was refused: whoever is less strict may read it."""
+    """Say what is wrong with refused JSON, which a less strict reader may accept."""
     try:
         json.loads(content)
     except (ValueError, RecursionError):
-        return "it is no JSON: give the .json file that forget made"
+        return "it is not JSON: give the .json file that forget made"
     return "it can be read in more than one way, as no certificate can: it was changed"
 
 
 def _is_signed(fields: dict[str, Any], content: bytes) -> bool:
     key, signature = str(fields.get("public_key")), str(fields.get("signature"))
-    if fields["format"] == certificate_2.FORMAT:
-        return is_signed(key, certificate_2.signed_content(fields, content), signature)
+    if fields["format"] == FORMAT_OF_0_1:
+        return is_signed(key, signed_content(fields, content), signature)
     signed = signed_bytes(content, signature)
     return signed is not None and is_signed(key, signed, signature)
 
 
 def _needed(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return what is needed of a certificate; a chain that a later version names is not that of format 2."""
-    if fields["format"] == certificate_2.FORMAT:
-        return fields | {"newer": not fields.keys() <= certificate_2.FIELDS}
+    """Return the fields needed of a certificate; a chain in a later format is not that of format 2."""
+    if fields["format"] == FORMAT_OF_0_1:
+        return fields | {"newer": not fields.keys() <= FIELDS_OF_0_1}
     known = {name: value for name, value in fields.items() if name != "chain"}
     return known | {"newer": says_more(Statement.model_validate(fields))}

@@ -1,4 +1,4 @@
-"""Erasure requests: one type, one lifecycle, one queue; the only place with SQL."""
+"""Erasure requests: one type, one life, one queue; SQL stands nowhere else."""
 
 from erasable.requests.request import Request
 

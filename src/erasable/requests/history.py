@@ -1,4 +1,4 @@
-"""What is told of requests: each from its events, and all of them from the tables of states and deadlines."""
+"""Reading requests: one from its events, overviews from the tables of states and deadlines."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,13 @@ from itertools import groupby
 from typing import Literal
 
 from erasable.errors import UnknownRequest
-from erasable.requests.codes import receipt_code_digest, unseal
-from erasable.requests.database import Connection, Database, Row
-from erasable.requests.events import event_of
-from erasable.requests.lifecycle import BEGUN, WAITING, RequestState, state_of
-from erasable.requests.plain import in_parts, marks
-from erasable.requests.request import Event, Request, Submission
+from erasable.requests._sqlite_file import in_parts, marks
+from erasable.requests.database import Connection, Database, Row, event_of
+from erasable.requests.request import BEGUN, WAITING, Event, Request, RequestState, Submission, state_of
+from erasable.requests.tokens import receipt_code_digest, unseal
 
 Urgency = Literal["open", "soon", "alarming", "overdue", "late", "over limit", "failed", "stuck", "action"]
-"""Why an open request may need someone's hand; it may be in several."""
+"""Why an open request may need attention; several may apply."""
 _SOON = timedelta(days=7)
 _CONDITIONS: Mapping[Urgency, str] = {
     "open": "1 = 1",
@@ -33,7 +31,7 @@ _EVERY = 2**53
 
 @dataclass(frozen=True)
 class Totals:
-    """How many requests there are, and by when the first of those that are open has to be done."""
+    """How many requests there are, and the next deadlines of the open ones."""
 
     states: Mapping[RequestState, int]
     urgent: Mapping[Urgency, int]
@@ -44,20 +42,20 @@ class Totals:
 
 
 class History:
-    """Reads requests; who asked is not among what is told here."""
+    """Reads requests, without who asked."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def get(self, request_id: str) -> Request:
-        """Return a request, by its id or by that of a submission that joined it."""
+        """Return a request by its id, or by the id of a submission that joined it."""
         found = self.some([request_id]) or self.some(self._joined_by(request_id))
         if not found:
             raise UnknownRequest("there is no such request: check its id")
         return found[0]
 
     def some(self, request_ids: Sequence[str]) -> list[Request]:
-        """Return these requests, as far as there are such, oldest first."""
+        """Return those of these requests that exist, oldest first."""
 
         def here(connection: Connection) -> list[Request]:
             return self._told(connection, _events_of(connection, request_ids, "events"), request_ids)
@@ -72,7 +70,7 @@ class History:
         return sorted(found, key=lambda one: one.events[0].number)
 
     def in_states(self, states: Collection[RequestState]) -> list[Request]:
-        """Return all requests that are in one of these states and not sealed, oldest first."""
+        """Return the requests in these states that are not sealed, oldest first."""
 
         def found(connection: Connection) -> list[Request]:
             statement = f"SELECT request_id FROM current_states WHERE status IN ({marks(states)})"  # noqa: S608
@@ -81,13 +79,13 @@ class History:
         return self._database.read(found)
 
     def open_requests(self) -> list[Request]:
-        """Return all requests of which something is left to do, oldest first; with many open ones this is slow."""
+        """Return all open requests, oldest first; slow if there are many."""
         return self.in_states(WAITING | BEGUN)
 
     def ids(
         self, states: Collection[RequestState], limit: int, before: int | None = None, skipped: int = 0
     ) -> list[tuple[int, str]]:
-        """Return the numbers and ids of the newest requests in some states, before a number if one is given."""
+        """Return the numbers and ids of the newest requests in some states, or of the newest before a number."""
         rows = self._database.read(
             lambda connection: connection.execute(
                 f"SELECT first_number, request_id FROM all_current_states WHERE status IN ({marks(states)}) "  # noqa: S608
@@ -99,18 +97,18 @@ class History:
         return [(int(row["first_number"]), row["request_id"]) for row in rows]
 
     def urgent_ids(self, urgency: Urgency, now: datetime, limit: int = _EVERY) -> list[tuple[str, RequestState]]:
-        """Return the ids and states of open requests that are urgent in some way; the first limit first."""
+        """Return the ids and states of the open requests of one urgency, earliest limit first."""
         statement = f"SELECT request_id, status FROM open_deadlines WHERE {_condition(urgency, now)} "  # noqa: S608
         order = "ORDER BY limit_time, first_number LIMIT ?"
         rows = self._database.read(lambda connection: connection.execute(statement + order, (limit,)))
         return [(row["request_id"], row["status"]) for row in rows]
 
     def counts(self) -> dict[RequestState, int]:
-        """Return how many requests are in each state."""
+        """Return the number of requests in each state."""
         return self._database.read(_counts, with_ended=True)
 
     def totals(self, now: datetime) -> Totals:
-        """Return how many requests are in each state, how many of them are urgent, and the next deadlines."""
+        """Return the number of requests in each state and of each urgency, and the next deadlines."""
 
         def found(connection: Connection) -> Totals:
             sums = ", ".join(f'count(*) FILTER (WHERE {_condition(one, now)}) AS "{one}"' for one in _CONDITIONS)
@@ -150,9 +148,9 @@ class History:
         return Submission(request, row["submission_id"], at, True, code, first_code)
 
     def submitted_since(self, actor: str, since: datetime) -> int:
-        """Return how many requests of one actor were taken in since a time, as far as they can be read."""
+        """Return how many requests of one actor were accepted since a time, as far as they can be read."""
         one = "(SELECT count(*) FROM all_events WHERE actor_name = ? AND event_name = '{}' AND event_time > ?)"
-        # What nothing is held of is rejected in the name of who submits.
+        # Requests about unknown people are rejected at once, with the submitter as actor.
         statement = f"SELECT {one.format('received')} - {one.format('rejected')} AS total"
         values = (actor, since.isoformat()) * 2
         return int(self._database.read(lambda connection: connection.execute(statement, values))[0]["total"])
@@ -166,11 +164,11 @@ class History:
         )
 
     def last_event(self, *names: str) -> Event | None:
-        """Return the newest event with one of these names, of the service itself or of a request that is not sealed."""
+        """Return the newest event with one of these names, sealed requests left out."""
         return self._newest(names, "events")
 
     def last_erased(self) -> Event | None:
-        """Return the newest event that says that someone was erased."""
+        """Return the newest event of an erasure."""
         return self._newest(["erased"], "all_events")
 
     def _newest(self, names: Collection[str], table: str) -> Event | None:
@@ -191,7 +189,7 @@ class History:
         return [event_of(row, said.get(row["event_number"])) for row in rows]
 
     def _told(self, connection: Connection, rows: Iterable[Row], request_ids: Collection[str]) -> list[Request]:
-        """Return the requests that some events add up to."""
+        """Return the requests that these events make up."""
         said = self._database.remarks.of(connection, request_ids) if request_ids else {}
         events = [event_of(row, said.get(row["event_number"])) for row in rows]
         events.sort(key=lambda event: (event.request_id or "", event.number))
@@ -214,7 +212,7 @@ def _counts(connection: Connection) -> dict[RequestState, int]:
 
 
 def _condition(urgency: Urgency, now: datetime) -> str:
-    """Return when a request is urgent; times are written into it as numbers."""
+    """Return the SQL condition of an urgency, with times as numbers."""
     return _CONDITIONS[urgency].format(now=repr(now.timestamp()), soon=repr((now + _SOON).timestamp()))
 
 

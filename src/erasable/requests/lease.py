@@ -1,28 +1,26 @@
-"""The lease of the one worker: who does not renew it loses it, and can't write any more once another has taken it.
-
-Each taking has a number, the fencing token. Whatever a worker writes, into the queue or the workspace, is written only
-while the number is still its own.
-"""
+"""The lease that lets only one worker at a time work on a queue, renewing it, and the worker's progress."""
 
 import os
 import signal
 import socket
+import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from erasable.errors import LeaseLost
+from erasable.errors import ErasableError, LeaseLost
+from erasable.progress import Progress
 from erasable.requests.database import Connection, Database
 
 T = TypeVar("T")
-_START_FIELD = 19  # of what follows the name in /proc/PID/stat
+_START_FIELD = 19  # counted after the process name in /proc/PID/stat
 
 
 def _machine() -> str:
-    """Return what tells this machine, or container, from others: numbers of processes count in one of them only."""
+    """Return what identifies this machine or container, inside which process numbers are unique."""
     try:
         booted = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{booted} {os.readlink('/proc/self/ns/pid')}"
@@ -35,7 +33,7 @@ MACHINE = _machine()
 
 @dataclass(frozen=True)
 class Process:
-    """A process; its number alone may come again, or be on another machine."""
+    """A process; its number alone may be reused, or exist on another machine too."""
 
     number: int
     start: str
@@ -48,16 +46,16 @@ class Process:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is, or was, one of this machine."""
+        """Whether it runs, or ran, on this machine."""
         return self.machine == MACHINE
 
     @property
     def alive(self) -> bool:
-        """Whether it runs, or is frozen; of one elsewhere nobody knows better, so that its time has to run out."""
+        """Whether it runs or is frozen; a process elsewhere counts as alive, so its lease has to run out."""
         return self.start != "" and (not self.is_here or _start_of(self.number) == self.start)
 
     def end(self) -> bool:
-        """End it at once, frozen or not, if it is one of this machine; say whether that was tried."""
+        """Kill it, frozen or not, if it runs on this machine; return whether that was tried."""
         if not self.is_here or not self.alive:
             return False
         with suppress(ProcessLookupError):
@@ -74,22 +72,22 @@ class Lease:
         self._holder = holder or Process.current()
         self._number: int | None = None
         self.before: Process | None = None
-        """Whose lease had run out when this one was to be taken; it may be frozen and keep others from writing."""
+        """The living process whose lease has run out, if any; it may be frozen and block other writers."""
         self._before_since = 0.0
 
     @property
     def number(self) -> int | None:
-        """The number of this taking, None if it is not held."""
+        """The number of this lease, None if it is not held."""
         return self._number
 
     @property
     def held(self) -> bool:
-        """Whether it was taken and, as far as is known here, not lost."""
+        """Whether it was taken and, as far as this process knows, not lost."""
         return self._number is not None
 
     def take(self) -> bool:
-        """Take the lease if nobody has it: it has run out, or its holder is gone."""
-        # Looked at first: whoever is frozen in the middle of a change keeps all others from writing.
+        """Take the lease if it is free, has run out, or its holder is gone; return whether it was taken."""
+        # Read first: a process frozen in the middle of a change blocks all other writers.
         if self._database.read(self._is_taken):
             return False
 
@@ -107,18 +105,18 @@ class Lease:
 
         number = self._database.change(take)
         if number is not None:
-            self._number = number  # not before it is durable: else another might take the same number
+            self._number = number  # only once it is durable: else another process might take the same number
         return number is not None
 
     def end_frozen(self) -> bool:
-        """End who had the lease before, and is still there though it had as long again to stop; say whether it was."""
+        """Kill the previous holder if it still runs one lease period after its lease ran out; return whether it did."""
         before = self.before
         if before is None or not before.alive or time.monotonic() - self._before_since < self.seconds:
             return False
         return before.end()
 
     def renew(self) -> None:
-        """Keep the lease for another while."""
+        """Extend the lease by its full period."""
 
         def renew(connection: Connection) -> None:
             end = self._database.time(connection) + self.seconds
@@ -127,7 +125,7 @@ class Lease:
         self.change(renew)
 
     def release(self) -> None:
-        """Give it back, if it is still held."""
+        """Give the lease back, if it is still held."""
 
         def release(connection: Connection) -> None:
             connection.execute(
@@ -140,7 +138,7 @@ class Lease:
         self._number = None
 
     def change(self, work: Callable[[Connection], T]) -> T:
-        """Change the queue as the holder of the lease; refused once another has taken it."""
+        """Change the queue as the holder of the lease; refused once another process has taken it."""
 
         def checked(connection: Connection) -> T:
             self._check(connection)
@@ -149,11 +147,11 @@ class Lease:
         return self._database.change(checked)
 
     def check(self) -> None:
-        """Refuse whoever does not hold the lease any more."""
+        """Raise `LeaseLost` if the lease is no longer held."""
         self._database.read(self._check)
 
     def _is_taken(self, connection: Connection) -> bool:
-        """Whether another has the lease now; whose lease ran out and who is still there is kept in mind."""
+        """Whether another process holds the lease now; a living holder whose lease ran out is noted in `before`."""
         last, end = _last_holder(connection)
         other, over = last != self._holder and last.alive, self._database.time(connection) >= end
         before = last if other and over else None
@@ -169,7 +167,7 @@ class Lease:
 
 
 def silent_seconds(database: Database, process: int) -> float:
-    """Return for how long the lease of a process of this machine has run out without being renewed; 0 if not its."""
+    """Return how long ago the lease of a process on this machine ran out; 0 if the lease is not its own."""
 
     def silent(connection: Connection) -> float:
         last, end = _last_holder(connection)
@@ -180,7 +178,7 @@ def silent_seconds(database: Database, process: int) -> float:
 
 
 def holder_of(database: Database) -> Process | None:
-    """Return the process that holds the lease now, None if nobody works."""
+    """Return the process that holds the lease now, if any."""
 
     def holder(connection: Connection) -> Process | None:
         last, end = _last_holder(connection)
@@ -190,7 +188,7 @@ def holder_of(database: Database) -> Process | None:
 
 
 def is_at_work(database: Database, pause: float) -> bool:
-    """Whether someone works, or has given the lease back so short a time ago that another is on its way."""
+    """Whether a worker holds the lease, or released it so recently that the next one is about to take it."""
 
     def at_work(connection: Connection) -> bool:
         last, end = _last_holder(connection)
@@ -206,9 +204,112 @@ def _last_holder(connection: Connection) -> tuple[Process, float]:
 
 
 def _start_of(number: int) -> str:
-    """Return when a process began, in the system's own units; empty if there is none, or it has ended."""
+    """Return when a process started, in clock ticks; empty if it does not exist or has ended."""
     try:
         facts = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return ""
     return "" if facts[0] in "ZX" else facts[_START_FIELD]
+
+
+Tell = Callable[[str, Exception | None], None]
+
+
+def _untold(what: str, error: Exception | None) -> None:
+    """Ignore an event."""
+
+
+@contextmanager
+def renewed(lease: Lease) -> Iterator[None]:
+    """Keep renewing a lease while a block runs, and release it at the end."""
+    over = threading.Event()
+    thread = threading.Thread(target=keep_renewing, args=(lease, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        give_back(lease)
+
+
+def keep_renewing(lease: Lease, over: threading.Event, tell: Tell = _untold) -> None:
+    """Renew a lease until `over` is set, and kill a frozen previous holder, which may block this one.
+
+    A renewal that fails because the queue is busy or unreachable is tried again. A process that lost the lease notices
+    when it next writes, and may take it again.
+    """
+    while not over.wait(lease.seconds / 3):
+        if lease.end_frozen():
+            tell("a frozen worker was ended", None)
+        if lease.held:
+            try:
+                lease.renew()
+            except (ErasableError, OSError) as error:
+                tell("lease not renewed", error)
+
+
+def give_back(lease: Lease) -> None:
+    """Release a lease; if that fails it runs out by itself, and the error must not hide another one."""
+    with suppress(ErasableError, OSError):
+        lease.release()
+
+
+_SECONDS_BETWEEN = 1.0
+
+
+def read_progress(database: Database) -> Progress | None:
+    """Return the worker's progress, None if it is idle."""
+    rows = database.read(lambda connection: connection.execute("SELECT * FROM progress"))
+    return next(
+        (Progress(one["batch_number"], one["step_name"], one["done_count"], one["total_count"]) for one in rows), None
+    )
+
+
+class QueueReporter:
+    """Writes progress into the queue, at most once a second."""
+
+    def __init__(self, lease: Lease, batch: str) -> None:
+        self._lease = lease
+        self._batch = batch
+
+    def note(self, text: str) -> None:
+        """Ignore notes: they are meant for the user of a command."""
+
+    def doubt(self, text: str) -> None:
+        """Ignore doubts, for the same reason."""
+
+    @contextmanager
+    def track(self, label: str, total: int | None = None) -> Iterator["_Advance"]:
+        """Track a step of the work."""
+        step = _Advance(self._lease, self._batch, label, total)
+        step.write()
+        yield step
+
+    def clear(self) -> None:
+        """Remove the progress, when the work is done."""
+        self._lease.change(lambda connection: connection.execute("DELETE FROM progress"))
+
+
+class _Advance:
+    def __init__(self, lease: Lease, batch: str, label: str, total: int | None) -> None:
+        self._lease = lease
+        self._facts = (batch, label, total)
+        self._done = 0
+        self._written = 0.0
+
+    def __call__(self, done: int) -> None:
+        self._done += done
+        if time.monotonic() - self._written > _SECONDS_BETWEEN:
+            self.write()
+
+    def write(self) -> None:
+        batch, label, total = self._facts
+        self._written = time.monotonic()
+        values = (batch, label, self._done, total, time.time())
+
+        def write(connection: Connection) -> None:
+            connection.execute("DELETE FROM progress")
+            connection.execute("INSERT INTO progress VALUES (?, ?, ?, ?, ?)", values)
+
+        self._lease.change(write)

@@ -1,8 +1,7 @@
-"""The queue in Postgres: for several servers in front of one workspace, whose folder they share.
+"""The queue in Postgres, for several servers that share the folder of one workspace.
 
-A connection may be lost at any moment. Reading is done again. A change writes its own random id first, under one lock
-for all changes of the workspace: who does not know whether a commit came through finds it when trying again, so that no
-change is lost or made twice.
+A connection may be lost at any moment. Reads are repeated. A change first writes its own random id, under one lock for
+all changes of the workspace: after a lost commit the retry finds that id, so that no change is lost or made twice.
 """
 
 import re
@@ -23,11 +22,8 @@ from psycopg.rows import dict_row
 from erasable.documents import newer
 from erasable.errors import DiskFull, QueueUnreachable, SuppressionUnknown, WorkspaceBusy, WorkspaceError, WrongUse
 from erasable.requests import database
-from erasable.requests.database import Connection, Row, Value
-from erasable.requests.identity import IDENTITY, lost
-from erasable.requests.key_files import KeyFiles, KeyMissing
-from erasable.requests.schema import ENDED_TABLES, FORMAT, POSTGRES, statements
-from erasable.requests.sealed import (
+from erasable.requests._key_files import KeyFiles, KeyMissing
+from erasable.requests._sealed import (
     SEALED_TABLES,
     Mark,
     OlderSnapshot,
@@ -39,29 +35,31 @@ from erasable.requests.sealed import (
     Touched,
     keys_in_use,
 )
+from erasable.requests.database import IDENTITY, Connection, Row, Value, lost
+from erasable.requests.schema import ENDED_TABLES, FORMAT, POSTGRES, statements
 
 T = TypeVar("T")
 _WAIT_SECONDS = 30  # for a change: as long as SQLite waits for its file
-_READ_SECONDS = 15  # a server that is restarted takes a few
-_MARK_SECONDS = 1  # whoever is served meanwhile may have asked to be erased
+_READ_SECONDS = 15  # a server takes a few to restart
+_MARK_SECONDS = 1  # short: someone served meanwhile may have asked to be erased
 _MOMENT_SECONDS = 0.1
-_POLL_SECONDS = 0.5  # whoever listens to a line that was cut hears nothing, and is not told
+_POLL_SECONDS = 0.5  # a listener on a dead connection gets no notice and no error
 _TIDY_SECONDS = 600
-_KEPT_SECONDS = 3600  # nobody asks longer whether a change came through
-_MOST_READERS = 8  # at once, in one process; a change has a connection beside them, and whoever listens one more
+_KEPT_SECONDS = 3600  # no retry asks later than this whether a change was committed
+_MOST_READERS = 8  # in one process; changes and the listener have connections of their own
 _SCHEMA = re.compile(r"[a-z_][0-9a-z_]{0,62}")
 _PASSWORDS = ("password", "sslpassword")
-_AGAIN = (  # the server says that it was not our fault, and that nothing was done
+_AGAIN = (  # nothing was done, and a retry may succeed
     psycopg.errors.SerializationFailure,
     psycopg.errors.DeadlockDetected,
-    psycopg.errors.ReadOnlySqlTransaction,  # the one that writes is another by now
+    psycopg.errors.ReadOnlySqlTransaction,  # another server has become the primary
 )
-_ANOTHER = (  # the queue that is meant is not there
+_ANOTHER = (  # the database does not hold this queue
     psycopg.errors.UndefinedTable,
     psycopg.errors.InvalidSchemaName,
     psycopg.errors.DivisionByZero,
 )
-_SETTINGS: dict[str, str | int] = {  # a line that was cut without a word is noticed within seconds
+_SETTINGS: dict[str, str | int] = {  # notice a dead connection within seconds
     "connect_timeout": 5,
     "keepalives_idle": 5,
     "keepalives_interval": 2,
@@ -69,9 +67,9 @@ _SETTINGS: dict[str, str | int] = {  # a line that was cut without a word is not
     "tcp_user_timeout": 15_000,
     "application_name": "erasable",
 }
-_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # whatever is the default there: who had to wait sees what came before
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"  # explicit: a change that waited must see the changes before it
 _NEWEST = "SELECT change_number, change_id FROM {}changes ORDER BY change_number DESC LIMIT 1"
-_IS_OWN = "SELECT 1 / count(*) FROM identity WHERE queue_id = '{}'"  # in another queue it divides by 0
+_IS_OWN = "SELECT 1 / count(*) FROM identity WHERE queue_id = '{}'"  # fails in another queue, dividing by 0
 _NUMBERED = (
     "WITH last AS (SELECT * FROM changes ORDER BY change_number DESC LIMIT 1) INSERT INTO changes SELECT "
     "1 + coalesce((SELECT change_number FROM last), 0), '{}', extract(epoch FROM clock_timestamp()), '' "
@@ -89,11 +87,11 @@ CREATE TRIGGER events_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON events EXECUTE
 
 
 class _Lost(Exception):
-    """The connection is gone, or could not be made."""
+    """The connection was lost or could not be made."""
 
 
 class PostgresTransaction:
-    """A transaction: the statements of the queue, as Postgres wants them."""
+    """A transaction in Postgres; statements without rows are sent in batches."""
 
     def __init__(
         self,
@@ -102,7 +100,7 @@ class PostgresTransaction:
         newest: bool = True,
         first: Sequence[str] = (),
     ) -> None:
-        """Take a connection that is in a transaction, or what begins one; a change is known by the one before it."""
+        """Take a connection and the statements that begin a transaction, or, for a change, the mark before it."""
         self._raw = raw
         self._mark = mark
         self.newest = newest
@@ -110,9 +108,9 @@ class PostgresTransaction:
         self._unsent: list[tuple[str, Sequence[Value]]] = [(statement, ()) for statement in first]
 
     def execute(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        """Run one statement, and return its rows; one that has none is sent along with the next that has some.
+        """Run a statement and return its rows; one without rows is sent along with the next that has some.
 
-        So a change goes to the server and back a few times, not once for each statement: others wait for it.
+        So a change takes a few round trips instead of one for each statement, and others wait for it less.
         """
         if _WITHOUT_ROWS.match(statement):
             self._unsent.append((statement, values))
@@ -126,17 +124,17 @@ class PostgresTransaction:
             return self._raw.execute(_translated(statement), values).fetchall()
 
     def execute_many(self, statement: str, rows: Collection[Sequence[Value]]) -> None:
-        """Run one statement for each row of values."""
+        """Run a statement once for each row of values."""
         self._unsent += [(statement, values) for values in rows]
 
     def send(self) -> None:
-        """Send what is not sent yet."""
+        """Send the statements that are not sent yet."""
         if self._unsent:
             self.execute("SELECT 1")
 
     @cached_property
     def mark(self) -> Mark:
-        """The newest change that was there before this transaction changed anything."""
+        """The newest change before this transaction."""
         if self._mark is not None:
             return self._mark
         rows = self.execute(_NEWEST.format(""))
@@ -144,14 +142,16 @@ class PostgresTransaction:
 
 
 class PostgresDatabase:
-    """A queue in a schema of its own, with the keys of its people in the workspace."""
+    """A queue in its own schema, with the keys to its personal data in the workspace."""
 
     def __init__(self, address: str, schema: str, keys: Path, queue_id: str | None = None) -> None:
-        """Take where it lies, and its id if the workspace knows that; nothing is asked of it yet."""
+        """Take its address and its id, if the workspace knows it, without connecting yet."""
         if not _SCHEMA.fullmatch(schema):
-            raise WrongUse("a queue's schema has small letters, digits and underscores: correct it in the workspace")
+            raise WrongUse(
+                "a queue's schema has lowercase letters, digits and underscores: correct it in the workspace"
+            )
         if queue_id is not None and not IDENTITY.fullmatch(queue_id):
-            raise WrongUse("a queue's id has 32 digits from 0 to f: correct it in the workspace")
+            raise WrongUse("a queue's id has 32 hexadecimal digits: correct it in the workspace")
         self._is_own = "SELECT 1" if queue_id is None else _IS_OWN.format(queue_id)
         refuse_passwords(address)
         self._schema = schema
@@ -163,7 +163,7 @@ class PostgresDatabase:
         self.waiting = SealedWaiting(self._people)
         self.labels = SealedLabels(self._keys)
         self._idle: list[psycopg.Connection[Any]] = []
-        weakref.finalize(self, _close, self._idle)  # for whoever does not close it
+        weakref.finalize(self, _close, self._idle)  # if nobody closes it
         self._readers = threading.BoundedSemaphore(_MOST_READERS)
         self._local = threading.local()
         self._changing, self._listening = threading.Lock(), threading.Lock()
@@ -175,14 +175,14 @@ class PostgresDatabase:
         self._closed = threading.Event()
 
     def read(self, work: Callable[[Connection], T], with_ended: bool = False) -> T:
-        """Return what `work` finds in one snapshot; requests that have ended are among the others here."""
+        """Run `work` on one snapshot; the tables here hold finished requests too."""
         within = getattr(self._local, "changing", None) or getattr(self._local, "reading", None)
         if within is not None:
             return work(within)
         return self._retried(lambda: self._read(work), _READ_SECONDS)
 
     def change(self, work: Callable[[Connection], T]) -> T:
-        """Change the queue: all of `work` is durable when this returns, once, or nothing of it ever was."""
+        """Change the queue atomically: all of `work` is durable when this returns, exactly once, or none of it."""
         within = getattr(self._local, "changing", None)
         if within is not None:
             return work(within)
@@ -191,14 +191,14 @@ class PostgresDatabase:
             return self._retried(lambda: self._change(work, change_id, done), _WAIT_SECONDS)
 
     def time(self, connection: Connection) -> float:
-        """Return the database's own time: servers may have other clocks."""
+        """Return the database server's time, since the clocks of its clients may differ."""
         return float(connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8 AS now")[0]["now"])
 
     def mark(self) -> Mark:
-        """Return the number and the id of the newest change, or what was the newest a moment ago.
+        """Return the mark of the newest change, at most a moment old.
 
-        It is asked for each answer that a server gives, while thousands may submit: so not each time anew, and where
-        nobody answered just now that is said without asking.
+        Every answer of the service asks for it, so it is cached for a moment; and if the database did not answer just
+        now, that is reported without asking again.
         """
         now = time.monotonic()
         known, at = self._last_mark
@@ -209,13 +209,13 @@ class PostgresDatabase:
         return self.mark_now()
 
     def mark_now(self) -> Mark:
-        """Return the number and the id of the newest change, as it is now."""
+        """Return the mark of the newest change, as of now."""
         found = self._retried(self._mark, _MARK_SECONDS)
         self._last_mark = (found, time.monotonic())
         return found
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the queue has changed since this was last called: until it is told, or finds it by looking."""
+        """Wait for a notification of a change since the last call, and poll in case none arrives."""
         end = time.monotonic() + seconds
         with self._listening:
             while not self._closed.is_set():
@@ -231,15 +231,15 @@ class PostgresDatabase:
         return False
 
     def wipe(self) -> None:
-        """Destroy every key that nothing needs any more: what it opened is noise from then on, wherever it lies."""
+        """Destroy every key that is no longer in use: what it encrypted becomes noise, wherever it is stored."""
         self.change(self.waiting.change_keys)
-        # In a change of its own: a key goes only when it is durable that nothing has it. Listed before: whoever made
-        # one by then has done so in a change that is over when this one begins, and later ones are not listed.
+        # In a separate change: a key may go only once it is durable that nothing uses it. The keys are listed before:
+        # a key listed here was made in a change that ends before this one begins, and later keys are not listed.
         listed = self._keys.names()
         self._keys.destroy(listed - self.change(keys_in_use))
 
     def tidy(self) -> None:
-        """Drop the ids of changes that nobody asks for any more, once in a while: it is a change itself."""
+        """Drop the ids of old changes, once in a while, since this is a change itself."""
         if time.monotonic() < self._tidy_again:
             return
         self._tidy_again = time.monotonic() + _TIDY_SECONDS
@@ -247,7 +247,7 @@ class PostgresDatabase:
         self.change(lambda connection: connection.execute(old, (self.time(connection) - _KEPT_SECONDS,)))
 
     def create(self) -> None:
-        """Make schema and tables, all at once."""
+        """Make the schema and the tables in one transaction."""
         self._retried(self._make, 0)
 
     def _make(self) -> None:
@@ -258,18 +258,18 @@ class PostgresDatabase:
             raw.execute("; ".join([*made, f"CREATE TABLE queue_format AS SELECT {FORMAT} AS format_number"]))
 
     def drop(self) -> None:
-        """Remove keys, tables and schema of a queue that came to nothing; without the keys the rest is noise."""
+        """Remove the keys, tables and schema of a failed move; the keys first, since without them the rest is noise."""
         self._keys.destroy(self._keys.names())
         with self._connected() as raw, self._explained(raw):
             raw.execute(f"DROP SCHEMA {self._schema} CASCADE")
 
     def exists(self) -> bool:
-        """Whether the schema is there."""
+        """Whether the schema exists."""
         return self._retried(self._is_there, 0)
 
     def migrate(self) -> None:
-        """Refuse tables of a newer format. None are made: a database without them is not the one that is meant."""
-        # Without patience: whoever opens it is told at once that it is not there.
+        """Refuse tables of a newer format; none are made, since a database without them is the wrong one."""
+        # Without retries: opening must fail at once if the database is away.
         rows = self._retried(lambda: self._read(lambda connection: connection.execute(_READ_FORMAT)), 0)
         found = max((row["format_number"] for row in rows), default=0)
         if found > FORMAT:
@@ -289,7 +289,7 @@ class PostgresDatabase:
         return found is not None
 
     def _read(self, work: Callable[[Connection], T]) -> T:
-        """Read in one snapshot; anew where others have gone on, or destroyed a key, since it was taken."""
+        """Read in one snapshot; again if others have read later changes, or destroyed a key, since it was taken."""
         for newest in (False, True, True):
             with suppress(OlderSnapshot, KeyMissing):
                 return self._read_once(work, newest)
@@ -305,7 +305,7 @@ class PostgresDatabase:
             transaction = PostgresTransaction(raw, newest=newest, first=(_SNAPSHOT, self._path, self._is_own))
             if newest:
                 with self._people.as_of(transaction):
-                    pass  # the snapshot is taken here, when nobody can have gone further
+                    pass  # takes the snapshot under the lock, so that no thread can be ahead of it
             self._local.reading = transaction
             try:
                 return work(transaction)
@@ -313,7 +313,7 @@ class PostgresDatabase:
                 self._local.reading = None
 
     def _change(self, work: Callable[[Connection], T], change_id: str, done: list[T]) -> T:
-        """Try to make a change; one whose commit came through before is found by its id, and not made again."""
+        """Try to make a change; if an earlier attempt was committed, its id is found and the change not repeated."""
         with self._connected() as raw, self._explained(raw), self._ended(raw) as committing:
             row = self._begun(raw, change_id)
             if row is None:
@@ -329,14 +329,14 @@ class PostgresDatabase:
                 transaction.execute("UPDATE changes SET touched = ? WHERE change_id = ?", (touched, change_id))
             transaction.send()
             database.before_commit()
-            done.append(result)  # from here on nobody knows, until it is said or looked up
+            done.append(result)  # from here on the outcome is unknown until the server confirms it
             committing(f"NOTIFY {self._schema}")
             for followed in (self._people, self.waiting):
                 followed.take_over(transaction, (row["number"] + 1, change_id))
             return result
 
     def _begun(self, raw: psycopg.Connection[Any], change_id: str) -> dict[str, Any] | None:
-        """Begin a change: it is the only one, and durable when it is over; None if it was made already."""
+        """Begin an exclusive, durable change; None if it was committed already."""
         first = (
             _BEGIN,
             self._path,
@@ -359,14 +359,14 @@ class PostgresDatabase:
 
     @contextmanager
     def _ended(self, raw: psycopg.Connection[Any]) -> Iterator[Callable[..., None]]:
-        """End the transaction of a block; whoever commits earlier is given how."""
+        """Commit at the end of a block or roll back; the block may commit earlier with the function it gets."""
 
         def commit(*last: str) -> None:
             said = raw.execute("; ".join([*last, "COMMIT"]))
             while said.nextset():
                 pass
             if said.statusmessage != "COMMIT":
-                raise WorkspaceError("the database took a change back without saying why: look into its log")
+                raise WorkspaceError("the database rolled a change back without saying why: look into its log")
 
         try:
             yield commit
@@ -379,7 +379,7 @@ class PostgresDatabase:
 
     @staticmethod
     def _rolled_back(raw: psycopg.Connection[Any]) -> bool:
-        """Take a transaction back; say whether the connection can be used again."""
+        """Roll a transaction back; return whether the connection can be used again."""
         with suppress(psycopg.Error):
             raw.execute("ROLLBACK")
             return True
@@ -387,7 +387,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _connected(self) -> Iterator[psycopg.Connection[Any]]:
-        """Have a connection for a while: one that is idle, or a new one."""
+        """Yield an idle connection, or a new one."""
         try:
             raw = self._idle.pop()
         except IndexError:
@@ -408,17 +408,17 @@ class PostgresDatabase:
 
     @contextmanager
     def _explained(self, raw: psycopg.Connection[Any]) -> Iterator[None]:
-        """Say what went wrong in words that help."""
+        """Turn errors of Postgres into ours, with a remedy."""
         try:
             yield
         except _ANOTHER as error:
             raise lost(
                 self._keys.folder.parent,
                 "the database that this workspace names does not hold its queue",
-                "check the address, or put the database back from its newest copy",
+                "check the address, or restore the database from its newest copy",
             ) from error
         except psycopg.errors.LockNotAvailable as error:
-            raise WorkspaceBusy("somebody else is changing the queue: try again") from error
+            raise WorkspaceBusy("another process is changing the queue: try again") from error
         except psycopg.errors.DiskFull as error:
             raise DiskFull("the disk of the queue's database is full: free some space there and try again") from error
         except psycopg.errors.InsufficientPrivilege as error:
@@ -432,7 +432,7 @@ class PostgresDatabase:
             raise
 
     def _retried(self, attempt: Callable[[], T], seconds: float) -> T:
-        """Try until it is done, or the queue is away for so long; whoever comes later has less to wait for it."""
+        """Retry until the queue has been away for so long, counted from the first failure of any thread."""
         pause = 0.0
         while True:
             try:
@@ -454,7 +454,7 @@ class PostgresDatabase:
         return (row["change_number"], row["change_id"]) if row else (0, "")
 
     def _listen(self) -> None:
-        """Listen on a connection of its own; where that is not to be had, looking has to do."""
+        """Listen on a separate connection; if there is none to be had, polling has to do."""
         if self._listener is not None and not self._listener.closed:
             return
         with suppress(psycopg.Error, _Lost):
@@ -486,7 +486,7 @@ def _unreachable(why: str) -> QueueUnreachable:
 
 
 def refuse_passwords(address: str) -> None:
-    """Refuse an address with a password in it: it would be written into the workspace and its copies."""
+    """Refuse an address with a password, which would end up in the workspace and its copies."""
     if any(name in _said(address) for name in _PASSWORDS):
         raise WrongUse(
             "leave the password out of the queue's address, since the workspace keeps it: put it into PGPASSWORD, or "
@@ -498,8 +498,8 @@ def _said(address: str) -> dict[str, Any]:
     try:
         return conninfo_to_dict(address)
     except psycopg.Error:
-        # Not what the library says: it may quote a password.
-        raise WrongUse("the queue's address is none: give it as postgresql://user@host:5432/database") from None
+        # Without the library's message, which may quote a password.
+        raise WrongUse("the queue's address is wrong: give it as postgresql://user@host:5432/database") from None
 
 
 @lru_cache(maxsize=512)

@@ -1,4 +1,4 @@
-"""The queue: requests come in, are carried out under a lease, and end; who asked is kept no longer than needed."""
+"""The queue: requests come in, are carried out under a lease, and end; subjects are kept only as long as needed."""
 
 import re
 import secrets
@@ -8,68 +8,73 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
+from erasable.data.interactions import Subject
 from erasable.errors import UnknownRequest, WorkspaceError
-from erasable.requests.asked import NOBODY_ASKED, Asked
-from erasable.requests.codes import new_receipt_code, receipt_code_digest, seal
-from erasable.requests.database import Connection, Database
-from erasable.requests.events import add_event, keep_deadlines, newest_number
+from erasable.requests._sqlite_file import marks
+from erasable.requests.database import Connection, Database, add_event, keep_deadlines, newest_number
 from erasable.requests.history import History
 from erasable.requests.lease import Lease
-from erasable.requests.lifecycle import (
+from erasable.requests.request import (
     BEGUN,
     ENDED,
+    EVERYTHING,
     FORGOTTEN,
+    NOBODY_ASKED,
     NOTHING_HELD,
+    SOME,
+    TERMS,
     WAITING,
+    Asked,
     Deadlines,
+    Event,
     KeptTerms,
+    Request,
     RequestState,
+    Submission,
     Terms,
     refuse_unless_may_follow,
 )
-from erasable.requests.plain import marks
-from erasable.requests.request import EVERYTHING, SOME, TERMS, Event, Request, Submission
-from erasable.unlearning import Subject
+from erasable.requests.tokens import new_receipt_code, receipt_code_digest, seal
 
 SERVICE = "service"
-"""The actor of what the queue does by itself."""
+"""The actor of events that the queue adds by itself."""
 NOTHING_LEFT = "nothing is held any more of what was asked for"
 OPEN_REQUESTS = 64
-"""More requests that have ended than this are sealed."""
+"""With more finished requests than this, they are sealed."""
 _DEFAULT_TERMS = KeptTerms()
 LONG = 8
-"""Shorter ids are parts of many words."""
+"""Ids with fewer characters occur inside many words."""
 
 
 @runtime_checkable
 class SealsEnded(Protocol):
-    """A database whose requests leave the tables once they have ended, for a sealed file of the workspace."""
+    """A database whose finished requests move from the tables to a sealed file of the workspace."""
 
     def sealed_with(self, request_ids: Sequence[str]) -> bytes:
-        """Return the file of sealed requests with some more, which have ended."""
+        """Return the file of sealed requests with these finished requests added."""
 
     def sealed_twice(self) -> list[str]:
-        """Return the requests that are sealed and not deleted from the tables yet."""
+        """Return the requests that are sealed but not yet deleted from the tables."""
 
     def delete_sealed(self) -> None:
-        """Delete the requests that are sealed from the tables."""
+        """Delete sealed requests from the tables."""
 
 
 class Queue:
-    """Requests from submission to certificate, whoever submits them."""
+    """Requests from submission to certificate, from any source."""
 
     def __init__(self, database: Database, terms: Terms = _DEFAULT_TERMS) -> None:
         self.database = database
         self.history = History(database)
         self.terms = terms
-        """In force for what comes in now."""
+        """The terms for new requests."""
         self._open: dict[str, Subject] | None = None
         self._asked = NOBODY_ASKED
         self._newest = 0
         self._following = threading.Lock()
 
     def migrate(self, now: datetime) -> None:
-        """Bring tables of an earlier format forward; requests of before get the terms in force today, for good."""
+        """Upgrade tables of an earlier format; requests from before terms were kept get today's terms for good."""
         self.database.migrate()
         unset = "SELECT request_id FROM open_deadlines WHERE begin_time IS NULL"
         if not self.database.read(lambda connection: connection.execute(unset)):
@@ -93,16 +98,17 @@ class Queue:
         reference: str | None = None,
         unaware: bool = False,
     ) -> Submission:
-        """Take a request in; from then on the person is suppressed, or it is rejected since nothing is held.
+        """Accept a request; from then on the person is suppressed. It is rejected if nothing is held.
 
-        A second request of a person joins the first. Whoever must be unaware of that gets an own id and code.
+        A second request of a person joins the first. A submitter who must not notice that (`unaware`) gets a separate
+        id and code.
         """
         return self.database.change(
             lambda connection: self._submitted(connection, request, held, actor, now, reference, unaware)
         )
 
     def adopt(self, erased: Request, actor: str, received: datetime) -> None:
-        """Take in a request that an earlier release has carried out and not certified; nothing is kept of who asked."""
+        """Add a request that an earlier release carried out but did not certify; its subject is not kept."""
         facts = {"scope": EVERYTHING if erased.everything else SOME, TERMS: asdict(KeptTerms.of(self.terms))}
 
         def adopt(connection: Connection) -> None:
@@ -113,7 +119,7 @@ class Queue:
         self.database.change(adopt)
 
     def due(self, now: datetime) -> list[Request]:
-        """Return the requests that wait and are to be begun by now, oldest first."""
+        """Return the waiting requests that are due by now, oldest first."""
         statement = "SELECT request_id FROM open_deadlines WHERE status = 'suppressed' AND begin_time <= ?"
         rows = self.database.read(lambda connection: connection.execute(statement, (now.timestamp(),)))
         return self.history.some([row["request_id"] for row in rows]) if rows else []
@@ -121,10 +127,10 @@ class Queue:
     def claim(
         self, lease: Lease, request_ids: Sequence[str], actor: str, now: datetime, facts: Mapping[str, Any]
     ) -> list[Request]:
-        """Begin requests as the holder of the lease, one for each person, and return those; others come after them.
+        """Begin requests as the holder of the lease, one for each person, and return them; the others follow later.
 
-        Not those that were taken back, or put on hold, since they were chosen. Who asked, and for what, is told as it
-        is when they begin: until then more may be asked for. Where it is not kept any more the user is empty.
+        Requests withdrawn or put on hold since they were chosen are left out. Each comes with its subject as of now,
+        since more may have been asked for in the meantime. If the subject is no longer kept, the user is empty.
         """
 
         def begin(connection: Connection) -> list[Request]:
@@ -149,9 +155,9 @@ class Queue:
         facts: Mapping[str, Any] | None = None,
         reason: str | None = None,
     ) -> None:
-        """Bring a request into another state, with a reason that somebody typed in, if one was given.
+        """Move a request to another state, with the reason typed in, if any.
 
-        Who asked is forgotten where nothing needs to be known any more, and what was typed in with them.
+        In a state that no longer needs the subject, it is deleted, with all texts typed in.
         """
 
         def change(connection: Connection) -> None:
@@ -171,10 +177,10 @@ class Queue:
         self.database.change(lambda connection: add_event(connection, now, actor, name, request_id, None, facts))
 
     def forget_subjects(self, erased: Sequence[Request], actor: str, now: datetime) -> int:
-        """Forget who asked, since their data is gone; what they asked for is known by its id from now on.
+        """Delete the subjects of these requests, since the data is gone; only their ids remain.
 
-        What waits to be learned of them goes too, and whatever was typed in, about anyone's request, that names them;
-        return how often that was. What else somebody asked for who is erased whole is rejected.
+        Their interactions that wait to be learned go too, and every text typed in, about any request, that names them;
+        return how many texts that were. Other requests of a person who is erased completely are rejected.
         """
 
         def forget(connection: Connection) -> int:
@@ -186,26 +192,26 @@ class Queue:
             users = {request.user for request in erased if request.everything}
             struck = self._strike(connection, users)
             for user in users:
-                for other in self.database.subjects.of_user(connection, user):  # by command, under another id
+                for other in self.database.subjects.of_user(connection, user):  # from a command, under another id
                     self.advance(other.request_id, "rejected", actor, now, {"reason": NOTHING_LEFT})
             return struck
 
         return self.database.change(forget)
 
     def suppressed(self) -> frozenset[str]:
-        """Return everyone whose request is open and whose data may still be there."""
+        """Return everyone with an open request whose data may still be there."""
         return self.asked().people
 
     def asked(self) -> Asked:
-        """Return the same people with what they ask for; only what is new is read.
+        """Return these people and what they ask for, reading only what is new.
 
-        Not to be asked inside a change, which might come to nothing.
+        Don't call it inside a change, which might be rolled back.
         """
         with self._following:
             return self.database.read(self._followed)
 
     def subjects(self, request_ids: Collection[str]) -> list[Request]:
-        """Return requests with who asked and for what, as far as that is still kept, oldest first."""
+        """Return those of these requests whose subject is kept, with it, oldest first."""
 
         def found(connection: Connection) -> list[Request]:
             kept = {one.request_id: one for one in self.database.subjects.some(connection, request_ids)}
@@ -219,15 +225,15 @@ class Queue:
         return self.subjects([one.request_id for one in kept])
 
     def hasten(self, request_ids: Sequence[str], now: datetime) -> None:
-        """Have requests that wait begun now, whatever their terms are."""
+        """Make waiting requests due now, whatever their terms."""
         rows = [(now.timestamp(), request_id, now.timestamp()) for request_id in request_ids]
         statement = "UPDATE open_deadlines SET begin_time = ? WHERE request_id = ? AND coalesce(begin_time, ? + 1) > ?"
         self.database.change(lambda connection: connection.execute_many(statement, [(*row, row[0]) for row in rows]))
 
     def to_seal(self) -> list[str]:
-        """Return the requests that have ended and may be sealed, if there are enough of them.
+        """Return the finished requests that can be sealed, if there are enough of them.
 
-        The one that the newest event is about stays: events are numbered by the last one that the tables hold.
+        The request of the newest event stays: the next event's number follows from the last one in the tables.
         """
         if not isinstance(self.database, SealsEnded):
             return []
@@ -246,11 +252,11 @@ class Queue:
         return found_ended if len(found_ended) > OPEN_REQUESTS else []
 
     def try_to_write(self) -> None:
-        """Write and flush something that changes nothing; refused if no request could be taken in now."""
+        """Write something that changes nothing; raises an error if no request could be accepted now."""
         self.database.change(lambda connection: connection.execute("UPDATE lease SET lease_number = lease_number"))
 
     def is_writable(self) -> bool:
-        """Whether a request could be taken in now."""
+        """Whether a request could be accepted now."""
         try:
             self.try_to_write()
         except (WorkspaceError, OSError):
@@ -258,7 +264,7 @@ class Queue:
         return True
 
     def drop_waiting(self, connection: Connection, request: Request) -> None:
-        """Drop what waits to be learned of what is to be erased."""
+        """Drop interactions waiting to be learned that the request asks to erase."""
         waiting = self.database.waiting
         found = waiting.of_user(connection, request.user)
         wanted = [one.number for one in found if request.items is None or one.item in request.items]
@@ -290,7 +296,7 @@ class Queue:
     def _add_received(
         self, connection: Connection, kept: Request, held: bool, actor: str, now: datetime, reference: str | None
     ) -> tuple[Event, ...]:
-        """Write down that a request has come in, and what followed from it at once; return both as they are told."""
+        """Add the event of a new request and the one that follows at once, and return both."""
         request_id, terms = kept.request_id, KeptTerms.of(self.terms)
         facts = {"scope": EVERYTHING if kept.everything else SOME, TERMS: asdict(terms)}
         first = add_event(connection, now, actor, "received", request_id, "received", facts)
@@ -308,7 +314,7 @@ class Queue:
         return first, second
 
     def _open_request_of(self, connection: Connection, request: Request) -> Request | None:
-        """Return the open request of the same person that another one joins, with its subject."""
+        """Return the person's open request that a new one joins, with its subject."""
         kept = {one.request_id: one for one in self.database.subjects.of_user(connection, request.user)}
         for told in self.history.some(sorted(kept)):
             one = replace(kept[told.request_id], events=told.events)
@@ -339,7 +345,7 @@ class Queue:
         (told,) = self.history.some([first.request_id])
         salting = first.receipt_code or ""
         if not unaware:
-            # The code is a secret of whoever was given it: nobody gets it by asking for the same person.
+            # The code is a secret of the first submitter: nobody gets it by asking for the same person.
             code = first.receipt_code if first.events[0].actor == actor else None
             return Submission(told, first.request_id, now, True, code, salting)
         submission_id, code = secrets.token_hex(16), new_receipt_code()
@@ -358,7 +364,7 @@ class Queue:
         return sealed[0].state
 
     def _strike(self, connection: Connection, users: Collection[str]) -> int:
-        """Forget whatever was typed in about any request that names one of these people; return how often that was."""
+        """Delete the texts of any request that name one of these people; return how many that were."""
         remarks = self.database.remarks.of(connection, None) if users else {}
         naming = [
             number
@@ -381,7 +387,7 @@ class Queue:
             self._open |= _subjects(self.database.subjects.some(connection, changed))
         elif self.database.subjects.count(connection) == len(self._open):
             return before
-        # One that ended and was sealed since left no event: then there are fewer than are known here.
+        # A request that ended and was sealed since then left no event, but there are fewer than known here.
         if self.database.subjects.count(connection) != len(self._open):
             self._open = self._all_open(connection)
         self._newest, self._asked = newest, Asked.of(self._open.values())
@@ -392,12 +398,12 @@ class Queue:
 
 
 def _subjects(requests: Iterable[Request]) -> dict[str, Subject]:
-    """Return who asked for what, by request, and no more than that."""
+    """Return only who asked for what, by request."""
     return {one.request_id: Subject(one.user, one.items) for one in requests}
 
 
 def names(user: str, text: str) -> bool:
-    """Whether a text names a user: a long id anywhere, a short one as a word of its own.
+    """Whether a text names a user: a long id anywhere, a short one as a separate word.
 
     >>> names("ann", "Hannah waits"), names("ann", "for ann!"), names("newcomer-4711", "xnewcomer-4711y")
     (False, True, True)
@@ -408,11 +414,11 @@ def names(user: str, text: str) -> bool:
 
 
 def _covers(kept: Request, request: Request) -> bool:
-    """Whether what is kept of a request includes another of the same person."""
+    """Whether a request includes another one of the same person."""
     return kept.items is None or (request.items is not None and {*request.items} <= {*kept.items})
 
 
 def one_for_each(asked: Sequence[Request]) -> list[Request]:
-    """Return one request for each person, the one for everything if there is one: others come after it."""
+    """Return one request for each person: the one for everything, if there is one."""
     chosen = {one.user: one.request_id for one in sorted(asked, key=lambda one: one.everything)}
     return [one for one in asked if chosen[one.user] == one.request_id]

@@ -1,10 +1,16 @@
-"""The queue's tables, in SQL that SQLite and Postgres both understand once the types are put in."""
+"""The queue's tables in SQL, and the steps that upgrade an SQLite queue from each format to the next."""
 
-from collections.abc import Mapping
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from erasable.requests.request import ENDED, NOTHING_HELD, legal_deadline
 
 FORMAT = 3
-"""1 is what version 0.1 wrote; 2 has what was typed in in a table of its own; 3 has the deadlines of open requests."""
+"""1 is that of version 0.1; 2 moved texts typed in to a separate table; 3 added the deadlines of open requests."""
 
 
 @dataclass(frozen=True)
@@ -16,7 +22,7 @@ class Dialect:
     blob: str
     table_end: str
     created_number: str
-    """A whole number that counts up by itself, as a primary key."""
+    """An integer primary key that counts up by itself."""
 
 
 SQLITE = Dialect("INTEGER", "REAL", "BLOB", ") STRICT", "INTEGER PRIMARY KEY")
@@ -137,16 +143,133 @@ ENDED_TABLES: Mapping[str, str] = {
     "receipts": "code_digest, request_id",
     "joined_submissions": "submission_id, code_digest, request_id, submitted_time, sealed_code",
 }
-"""The tables with a view `all_…`, and their columns: what stays of a request that has ended."""
+"""The tables with a view `all_…`, and their columns: what remains of a finished request."""
 
 
 PEOPLE_TABLES = frozenset({"open_requests", "intake"})
-"""The tables in which people stand."""
+"""The tables that hold ids of people."""
 FREE_TEXT_COLUMNS = frozenset({"facts", "label"})
-"""The columns of the others that hold what somebody typed in."""
+"""The columns of other tables that hold text typed in."""
 
 
 def statements(dialect: Dialect, sealed: bool) -> list[str]:
-    """Return what makes all tables; people stand in theirs plainly, or sealed."""
+    """Return the statements that make all tables, with personal data in plain text or encrypted."""
     script = (_TABLES + (_SEALED_PEOPLE if sealed else _PLAIN_PEOPLE)).format(**vars(dialect))
     return [part.strip() for part in script.split(";") if part.strip()]
+
+
+_SQLITE_TABLES = statements(SQLITE, sealed=False)
+_NOT_CHANGED = """CREATE TRIGGER events_are_not_changed BEFORE UPDATE ON events
+    BEGIN SELECT RAISE(ABORT, 'events are never changed'); END"""
+REMOVAL_TRIGGER = """CREATE TRIGGER events_are_not_removed BEFORE DELETE ON events
+    BEGIN SELECT RAISE(ABORT, 'events are never removed'); END"""
+"""Prevents events from being removed."""
+_UP_TO_FORMAT_2 = "events_make_states excluded"  # a trigger that updated current_states
+_ADDED_BY_2 = ("remarks", "remarks_by_request", "events_by_actor", "joined_submissions")
+_ADDED_BY_3 = ("identity", "open_deadlines", "open_deadlines_by_begin")
+
+SCHEMA_WORDS = frozenset(
+    re.findall("[a-z_]+", " ".join([*_SQLITE_TABLES, _NOT_CHANGED, REMOVAL_TRIGGER, _UP_TO_FORMAT_2]))
+)
+"""The words of the schema, which occur in every SQLite queue of this or an earlier format."""
+
+
+def ended_schema() -> str:
+    """Return the tables and indexes of the sealed file, without the triggers: it is written only once."""
+    wanted = re.compile(rf"CREATE (TABLE ({'|'.join(ENDED_TABLES)})|INDEX \w+ ON ({'|'.join(ENDED_TABLES)})) ")
+    return "".join(f"{statement};\n" for statement in _SQLITE_TABLES if wanted.match(statement))
+
+
+def format_of(connection: sqlite3.Connection) -> int:
+    """Return the format of a file; 0 is a file without tables."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Make all tables, unless another process made them first."""
+    connection.execute("BEGIN IMMEDIATE")
+    if format_of(connection) == 0:
+        for statement in (*_SQLITE_TABLES, _NOT_CHANGED, REMOVAL_TRIGGER):
+            connection.execute(statement)
+        set_format(connection, FORMAT)
+    connection.execute("COMMIT")
+
+
+def set_format(connection: sqlite3.Connection, number: int) -> None:
+    """Store the format number."""
+    connection.execute(f"PRAGMA user_version = {int(number)}")
+
+
+def _make(connection: sqlite3.Connection, names: tuple[str, ...]) -> None:
+    for statement in _SQLITE_TABLES:
+        if any(f" {name} " in statement.split("(")[0] for name in names):
+            connection.execute(re.sub("^CREATE (TABLE|INDEX)", r"CREATE \1 IF NOT EXISTS", statement))
+
+
+def _set_what_was_typed_in_apart(connection: sqlite3.Connection) -> None:
+    """From 1 to 2: move reasons from events to a table that goes with the subject; delete them if it is gone."""
+    _make(connection, _ADDED_BY_2)
+    kept = {row[0] for row in connection.execute("SELECT request_id FROM open_requests WHERE user_id IS NOT NULL")}
+    typed = [(number, request_id, json.loads(facts)) for number, request_id, facts in connection.execute(_TYPED_IN)]
+    connection.execute("DROP TRIGGER events_are_not_changed")
+    for number, request_id, facts in typed:
+        reason = facts.pop("reason", None)
+        if reason is None or reason == NOTHING_HELD:
+            continue
+        connection.execute("UPDATE events SET facts = ? WHERE event_number = ?", (json.dumps(facts), number))
+        if request_id in kept:
+            remark = json.dumps({"reason": reason}, ensure_ascii=False)
+            connection.execute("INSERT INTO remarks VALUES (?, ?, ?)", (number, request_id, remark))
+    connection.execute(_NOT_CHANGED)
+
+
+_TYPED_IN = (
+    "SELECT event_number, request_id, facts FROM events "
+    "WHERE request_id IS NOT NULL AND actor_name NOT IN ('worker', 'service')"
+)
+
+
+def _keep_deadlines(connection: sqlite3.Connection) -> None:
+    """From 2 to 3: give open requests their deadlines in a table, and today's names to states."""
+    connection.execute("DROP TRIGGER IF EXISTS events_make_states")
+    _make(connection, _ADDED_BY_3)
+    connection.execute("UPDATE current_states SET status = 'certifying' WHERE status = 'verifying'")
+    # Accepted requests were suppressed a moment later, unless the service was stopped just then.
+    connection.execute("UPDATE current_states SET status = 'suppressed' WHERE status IN ('accepted', 'received')")
+    connection.execute("DELETE FROM open_requests WHERE user_id IS NULL")
+    marks = ", ".join("?" * len(ENDED))
+    for request_id, number, status in connection.execute(
+        f"SELECT request_id, first_number, status FROM current_states WHERE status NOT IN ({marks})",  # noqa: S608
+        sorted(ENDED),
+    ).fetchall():
+        events = connection.execute(_TOLD, (request_id,)).fetchall()
+        _keep_deadlines_of(connection, request_id, number, status, events)
+    rows = connection.execute("SELECT lease_number, process_number, process_start, end_time FROM lease").fetchall()
+    connection.execute("DROP TABLE lease")
+    connection.execute(next(one for one in _SQLITE_TABLES if one.startswith("CREATE TABLE lease ")))
+    connection.executemany("INSERT INTO lease VALUES (?, ?, ?, ?, '')", map(tuple, rows))
+
+
+_TOLD = "SELECT event_time, event_name, facts FROM events WHERE request_id = ? ORDER BY event_number"
+
+
+def _keep_deadlines_of(
+    connection: sqlite3.Connection, request_id: str, number: int, status: str, events: list[tuple[str, str, str]]
+) -> None:
+    """Store the legal deadline and the retry time; `Queue.migrate` adds those that depend on settings."""
+    received = datetime.fromisoformat(events[0][0]).astimezone(UTC)
+    legal = legal_deadline(received, any(name == "extended" for _, name, _ in events)).timestamp()
+    said = [(name, json.loads(facts)) for _, name, facts in events]
+    retry = next((facts.get("retry_at") for name, facts in reversed(said) if name in ("failed", "retry asked")), None)
+    retry_time = datetime.fromisoformat(retry).timestamp() if retry and status == "failed" else None
+    held: Mapping[str, object] = next((facts for name, facts in reversed(said) if name == "on hold"), {})
+    values = (request_id, number, status, legal, retry_time, int(status == "on hold" and "limit" in held))
+    connection.execute(
+        "INSERT INTO open_deadlines (request_id, first_number, status, legal_time, retry_time, over_limit) "
+        "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (request_id) DO NOTHING",
+        values,
+    )
+
+
+STEPS: Mapping[int, Callable[[sqlite3.Connection], None]] = {1: _set_what_was_typed_in_apart, 2: _keep_deadlines}
+"""The step from each earlier format to the next."""

@@ -1,6 +1,6 @@
-"""A queue in SQLite: one file in the workspace, or memory; what is deleted in it is overwritten.
+"""The queue in SQLite, in a file of the workspace or in memory; deleted rows are overwritten.
 
-What happened is added as events and never changed. Who asked stands in tables of its own, whose rows are deleted.
+Events are only ever added. Who asked is stored in separate tables, whose rows are deleted.
 """
 
 import sqlite3
@@ -14,50 +14,51 @@ from typing import TypeVar, cast
 from erasable.documents import newer
 from erasable.errors import SuppressionUnknown, WorkspaceBusy, WorkspaceError
 from erasable.requests import database as database_module
-from erasable.requests.database import Connection, Row, Value
-from erasable.requests.ended import WithEnded, refuse_moved
-from erasable.requests.identity import NOBODY_SERVED
-from erasable.requests.key_files import KeyFiles
-from erasable.requests.plain import PlainLabels, PlainRemarks, PlainSubjects, PlainWaiting
-from erasable.requests.schema import FORMAT
-from erasable.requests.sqlite_file import (
+from erasable.requests._ended import WithEnded, refuse_moved
+from erasable.requests._key_files import KeyFiles
+from erasable.requests._sqlite_file import (
     WAIT_SECONDS,
+    PlainLabels,
+    PlainRemarks,
+    PlainSubjects,
+    PlainWaiting,
     create_file,
     explained,
     refuse_another,
     refuse_keys_of_another,
     rows_in_file,
 )
-from erasable.requests.sqlite_format import STEPS, format_of, make_tables, set_format
-from erasable.store.layout import KEYS, LEDGER, MANIFEST
-from erasable.store.opening import read_manifest
+from erasable.requests.database import NOBODY_SERVED, Connection, Row, Value
+from erasable.requests.schema import FORMAT, STEPS, format_of, make_tables, set_format
+from erasable.workspace.folder import read_manifest
+from erasable.workspace.layout import KEYS, MANIFEST, QUEUE_FILE
 
 T = TypeVar("T")
 _TRUNCATE_SECONDS = 10
 _PAUSE_SECONDS = 0.01
 _LOOK_SECONDS = 0.05
-_LARGEST_LOG = 8_000_000  # bytes, of some hundred submissions
+_LARGEST_LOG = 8_000_000  # bytes, after some hundred submissions
 _MEMORY = Path(":memory:")
 _NOTHING = "SELECT 1 WHERE 0"
 
 
 class _Statements:
-    """A connection of SQLite, as the queue uses it."""
+    """Runs the queue's statements on an SQLite connection."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def execute(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        """Run one statement, and return its rows."""
+        """Run a statement and return its rows."""
         return cast(list[Row], self._connection.execute(statement, tuple(values)).fetchall())
 
     def execute_many(self, statement: str, rows: Collection[Sequence[Value]]) -> None:
-        """Run one statement for each row of values."""
+        """Run a statement once for each row of values."""
         self._connection.executemany(statement, rows)
 
 
-class _Reader:
-    """A connection that reads, with the requests that are sealed in the workspace."""
+class _QueueConnection:
+    """A connection to the queue's file, with the workspace's sealed requests attached."""
 
     def __init__(self, connection: sqlite3.Connection, workspace: Path | None) -> None:
         self.connection = connection
@@ -66,9 +67,9 @@ class _Reader:
 
 
 class SqliteDatabase:
-    """An open queue in SQLite, for any number of threads; give each process its own.
+    """An open queue in SQLite, usable from any number of threads; each process opens its own.
 
-    Whoever reads takes a connection of its own, and waits for nobody who writes.
+    Each reader uses a separate connection and never waits for a writer.
     """
 
     def __init__(self, path: Path, queue_id: str | None = None) -> None:
@@ -77,9 +78,9 @@ class SqliteDatabase:
         self.subjects, self.remarks, self.waiting = PlainSubjects(), PlainRemarks(), PlainWaiting()
         self.labels = PlainLabels()
         self._workspace = None if path == _MEMORY else path.parent
-        self._writer = _Reader(_connected(path), self._workspace)
+        self._writer = _QueueConnection(_connected(path), self._workspace)
         self._watcher = None if self._workspace is None else _connected(path)
-        self._idle: list[_Reader] = []
+        self._idle: list[_QueueConnection] = []
         self._current = threading.local()
         self._writing, self._watching = threading.RLock(), threading.Lock()
         self._seen_mark: object = None
@@ -87,26 +88,26 @@ class SqliteDatabase:
 
     @staticmethod
     def open(workspace: Path, queue_id: str | None = None) -> "SqliteDatabase":
-        """Open the queue of a workspace; it is made on first use, for its owner alone.
+        """Open the queue of a workspace; it is made on first use, readable by its owner only.
 
-        One that is known by its id is never made: it is refused if it is gone, empty or another one. One of an earlier
-        format is brought forward, step by step.
+        If the workspace knows the queue's id, none is made: a missing, empty or different file is refused. A file of an
+        earlier format is upgraded step by step.
         """
-        path = workspace / LEDGER
+        path = workspace / QUEUE_FILE
         if queue_id is None:
             refuse_keys_of_another(workspace, queue_id)
             create_file(path)
         else:
             rows_in_file(workspace, _NOTHING, queue_id)
         with explained(path), closing(_connected(path)) as connection:
-            # Looked at first: whoever is frozen in the middle of a change lets nobody write.
+            # Read first: a process frozen in the middle of a change blocks all other writers.
             if format_of(connection) == 0:
                 make_tables(connection)
             found = format_of(connection)
         if found > FORMAT:
             raise WorkspaceError(f"{path} {newer(found, FORMAT)}")
         if found < 0:
-            raise WorkspaceError(f"{path} is no ledger of ours: put the right one in its place")
+            raise WorkspaceError(f"{path} is no queue of ours: put the right one in its place")
         opened = SqliteDatabase(path, queue_id)
         try:
             opened.migrate()
@@ -118,42 +119,42 @@ class SqliteDatabase:
 
     @staticmethod
     def in_memory() -> "SqliteDatabase":
-        """Make a queue that is gone with this process."""
+        """Make a queue that lasts as long as this process."""
         made = SqliteDatabase(_MEMORY)
         make_tables(made._writer.connection)
         return made
 
     def migrate(self) -> None:
-        """Bring tables of an earlier format forward by numbered steps."""
+        """Upgrade tables of an earlier format step by step."""
         found = format_of(self._writer.connection)
         for number in range(found, FORMAT):
             self._take_step(number)
 
     def read(self, work: Callable[[Connection], T], with_ended: bool = False) -> T:
-        """Return what `work` finds in one snapshot; inside a change of this thread, with what it has changed so far."""
+        """Run `work` on one snapshot; inside a change of the same thread it also sees that change so far."""
         with self._reading() as reader:
             if with_ended and reader.seen.damage is not None:
                 raise reader.seen.damage
             return work(reader.statements)
 
     def change(self, work: Callable[[Connection], T]) -> T:
-        """Change the queue: all of `work` is durable when this returns, or nothing of it ever was."""
+        """Change the queue atomically: all of `work` is durable when this returns, or none of it."""
         with self._changing() as writer:
             return work(writer.statements)
 
     def time(self, connection: Connection) -> float:
-        """Return the time by which leases run out, in seconds."""
+        """Return the time that leases are measured by, in seconds."""
         return time.time()
 
     def mark(self) -> object:
-        """Return what is different once someone has changed the queue."""
+        """Return a value that differs after any change of the queue."""
         if self._watcher is None:
             return self._writer.connection.total_changes
         with self._watching, explained(self.path):
             return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the queue has changed since this was last called, at most so long; say whether it has."""
+        """Wait until the queue has changed since the last call, or time is up; return whether it has."""
         end = time.monotonic() + seconds
         while (mark := self.mark()) == self._seen_mark:
             left = end - time.monotonic()
@@ -164,10 +165,9 @@ class SqliteDatabase:
         return True
 
     def wipe(self) -> None:
-        """Let nothing that was deleted be left, neither in the file nor in the log beside it.
+        """Remove the remains of deleted rows from the file and its write-ahead log.
 
-        What is deleted is overwritten, but not where a page of the file was divided or joined before: so the file is
-        written anew.
+        SQLite overwrites deleted rows, but not copies left when a page was split or merged, so the file is rewritten.
         """
         with self._writing, explained(self.path):
             self._writer.connection.execute("VACUUM")
@@ -175,22 +175,24 @@ class SqliteDatabase:
         self._destroy_keys()
 
     def tidy(self) -> None:
-        """Keep the log beside the file short."""
+        """Keep the write-ahead log short."""
         if self.log_size() > _LARGEST_LOG:
             self.cut_log()
 
     def cut_log(self) -> None:
-        """Put the log into the file, and cut it off; nobody who submits waits for more than the end of that."""
+        """Move the write-ahead log into the file and truncate it; writers only wait for the last step."""
         with self._writing, explained(self.path):
             self._writer.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         end = time.monotonic() + _TRUNCATE_SECONDS
         while self._is_log_in_use():
             if time.monotonic() > end:
-                raise WorkspaceBusy("the ledger's log is in use and can't be cut off: end other programs that read it")
+                raise WorkspaceBusy(
+                    "the log of the queue is in use and can't be cut off: end other programs that read it"
+                )
             time.sleep(_PAUSE_SECONDS)
 
     def log_size(self) -> int:
-        """Return how many bytes the log takes."""
+        """Return the size of the write-ahead log in bytes."""
         log = self.path.with_name(self.path.name + "-wal")
         return log.stat().st_size if log.exists() else 0
 
@@ -203,30 +205,30 @@ class SqliteDatabase:
                     one.close()
 
     def content(self) -> bytes:
-        """Return what is in the tables, as a file."""
+        """Return the database as the bytes of a file."""
         return self._writer.connection.serialize()
 
     def sealed_with(self, request_ids: Sequence[str]) -> bytes:
-        """Return the file of sealed requests with some more, which have ended."""
+        """Return the file of sealed requests with these finished requests added."""
         with self._reading() as reader:
             if reader.seen.damage is not None:
                 raise reader.seen.damage
             return reader.seen.sealed_with(request_ids)
 
     def sealed_twice(self) -> list[str]:
-        """Return the requests that are sealed and not deleted here yet."""
+        """Return the requests that are sealed but not yet deleted from the tables."""
         with self._reading() as reader:
             return reader.seen.twice()
 
     def delete_sealed(self) -> None:
-        """Delete the requests that are sealed."""
+        """Delete sealed requests from the tables."""
         with self._changing() as writer:
             writer.seen.delete(writer.seen.twice())
 
     @contextmanager
-    def _reading(self) -> Iterator[_Reader]:
-        """Take a connection for one snapshot; whoever reads or changes already goes on with theirs."""
-        current: _Reader | None = getattr(self._current, "reader", None)
+    def _reading(self) -> Iterator[_QueueConnection]:
+        """Yield a connection in one snapshot; inside a read or a change of the same thread, its connection."""
+        current: _QueueConnection | None = getattr(self._current, "reader", None)
         if current is not None:
             yield current
             return
@@ -245,35 +247,35 @@ class SqliteDatabase:
                 self._current.reader = None
                 self._idle.append(reader)
 
-    def _idle_reader(self) -> _Reader:
-        """Return a connection that nobody reads with now."""
+    def _idle_reader(self) -> _QueueConnection:
+        """Return an idle connection, or a new one."""
         self._refuse_another_file()
         with suppress(IndexError):
             return self._idle.pop()
-        return _Reader(_connected(self.path), self._workspace)
+        return _QueueConnection(_connected(self.path), self._workspace)
 
     def _refuse_another_file(self) -> None:
         if _number_of(self.path) != self._file:
             if (self.path.parent / MANIFEST).exists():
                 refuse_moved(self.path.parent, read_manifest(self.path.parent))
             raise SuppressionUnknown(
-                f"{self.path} was removed or replaced while it is in use, {NOBODY_SERVED}: put it back from its newest "
-                "copy if it is gone, and start again what uses it"
+                f"{self.path} was removed or replaced while it is in use, {NOBODY_SERVED}: restore it from its newest "
+                "copy if it is gone, and restart what uses it"
             )
 
-    def _refuse_another_queue(self, reader: _Reader) -> None:
-        """Refuse a file into which another one was written."""
+    def _refuse_another_queue(self, reader: _QueueConnection) -> None:
+        """Refuse a file that was overwritten with another queue."""
         if self._queue_id is not None:
             refuse_another(reader.connection, self.path, self._queue_id)
 
     @contextmanager
-    def _changing(self) -> Iterator[_Reader]:
+    def _changing(self) -> Iterator[_QueueConnection]:
         with self._writing, explained(self.path):
             if self._writer.connection.in_transaction:  # a change inside another is a part of it
                 yield self._writer
                 return
             self._refuse_another_file()
-            before: _Reader | None = getattr(self._current, "reader", None)
+            before: _QueueConnection | None = getattr(self._current, "reader", None)
             with _transaction(self._writer.seen, "BEGIN IMMEDIATE"):
                 self._refuse_another_queue(self._writer)
                 self._current.reader = self._writer
@@ -284,10 +286,10 @@ class SqliteDatabase:
                     self._current.reader = before
 
     def _take_step(self, number: int) -> None:
-        """Bring the queue from a format to the next, unless another process has done so meanwhile.
+        """Upgrade the queue to the next format, unless another process did so first.
 
-        The number is written last, when nothing of what the step took away is left in the file or in the log: whoever
-        is stopped before that begins again.
+        The format number is written last, when the remains of deleted rows are gone from the file and the log: an
+        interrupted step is repeated.
         """
         with self._changing() as writer:
             behind = format_of(writer.connection) == number
@@ -299,17 +301,17 @@ class SqliteDatabase:
                 set_format(writer.connection, max(number + 1, format_of(writer.connection)))
 
     def _destroy_keys(self) -> None:
-        """Destroy the keys of a move to Postgres that was killed: they open who is sealed there.
+        """Destroy the keys of an interrupted move to Postgres, which decrypt the people in that copy.
 
-        Only a file that the workspace names is what was to be moved: beside another one they may be in use.
+        Only if the workspace names this file: otherwise the keys may be in use.
         """
         keys = None if self._workspace is None or self._queue_id is None else KeyFiles(self._workspace / KEYS)
         if keys is not None and keys.names():
-            # In a change: whoever moves the queue just now has the file, and is named when that is over.
+            # In a change: a move in progress holds the file until the new queue is named.
             self.change(lambda _: keys.destroy(keys.names()))
 
     def _is_log_in_use(self) -> bool:
-        """Try to cut the log off, without waiting: whoever waits keeps others from writing."""
+        """Try to truncate the log without waiting, since waiting would block writers."""
         with self._writing, explained(self.path):
             self._writer.connection.execute("PRAGMA busy_timeout = 0")
             try:
@@ -336,7 +338,7 @@ def _transaction(seen: WithEnded, begin: str) -> Iterator[None]:
 
 def _connected(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        ":memory:" if path == _MEMORY else f"{path.absolute().as_uri()}?mode=rw",  # one that is gone is not made again
+        ":memory:" if path == _MEMORY else f"{path.absolute().as_uri()}?mode=rw",  # never make a missing file
         timeout=WAIT_SECONDS,
         isolation_level=None,
         check_same_thread=False,
@@ -346,13 +348,13 @@ def _connected(path: Path) -> sqlite3.Connection:
     connection.row_factory = sqlite3.Row
     for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON", "temp_store = MEMORY"):
         connection.execute(f"PRAGMA {setting}")
-    # A search reads the file while others write: only cutting the log puts it into the file.
+    # A scan reads the file while others write, so only `cut_log` moves the log into the file.
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     return connection
 
 
 def _number_of(path: Path) -> int | None:
-    """Return what tells a file from another that is put in its place; None of one that is gone or emptied."""
+    """Return a number that differs once the file is replaced; None if it is missing or empty."""
     try:
         found = None if path == _MEMORY else path.stat()
     except FileNotFoundError:

@@ -1,8 +1,7 @@
-"""Randomness as a fixed function of what it is for: the same seed and purpose give the same bits anywhere.
+"""Stateless random numbers: the same seed and purpose give the same bits anywhere.
 
-Nothing here keeps a state; `compiled` holds what compiled code needs of it. A key is hashed from the seed, a purpose
-and outside ids (blake2b); the draws under a key are numbered (a counter through the SplitMix64 finaliser), so draw 17
-never depends on draw 16.
+A key is hashed from the seed, a purpose and outside ids (blake2b). The draws under a key are numbered (a counter
+through the SplitMix64 finaliser), so draw 17 never depends on draw 16. `compiled` has the same draws for numba code.
 """
 
 from collections.abc import Iterable
@@ -20,7 +19,7 @@ _UNIFORMS_PER_NORMAL = 12
 
 
 def child_key(seed: int, *purpose: str | int) -> int:
-    """Return the 64-bit key that belongs to a purpose under a seed.
+    """Return the 64-bit key of a purpose under a seed.
 
     >>> child_key(0, "stage", 3) == child_key(0, "stage", 3) != child_key(0, "stage", 4)
     True
@@ -29,7 +28,7 @@ def child_key(seed: int, *purpose: str | int) -> int:
 
 
 def id_keys(seed: int, purpose: str, ids: Iterable[str]) -> NDArray[np.uint64]:
-    """Return one 64-bit key for each outside id, whoever else is in the list."""
+    """Return one 64-bit key for each outside id, independent of the other ids."""
     prefix = _hasher(seed, purpose)
 
     def key(text: str) -> bytes:
@@ -52,7 +51,7 @@ def mix(keys: NDArray[np.uint64], counters: NDArray[np.uint64]) -> NDArray[np.ui
 def normals(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
     """Return a row of `width` draws, mean 0 and deviation 1, for each key.
 
-    Each is the sum of twelve 16-bit uniforms (near Gaussian, within ±6): integer sums are exact, so a row's bytes
+    Each is the sum of twelve 16-bit uniforms (nearly Gaussian, within ±6). Integer sums are exact, so a row's bytes
     depend neither on its place in the table nor on a library's vectorised logarithm.
     """
     counters = np.arange(width * _WORDS_PER_NORMAL, dtype=np.uint64)

@@ -1,1 +1,1 @@
-"""The erasure service: a ledger of requests, a worker that carries them out, an API and pages; needs `service`."""
+"""The erasure service: a queue of requests, a worker, an API and web pages; needs the extra `service`."""

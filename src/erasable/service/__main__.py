@@ -1,4 +1,4 @@
-"""`python -m erasable.service`: what `erasable serve` runs, in a process of its own."""
+"""`python -m erasable.service`: the process that `erasable serve` becomes."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ try:
 
     keep_pandas_out()
     from erasable.errors import ErasableError
-    from erasable.service.running import Place, serve
+    from erasable.service._running import Place, serve
 except KeyboardInterrupt:
     os.write(2, _STOPPED)
     os._exit(_INTERRUPTED)

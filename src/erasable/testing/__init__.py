@@ -1,4 +1,4 @@
-"""The suites that a model inherits: what is asked of every model, ours and others', as plain pytest classes.
+"""Test suites for every model, built in or your own, as pytest classes to inherit.
 
 They need pytest (`pip install 'erasable[testing]'`) and are imported by tests only.
 """
@@ -10,30 +10,29 @@ except ImportError as error:
 
 # Before they are imported, so that an assertion that fails shows its values.
 pytest.register_assert_rewrite(
-    *(f"erasable.testing.{name}" for name in ("suite", "abilities", "behaviour", "exactness", "any_path", "chains"))
+    *(f"erasable.testing.{name}" for name in ("_suite", "_abilities", "_behaviour", "_exactness"))
 )
 
-from erasable.testing.any_path import AnyPath  # noqa: E402
-from erasable.testing.behaviour import Behaviour  # noqa: E402
-from erasable.testing.exactness import Exactness  # noqa: E402
+from erasable.testing._behaviour import Behaviour  # noqa: E402
+from erasable.testing._exactness import AnyPath, Exactness  # noqa: E402
 
 __all__ = ["AnyPath", "Behaviour", "Exactness", "ModelSuite"]
 
 
 class ModelSuite(Behaviour, Exactness, AnyPath):
-    """All that is asked of a model: a test class inherits it and names a model in small settings.
+    """All tests of a model: inherit it, and set `model` with small settings.
 
     Attributes
     ----------
     model : Model
-        The model, with settings in which it is quick and yet learns: its own epochs are used where it has to have
-        learned something.
+        The model, with settings that are fast and yet learn: its own epochs are used where it must have learned
+        something.
     rounded_anew : frozenset of str
-        Shared arrays of which further items may change the last bits of what is known; none for most models.
+        Shared arrays in which new items may change the last bits of known values; none for most models.
     left_in_between : float
-        The share of what someone taught that `provisional` may leave in the scores of others: 0.1 if nothing is said.
+        The share of someone's influence that `provisional` may leave in the scores of others; 0.1 by default.
     other_values : dict
-        Another value for a setting of which the suite finds none by itself.
+        Another value for a setting, where the suite finds none by itself.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from erasable.requests import Request
 
 def test_a_plan_is_that_of_the_command_and_changes_nothing(client, shop):
     found = client("officer").post("/v1/plan", json={"user_ids": ["ann", "bob"]}).json()
-    expected = plan(shop.home, [Request("ann"), Request("bob")])
+    expected = plan(shop.storage, [Request("ann"), Request("bob")])
     assert (found["people"], found["stages_rerun"]) == (2, expected.stages_rerun)
     assert found["cost_ratio"] == expected.cost_ratio
     assert found["one_by_one"]["requests"] == 2

@@ -6,10 +6,10 @@ from urllib.parse import quote
 import pyarrow as pa
 import pytest
 
+from erasable.chain import Config
 from erasable.operations import learn, recommend
-from erasable.requests.database import Interaction
+from erasable.requests.database import WaitingInteraction
 from erasable.service.settings import ServiceSettings
-from erasable.training import Config
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def application(client):
 
 def test_they_are_those_of_the_command(application, shop):
     found = application.get("/v1/recommendations/ann", params={"k": 2}).json()
-    expected = recommend(shop.home, ["ann"], k=2)[0]
+    expected = recommend(shop.storage, ["ann"], k=2)[0]
     assert found["items"] == [
         {"item_id": r.item_id, "score": r.score, "rank": r.rank, "popular": False} for r in expected
     ]
@@ -48,7 +48,7 @@ def test_who_is_unknown_is_not_found(application, user):
 
 
 def test_an_id_with_a_slash_can_be_asked_for(application, shop, worker):
-    shop.intake.add([Interaction("a/b", "a", 5.0, None)])
+    shop.intake.add([WaitingInteraction("a/b", "a", 5.0, None)])
     worker.step()
     shop.reception.follow()
     assert application.get("/v1/recommendations/a%2Fb").json()["user_id"] == "a/b"
@@ -115,7 +115,7 @@ class TestWhy:
 
     def test_it_says_which_own_items_speak(self, application, shop):
         found = application.get("/v1/recommendations/dan", params={"why": "true"}).json()["items"]
-        expected = recommend(shop.home, ["dan"], why=True)[0]
+        expected = recommend(shop.storage, ["dan"], why=True)[0]
         assert [item["because"] for item in found] == [[own._asdict() for own in r.because] for r in expected]
         assert {own["item_id"] for item in found for own in item["because"]} == {"c", "d"}
         plain = application.get("/v1/recommendations/dan").json()["items"]

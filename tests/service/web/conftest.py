@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from erasable.service.application import make_application
+from erasable.service._application import make_application
+from erasable.service._service import Service
+from erasable.service._worker import Worker, WorkerOptions
 from erasable.service.settings import ServiceSettings
-from erasable.service.shop import Shop
-from erasable.service.worker import Post, Worker
 from kit.copies import copy_of
 from kit.small_shop import learn_shop, table
 
@@ -34,7 +34,7 @@ class Clock:
 class Office:
     """Someone of the office at a browser."""
 
-    def __init__(self, shop: Shop, role: str = "officer", **options: object) -> None:
+    def __init__(self, shop: Service, role: str = "officer", **options: object) -> None:
         _, self.token = shop.tokens.create(role, "test", START)
         self.client = TestClient(make_application(shop), base_url=HOST, follow_redirects=False, **options)
 
@@ -78,7 +78,7 @@ def clock() -> Clock:
 @pytest.fixture
 def shop(learned, swift_path, clock):
     folder = copy_of(learned, swift_path / "shop")
-    shop = Shop.open(folder, ServiceSettings(learn_seconds=0, retry_seconds=0, attempts=1), clock)
+    shop = Service.open(folder, ServiceSettings(learn_seconds=0, retry_seconds=0, attempts=1), clock)
     yield shop
     shop.database.close()
 
@@ -86,7 +86,7 @@ def shop(learned, swift_path, clock):
 @pytest.fixture
 def worker(shop, clock):
     """A worker of the same clock, which steps when it is told to."""
-    worker = Worker(Post(shop.folder, shop.settings, threads=1, clock=clock))
+    worker = Worker(WorkerOptions(shop.folder, shop.settings, threads=1, clock=clock))
     yield worker
     worker.database.close()
 
@@ -105,7 +105,7 @@ def stranger(shop) -> Office:
 @pytest.fixture
 def users(shop) -> list[str]:
     """Users of the shop, those of the first group first."""
-    return [user for group in shop.live.knowledge.groups for user in group.users]
+    return [user for group in shop.live.dataset.groups for user in group.users]
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import shlex
 
 import pytest
 
-from erasable.service.application import make_application
-from erasable.service.web.api_reference import documented_routes
+from erasable.service._application import make_application
+from erasable.service.web._reference import documented_routes
 
 
 @pytest.fixture

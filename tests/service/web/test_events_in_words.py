@@ -7,9 +7,8 @@ import pytest
 
 import erasable.requests
 import erasable.service
-from erasable.requests.lifecycle import STATES
-from erasable.requests.request import Event
-from erasable.service.web.events_in_words import _SENTENCES, STATES_IN_WORDS, event_in_words
+from erasable.requests.request import STATES, Event
+from erasable.service.web._wording import _SENTENCES, STATES_IN_WORDS, event_in_words
 
 SOURCES = [
     path for unit in (erasable.requests, erasable.service) for path in sorted(Path(unit.__file__).parent.glob("*.py"))
@@ -40,6 +39,21 @@ def test_every_event_that_is_written_has_a_sentence():
     [
         ("received", {"scope": "all data of one person"}, "Received: all data of one person"),
         ("erasing", {"requests": 3}, "Erasing began, in a batch of 3 requests"),
+        (
+            "planned",
+            {"requests": 1, "stages_rerun": 2, "stages_total": 3},
+            "Planned in a batch of 1 request; 2 of 3 stages to run again",
+        ),
+        (
+            "planned",
+            {"requests": 1, "stages_rerun": 1, "stages_total": 1},
+            "Planned in a batch of 1 request; the model to be rebuilt",
+        ),
+        (
+            "planned",
+            {"requests": 1, "stages_rerun": 0, "stages_total": 1},
+            "Planned in a batch of 1 request; the model stays as it is",
+        ),
         ("erased", {"files_searched": 1}, "Certified: 1 file searched, nothing found"),
         ("failed", {"reason": "why", "retry_at": None}, "Failed: why (waits for someone to look at it)"),
         ("on hold", {}, "Put on hold"),

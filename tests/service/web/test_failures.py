@@ -2,7 +2,7 @@
 
 import pytest
 
-from erasable.service.web.headers import HEADERS
+from erasable.service.web._pages import HEADERS
 
 
 def test_unknown_request_is_not_found(office):
@@ -44,9 +44,9 @@ def test_action_without_a_fitting_reason_is_refused(office, users, reason):
 
 def test_what_nobody_foresaw_is_a_page_too(shop, office, monkeypatch):
     client = type(office)(shop, raise_server_exceptions=False).sign_in()
-    monkeypatch.setattr("erasable.service.web.groups_page._group_facts", lambda knowledge: 1 / 0)
+    monkeypatch.setattr("erasable.service.web._overview._group_facts", lambda dataset: 1 / 0)
     answer = client.client.get("/groups")
     assert answer.status_code == 500
-    assert "something went wrong here" in answer.text
+    assert "internal error" in answer.text
     assert "ZeroDivision" not in answer.text
     assert {name: answer.headers[name] for name in HEADERS} == HEADERS

@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 
-from erasable.service.application import make_application
+from erasable.service._application import make_application
 
 CHROMIUM = shutil.which("chromium")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
-OFFICE_PAGES = ("/", "/requests", "/plan", "/groups", "/audit")
+OFFICE_PAGES = ("/", "/requests", "/plan", "/groups", "/log")
 OPEN_PAGES = ("/login", "/receipt", "/docs", "/nowhere")
 WIDTHS = (390, 1280)
 
@@ -143,7 +143,7 @@ def test_keyboard_reaches_content_and_navigation(open_page, shop):
     for _ in range(6):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.textContent"))
-    assert reached == ["erasable", "Overview", "Requests", "Plan", "Groups", "Audit"]
+    assert reached == ["erasable", "Overview", "Requests", "Plan", "Groups", "Log"]
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     page.goto("/requests")
     page.keyboard.press("Tab")
@@ -158,7 +158,7 @@ def test_request_is_seen_to_be_erased_without_reloading(open_page, shop, clock, 
     clock.advance(days=6)
     worker.step()
     page.locator(".lead .state.erased").wait_for(timeout=10_000)
-    assert page.locator(".strip li").count() == shop.live.knowledge.stages
+    assert page.locator(".strip li").count() == shop.live.dataset.stages
     page.get_by_role("link", name="to read").click()
     assert page.get_by_role("heading", level=1).inner_text() == "Certificate of erasure"
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from erasable.requests.progress import QueueReporter
+from erasable.requests.lease import QueueReporter
 
 
 def figures(text: str) -> list[int]:
@@ -15,7 +15,7 @@ def test_quiet_service_needs_nothing(office):
     text = office.get("/")
     assert figures(text) == [0, 0, 0, 0]
     assert "Nothing now." in text
-    assert "Nobody was erased yet" in text
+    assert "Nobody has been erased yet" in text
     assert re.search(r"Intact</a>, 1 record\b", text)
 
 
@@ -35,7 +35,7 @@ def test_most_urgent_stands_first_with_what_to_do(office, late):
     assert figures(text) == [2, 2, 1, 0]
     assert text.index(late[0]) < text.index(late[1])
     assert "past its limit" in text
-    assert "Release it if nothing speaks against erasing" in text
+    assert "Release it if nothing speaks against the erasure" in text
 
 
 def test_request_that_failed_for_good_says_what_to_do(office, shop, users):
@@ -45,7 +45,7 @@ def test_request_that_failed_for_good_says_what_to_do(office, shop, users):
     shop.queue.advance(request_id, "failed", "worker", shop.clock(), facts)
     text = office.get("/")
     assert figures(text) == [1, 1, 0, 1]
-    assert "The disk is full: free some space. Then have it tried again." in text
+    assert "The disk is full: free some space. Then try it again." in text
 
 
 def test_figures_lead_to_what_they_count(office, late):
@@ -63,7 +63,7 @@ def test_last_scan_and_version_are_told(office, users, clock, worker, shop):
     text = office.get("/")
     assert re.search(r"8 November 2026, 09:30 UTC</time> .*; \d+ files searched, nothing found", text)
     assert "<dt>Version served</dt><dd>2</dd>" in text
-    assert "At work, and waiting for something to do" in text
+    assert "At work, with nothing to do" in text
 
 
 def test_worker_that_is_not_there_stands_out(office):
@@ -87,6 +87,6 @@ def test_broken_audit_chain_stands_out(office, shop):
 
 def test_audit_chain_is_read_once_for_each_version(office, shop, monkeypatch):
     office.get("/")
-    monkeypatch.setattr("erasable.service.web.audit_watch.papers_fault", lambda papers, issued: 1 / 0)
+    monkeypatch.setattr("erasable.service.web._overview.documents_fault", lambda documents, issued: 1 / 0)
     office.get("/")
-    office.get("/audit")
+    office.get("/log")

@@ -5,7 +5,7 @@ import pytest
 FORMS = (
     "/requests",
     "/plan",
-    "/audit/verify",
+    "/log/verify",
     "/logout",
     f"/requests/{'0' * 32}/reveal",
     f"/requests/{'0' * 32}/actions/hold",

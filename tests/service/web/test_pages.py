@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from erasable.service.web.headers import HEADERS
+from erasable.service.web._pages import HEADERS
 
-OFFICE_PAGES = ("/", "/requests", "/plan", "/groups", "/audit")
+OFFICE_PAGES = ("/", "/requests", "/plan", "/groups", "/log")
 OPEN_PAGES = ("/login", "/receipt", "/docs")
 
 
@@ -93,5 +93,5 @@ def test_links_lead_somewhere(office, request_page):
     pages = {
         address.split("#")[0] for page in (*OFFICE_PAGES, *OPEN_PAGES) for address in addresses_in(office.get(page))
     }
-    for address in sorted(pages - {"", "/logout", "/audit/verify"}):
+    for address in sorted(pages - {"", "/logout", "/log/verify"}):
         assert office.client.get(address).status_code == 200, address

@@ -22,7 +22,7 @@ def test_those_who_wait_cost_less_together(office, users, shop):
     for user in users[:3]:
         office.submit(user)
     text = office.send("/plan", 200).text
-    apart, now, later = (float(cost) for cost in re.findall(r"<td>([\d.]+)\xa0%</td>", text))
+    apart, now, later = (float(cost) for cost in re.findall(r"<td>([\d.]+) %</td>", text))
     assert now == later < apart
     assert "In one batch on Sunday, 8 November 2026" in text
     assert shop.live.version == 1

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from erasable.proof import read_receipt
-from erasable.requests.codes import new_receipt_code
+from erasable.requests.tokens import new_receipt_code
 
 WHERE = "/receipt"
 
@@ -110,7 +110,7 @@ def test_another_person_is_told_it_is_not_about_them(stranger, erased, users):
 
 
 def test_items_count_too(office, stranger, shop, users, clock, worker):
-    item = sorted(shop.live.knowledge.items_of(users[0]))[0]
+    item = sorted(shop.live.dataset.items_of(users[0]))[0]
     _, code = office.submit(users[0], item)
     clock.advance(days=6)
     worker.step()

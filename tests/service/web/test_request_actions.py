@@ -32,7 +32,7 @@ def test_failed_request_can_be_tried_again(office, page, request_id, fail):
     fail(request_id)
     assert actions_on(office.get(page)) == ["retry", "extend"]
     office.send(f"{page}/actions/retry")
-    assert "Asked to be tried again" in office.get(page)
+    assert "Asked for another attempt" in office.get(page)
 
 
 def test_withdrawn_request_offers_nothing(office, shop, page, users):
@@ -48,7 +48,7 @@ def test_erased_request_offers_nothing(office, erased):
 
 def test_reason_is_shown_as_text(office, page):
     office.send(f"{page}/actions/hold", **REASON)
-    for address in (page, "/audit"):
+    for address in (page, "/log"):
         text = office.get(address)
         assert "&lt;script&gt;" in text
         assert "<script>alert" not in text

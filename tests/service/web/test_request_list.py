@@ -27,7 +27,7 @@ def test_unknown_person_is_told_to_be_unknown(office):
 
 
 def test_items_are_taken_one_a_line(shop, office, users):
-    item = sorted(shop.live.knowledge.items_of(users[0]))[0]
+    item = sorted(shop.live.dataset.items_of(users[0]))[0]
     request_id, _ = office.submit(users[0], f"{item}\r\n\r\nother item\r\n")
     assert shop.queue.subjects([request_id])[0].items == (item, "other item")
 

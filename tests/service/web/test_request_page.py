@@ -3,8 +3,8 @@
 import json
 import shutil
 
-from erasable.requests.database import Interaction
-from erasable.service.web.headers import CERTIFICATE_POLICY
+from erasable.requests.database import WaitingInteraction
+from erasable.service.web._pages import CERTIFICATE_POLICY
 
 
 def test_person_is_hidden_until_asked_for_and_that_is_written_down(office, shop, page, users, request_id):
@@ -13,12 +13,12 @@ def test_person_is_hidden_until_asked_for_and_that_is_written_down(office, shop,
     assert users[0] not in office.get(page)
     last = shop.history.get(request_id).events[-1]
     assert (last.name, last.actor) == ("revealed", f"officer {shop.tokens.all()[0].number}")
-    assert "Was shown who asked" in office.get("/audit")
+    assert "Looked at who asked" in office.get("/log")
 
 
 def test_hostile_id_is_escaped(office, shop):
     hostile = "<img src=x onerror=alert(1)>\"'&"
-    shop.intake.add([Interaction(hostile, "i0001", 3.0, None)])
+    shop.intake.add([WaitingInteraction(hostile, "i0001", 3.0, None)])
     request_id, _ = office.submit(hostile)
     text = office.send(f"/requests/{request_id}/reveal", 200).text
     assert "&lt;img src=x onerror=alert(1)&gt;&#34;&#39;&amp;" in text
@@ -27,7 +27,7 @@ def test_hostile_id_is_escaped(office, shop):
 
 def test_person_is_not_kept_once_erased(office, erased, users):
     text = office.get(erased)
-    assert "Not kept any more" in text
+    assert "No longer stored" in text
     assert users[0] not in text
     office.send(f"{erased}/reveal", 409)
 
@@ -79,7 +79,7 @@ def test_what_is_late_is_called_late_on_every_page(office, stranger, shop, clock
 
 def test_request_in_time_is_not_called_late(office, erased):
     assert "after the legal time" not in office.get(erased)
-    assert "No request fits" in office.get("/requests?only=late")
+    assert "No request matches" in office.get("/requests?only=late")
 
 
 def test_where_the_person_is_still_found_is_shown_without_naming_them(office, shop, worker, clock, users):
@@ -117,7 +117,7 @@ def test_where_the_person_is_still_found_is_shown_without_naming_them(office, sh
 
 
 def test_what_a_request_for_some_items_means_meanwhile_is_shown(office, shop, users):
-    item = sorted(shop.live.knowledge.items_of(users[0]))[0]
+    item = sorted(shop.live.dataset.items_of(users[0]))[0]
     text = office.send("/requests", 201, user_id=users[0], item_ids=item).text
     assert "the person is not used for recommendations" in text
     (filed,) = shop.history.open_requests()

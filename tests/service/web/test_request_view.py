@@ -2,7 +2,7 @@
 
 import re
 
-from erasable.requests.progress import QueueReporter
+from erasable.requests.lease import QueueReporter
 
 
 def test_bar_runs_until_now_and_stops_when_done(office, page, clock):
@@ -28,12 +28,17 @@ def test_alarm_that_has_passed_stands_out(office, page, clock):
 
 def test_outcome_shows_groups_cost_and_utility(office, erased, shop):
     text = office.get(erased)
-    stages = shop.live.knowledge.stages
+    stages = shop.live.dataset.stages
     assert len(re.findall(r'<li class="(?:kept|run-again)">', text)) == stages
     assert re.search(r"Cost, against retraining all</dt><dd>(none|&lt; \d+ %|more)</dd>", text)
     assert "Time</dt><dd>&lt; 10 minutes</dd>" in text
-    assert re.search(r"Rounded to steps of [\d.]+, so that nobody can be made out", text)
+    assert re.search(r"Rounded to steps of [\d.]+, so that nobody can be identified", text)
     assert "Hit rate in the first 10" in text
+    grain = re.search(r"Rounded to steps of ([\d.]+),", text)[1]
+    decimals = len(grain.partition(".")[2])
+    measures = re.findall(r"<td>(\d(?:\.\d+)?)</td>", text)
+    assert measures
+    assert {len(one.partition(".")[2]) for one in measures} == {decimals}
 
 
 def test_outcome_of_0_1_is_shown_as_it_was_written(office, shop, worker, page, request_id):
@@ -44,9 +49,9 @@ def test_outcome_of_0_1_is_shown_as_it_was_written(office, shop, worker, page, r
     facts |= {"files_searched": 9, "utility": utility, "version": 2}
     shop.queue.advance(request_id, "erased", "worker", shop.clock(), facts)
     text = office.get(page)
-    assert "<dd>12.5\xa0%</dd>" in text
+    assert "<dd>12.5 %</dd>" in text
     assert "<dd>12.3 s</dd>" in text
-    assert "Rounded, so that nobody can be made out" in text
+    assert "Rounded, so that nobody can be identified" in text
 
 
 def test_progress_is_that_of_the_own_batch(office, shop, worker, page, request_id):
@@ -96,4 +101,4 @@ def test_ended_request_is_not_asked_for_again(office, erased):
 
 def test_failure_says_whether_something_was_changed(office, page, request_id, fail):
     fail(request_id)
-    assert "has changed nothing" in office.get(page)
+    assert "failed and changed nothing" in office.get(page)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from erasable.service.access import VISIT_COOKIE
+from erasable.service._http import VISIT_COOKIE
 
 
 @pytest.mark.parametrize("role", ["officer", "operator"])
@@ -30,7 +30,7 @@ def test_token_of_an_application_is_refused_with_the_reason(shop, stranger):
     _, token = shop.tokens.create("application", "", shop.clock())
     answer = stranger.client.post("/login", data={"token": token})
     assert answer.status_code == 403
-    assert "token of an application" in answer.text
+    assert "This token is for an application" in answer.text
     assert VISIT_COOKIE not in stranger.client.cookies
 
 

@@ -54,7 +54,7 @@ def test_filters_stay_in_the_form_and_in_links(office, ids):
 
 
 def test_list_goes_on_over_pages(office, ids, monkeypatch):
-    monkeypatch.setattr("erasable.service.web.wanted_requests.PAGE_SIZE", 3)
+    monkeypatch.setattr("erasable.service.web._request_list.PAGE_SIZE", 3)
     first, second = office.get("/requests"), office.get("/requests?page=2")
     assert "1–3 of 4 requests" in first
     assert 'href="/requests?page=2"' in first

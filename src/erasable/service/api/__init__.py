@@ -1,1 +1,1 @@
-"""The API: thin routes over the shop, one file for each subject."""
+"""The API: thin routes over the service, and the JSON that they take and give."""

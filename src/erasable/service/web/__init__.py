@@ -1,1 +1,1 @@
-"""The pages: what an officer, an operator and the person who asked see in a browser; templates do the markup."""
+"""The pages that officers, operators and people who asked see in a browser; the markup is in templates."""

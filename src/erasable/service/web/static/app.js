@@ -1,12 +1,12 @@
 // What scripts add to the pages; everything works without them.
 
-// Live progress: the part of the page is asked for again and again, and replaced.
+// Live progress: fetch the part of the page again and again, and replace it.
 async function follow(part) {
   let next = part;
   try {
     const answer = await fetch(part.dataset.live, { redirect: "manual" });
     if (answer.type === "opaqueredirect") return; // the visit is over
-    if (!answer.ok) throw new Error("not just now");
+    if (!answer.ok) throw new Error("no answer");
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(part.id);
     if (fresh.dataset.state !== part.dataset.state) {
       location.reload();
@@ -15,7 +15,7 @@ async function follow(part) {
     part.replaceWith(fresh);
     next = fresh;
   } catch {
-    // The service does not answer just now: ask again.
+    // No answer: try again.
   }
   keepFollowing(next);
 }
@@ -44,7 +44,7 @@ function askFirst(form) {
   });
 }
 
-// What takes long says so, and is not sent twice.
+// A form that takes long says so, and is not sent twice.
 function sayBusy(form) {
   form.addEventListener("submit", () => {
     const button = form.querySelector("button");

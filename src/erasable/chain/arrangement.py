@@ -1,0 +1,147 @@
+"""Building a dataset from interactions: splitting off the holdout, dividing into groups, and learning more later."""
+
+from collections.abc import Collection, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from erasable.chain.dataset import Dataset
+from erasable.data.catalogue import k_core, split_holdout
+from erasable.data.ids import ArrowColumn, Ids, encode_ids
+from erasable.data.interactions import Interactions
+from erasable.errors import DataRefused, Refused
+from erasable.grouping.groups import Grouping, assign_groups, independent_labels
+from erasable.grouping.points import GroupingEffort
+from erasable.grouping.registry import BUILT_IN
+from erasable.models.machine import one_blas_thread
+
+Positions = Mapping[str, int]
+
+
+def arrange(
+    interactions: Interactions,
+    frame: Dataset,
+    effort: GroupingEffort,
+    given: Positions | None = None,
+    risky: Collection[str] = (),
+) -> Dataset:
+    """Build a dataset with the settings of a frame: split off the holdout, divide users into groups.
+
+    Interactions are numbered by the catalogue if one was declared. With a position given for every user, no groups are
+    computed. Risky users form a last group.
+    """
+    config = frame.config
+    training, held_out = split_holdout(interactions, config.holdout, config.seed)
+    if given is not None:
+        grouping = _given_grouping(training, given, config.groups)
+    elif any(user in training.users for user in risky):
+        grouping = _grouped_apart(training, risky, frame, effort)
+    else:
+        grouping = _grouped(training, frame, effort)
+    of_row = grouping.positions[training.user_index]
+    groups = tuple(training.select(of_row == position) for position in range(len(grouping.cohesion)))
+    return replace(frame, groups=groups, held_out=held_out, cohesion=grouping.cohesion).tidied()
+
+
+def _grouped_apart(training: Interactions, risky: Collection[str], frame: Dataset, effort: GroupingEffort) -> Grouping:
+    """Group the other users as if the risky ones were not there, and put the risky ones into one more, last group."""
+    config, others = frame.config, training.without(users=risky)
+    grouping = _grouped(others, frame, effort)
+    positions = np.full(len(training.users), config.groups, dtype=np.int64)
+    positions[training.users.positions_of(others.users.array)] = grouping.positions
+    return Grouping(positions, (*grouping.cohesion, None))
+
+
+def _grouped(training: Interactions, frame: Dataset, effort: GroupingEffort) -> Grouping:
+    """Assign groups; BLAS is limited to one thread for other packages' groupings, ours don't depend on threads."""
+    config = frame.config
+    with nullcontext() if config.grouping in BUILT_IN else one_blas_thread():
+        return assign_groups(training, frame.scale, config.dividing, config.seed, effort)
+
+
+def regrouped(dataset: Dataset, effort: GroupingEffort) -> Dataset:
+    """Compute filter, holdout and groups again, as if only this data had ever been learned.
+
+    The filter may be applied to what it kept before: the k-core of the rest of a k-core is that of the whole.
+    """
+    everything = Interactions.merge([*dataset.groups, dataset.held_out])
+    kept_items = dataset.kept_items
+    if dataset.config.min_interactions:
+        everything, kept_items = _filtered(everything, dataset.config.min_interactions)
+    return arrange(everything, replace(dataset, kept_items=kept_items), effort)
+
+
+def _filtered(interactions: Interactions, minimum: int) -> tuple[Interactions, frozenset[str]]:
+    try:
+        core = k_core(interactions, minimum)
+    except DataRefused:  # nobody is left, which is no reason to refuse an erasure
+        return interactions.select(np.zeros(len(interactions), dtype=bool)), frozenset()
+    return core.with_items(interactions.items), frozenset(core.items)
+
+
+def _given_grouping(training: Interactions, given: Positions, groups: int) -> Grouping:
+    positions = np.array([given[user] for user in training.users], dtype=np.int64)
+    return Grouping(positions, (None,) * max(groups, 1 + int(np.max(positions, initial=-1))))
+
+
+def grown(dataset: Dataset, coming: Interactions, effort: GroupingEffort, risky: Collection[str] = ()) -> Dataset:
+    """Return the dataset with more interactions; a declared catalogue must hold their items.
+
+    Existing users keep their group. New users get rows only where rows are solved, join the only group under the
+    strategy retrain, or form a new last group. Under the policies independent and regroup they go where learning from
+    scratch would put them; if they are risky, that is after all groups. Of two rows of one pair the later is kept, as
+    in one table.
+    """
+    if dataset.config.min_interactions:
+        raise Refused("a filter was applied when this was learned and can't be applied to more: learn again from all")
+    wider = dataset.over(_items(dataset, coming))
+    positions = _positions(wider, coming, risky)
+    hit = coming.users.texts()
+    held = [part.of_users(hit) for part in (*wider.groups, wider.held_out)]
+    rows = _joined([*(part for part in held if len(part)), coming], wider.items)
+    after = wider.revised(positions, rows)
+    return regrouped(after, effort) if dataset.config.policy == "regroup" else after
+
+
+def _items(dataset: Dataset, coming: Interactions) -> Ids:
+    """Return the declared items, or the known and the new ones."""
+    if dataset.catalogue is not None:
+        return dataset.catalogue.items
+    return encode_ids(pa.concat_arrays([dataset.items.array, coming.items.array]))[0]
+
+
+def _positions(dataset: Dataset, coming: Interactions, risky: Collection[str]) -> dict[str, int]:
+    """Return the position of each incoming user's group: existing users keep theirs."""
+    positions = _positions_of_new(dataset, coming, risky)
+    for position, group in enumerate(dataset.groups):
+        positions[group.users.positions_of(coming.users.array) >= 0] = position
+    return dict(zip(coming.users, positions.tolist(), strict=True))
+
+
+def _positions_of_new(dataset: Dataset, coming: Interactions, risky: Collection[str]) -> NDArray[np.int64]:
+    config = dataset.config
+    if config.grouping == "independent":
+        labels = independent_labels(coming, config.groups, config.seed)
+        return np.where([user in risky for user in coming.users], config.groups, labels)
+    joining = 0 if config.strategy == "retrain" else len(dataset.groups)
+    return np.full(len(coming.users), config.groups if dataset.solves_rows else joining, dtype=np.int64)
+
+
+def _joined(parts: list[Interactions], items: Ids) -> Interactions:
+    """Return the rows of all parts as if one table held them one after another."""
+    times = [np.full(len(part), np.nan) if part.time is None else part.time for part in parts]
+    timed = any(part.time is not None for part in parts)
+    joined, _ = Interactions.from_columns(
+        pa.concat_arrays([_texts(part.users, part.user_index) for part in parts]),
+        pa.concat_arrays([_texts(part.items, part.item_index) for part in parts]),
+        np.concatenate([part.rating for part in parts]),
+        np.concatenate(times) if timed else None,
+    )
+    return joined.with_items(items)
+
+
+def _texts(ids: Ids, index: NDArray[np.int32]) -> ArrowColumn:
+    return ids.array.take(pa.array(index))

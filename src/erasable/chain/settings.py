@@ -1,0 +1,396 @@
+"""`Config`: a model and a strategy, each with its settings, and the settings of the recommender itself."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any, Literal, Self
+
+from pydantic import Field
+
+from erasable.chain.strategies import STRATEGIES, Aggregate, Policy, Strategy
+from erasable.data.rating_scale import DataSettings
+from erasable.errors import WrongSetting, WrongUse
+from erasable.grouping.registry import GroupingSettings, OrderName, check_grouping
+from erasable.models.base import Model, Settings, checked, given_twice, in_our_words, no_such_setting
+from erasable.models.registry import BUILT_IN, checked_model, find_model, made_with
+from erasable.wording import listed
+
+PresetName = Literal["paper"]
+PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
+    "paper": {"model": "nmf", "strategy": "laser", "grouping": "cbkm", "groups": 8, "order": "easy", "rows": "stage"},
+}
+"""Sets of settings: `paper` is LASER as it was published."""
+USUAL_MODEL = "ease"
+RowsFrom = Literal["stage", "solved"]
+
+
+class OwnSettings(DataSettings, Settings):
+    """The settings of a recommender with any model."""
+
+    rows: RowsFrom | None = None
+    """Where user rows come from: the stage that trained them, or solved from the user's own data when needed."""
+
+    anchors: float = Field(1.0, gt=0, le=1)
+    """The share of users, by a hash of seed and id, whose data shape shared parameters; the others only get a row."""
+
+    risk_threshold: float | None = None
+    """The risk (--risk-column) from which users go into their own group: last, or with rows only if rows are solved."""
+
+    seed: int = Field(0, ge=0, lt=2**63)
+    """The seed of everything random."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a workspace records about the model besides its settings."""
+
+    revision: int
+    """The revision of the model that made its checkpoints."""
+    further: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Fields that a newer version wrote beside the settings; they are kept."""
+    unnamed: frozenset[str] = frozenset()
+    """Settings added to the model later: they have their defaults, and checkpoint names don't cover them."""
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Config:
+    """Every setting that decides what is learned.
+
+    It is built from flat names, as the command and `Recommender` give them; the model and the strategy are each a name
+    or an object. Each setting belongs to the model, the strategy or the recommender itself; any other is refused. All
+    can be read under their flat names.
+    """
+
+    learner: Model
+    """The model with its settings."""
+    learning: Strategy
+    """The strategy with its settings."""
+    own: OwnSettings
+    """The settings of the recommender itself."""
+    written: Written = field(repr=False)
+    """What the workspace records besides the settings, if there is one."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - settings of many types
+        given = in_our_words(settings)
+        kind, in_model = _with_own(given.pop("model", USUAL_MODEL), _model_class)
+        shown = kind.name if "model" in settings else f"{kind.name} (the default model)"
+        strategy, in_strategy = _with_own(given.pop("strategy", kind.strategies[0]), _strategy_class)
+        if strategy.name not in kind.strategies:
+            raise _no_such_strategy(strategy.name, kind, shown)
+        fields = [one.settings_class.model_fields for one in (kind, strategy)] + [OwnSettings.model_fields]
+        for name in given:
+            if not any(name in part for part in fields):
+                there = {one: None for part in fields for one in part}
+                raise _foreign_setting(name, kind, shown, strategy.name, there)
+        for name in sorted(given.keys() & {**in_model, **in_strategy}.keys()):
+            raise given_twice(name, f"in {settings['model' if name in in_model else 'strategy']!r} and beside it")
+        of_model, of_strategy, own = ({name: given[name] for name in given if name in part} for part in fields)
+        self._set(made_with(kind, {**in_model, **of_model}), strategy(**{**in_strategy, **of_strategy}), _own(own))
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], preset: str | None = None) -> Self:
+        """Build a configuration, on top of a preset if one is named."""
+        if preset is not None and preset not in PRESETS:
+            raise WrongUse(f"there is no preset {preset!r}: choose one of {', '.join(PRESETS)}")
+        below: Mapping[str, Any] = next((values for name, values in PRESETS.items() if name == preset), {})
+        over = {name for part in ("model", "strategy") for name in _set_in(settings.get(part))}
+        config = cls(**{name: value for name, value in below.items() if name not in over} | in_our_words(settings))
+        check_grouping(config.grouping)  # only here: a workspace may name a grouping that is not installed
+        return config
+
+    @classmethod
+    def joined(cls, learner: Model, learning: Strategy, own: OwnSettings, written: Written) -> Self:
+        """Build a configuration from its parts, as read from a workspace."""
+        config = cls.__new__(cls)
+        config._set(learner, learning, own, written)
+        return config
+
+    def changed(self, **settings: Any) -> "Config":  # noqa: ANN401 - settings of many types
+        """Return the configuration with some settings changed, by their flat names."""
+        own = {"model": type(self.learner), "strategy": type(self.learning), **self.own.model_dump()}
+        own |= {} if "model" in settings else _set_in(self.learner)
+        own |= {} if "strategy" in settings else _set_in(self.learning)
+        other = Config(**{**own, **in_our_words(settings)})
+        written = replace(self.written, unnamed=self.written.unnamed - settings.keys())
+        return Config.joined(other.learner, other.learning, other.own, written)
+
+    def of_this_revision(self) -> "Config":
+        """Return the configuration with the installed revision of the model, whatever made its checkpoints."""
+        written = replace(self.written, revision=self.learner.revision)
+        return Config.joined(self.learner, self.learning, self.own, written)
+
+    def with_rows_of_stages(self) -> "Config":
+        """Return the configuration for checkpoints that hold given rows, even if the model solves rows."""
+        config = Config.joined(self.learner, self.learning, self.own, self.written)
+        object.__setattr__(config, "own", self.own.model_copy(update={"rows": "stage", "anchors": 1.0}))
+        return config
+
+    def flat(self) -> dict[str, Any]:
+        """Return all settings of the model, the strategy and the recommender under their flat names."""
+        names = {"strategy": self.strategy, "model": self.model}
+        parts = (self.learning.settings, self.learner.settings, self.own)
+        return {**names, **{name: value for part in parts for name, value in part.model_dump(mode="json").items()}}
+
+    def setting(self, name: str, usual: Any = None) -> Any:  # noqa: ANN401 - settings of many types
+        """Return a setting of the model by name, or the usual value if the model has no such setting."""
+        return getattr(self.learner.settings, name, usual)
+
+    def stage_facts(self) -> dict[str, Any]:
+        """Return the part of the configuration that a stage depends on, and nothing else."""
+        settings = self.learner.settings
+        reaching = settings.model_dump(mode="json", exclude={"epochs", *settings.only_for_rows, *self.written.unnamed})
+        return {"model": self.model, "revision": self.revision, "settings": reaching, "epochs": self.stage_epochs}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Config) and self._facts() == other._facts()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _facts(self) -> tuple[object, ...]:
+        return self.model, self.revision, self.learner.settings, self.strategy, self.learning.settings, self.own
+
+    def _set(
+        self,
+        learner: Model,
+        learning: Strategy,
+        own: OwnSettings,
+        written: Written | None = None,
+    ) -> None:
+        rows = _rows(own, learner, learning)
+        facts = {
+            "learner": learner,
+            "learning": learning,
+            "own": own.model_copy(update={"rows": rows}),
+            "written": written or Written(learner.revision),
+        }
+        for name, value in facts.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def revision(self) -> int:
+        """The revision of the model that made its checkpoints."""
+        return self.written.revision
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.learner.name
+
+    @property
+    def strategy(self) -> str:
+        """The name of the strategy."""
+        return self.learning.name
+
+    @property
+    def policy(self) -> Policy:
+        """How far back exactness goes."""
+        return self.learning.policy
+
+    @property
+    def aggregate(self) -> Aggregate | None:
+        """What scores, if there are several models."""
+        return self.learning.aggregate
+
+    @property
+    def dividing(self) -> GroupingSettings:
+        """How users are divided into groups."""
+        return self.learning.grouping
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are from the start."""
+        return self.dividing.groups
+
+    @property
+    def grouping(self) -> str:
+        """How users are grouped."""
+        return self.dividing.grouping
+
+    @property
+    def order(self) -> OrderName | None:
+        """Which groups come first."""
+        return self.dividing.order
+
+    @property
+    def reach(self) -> int:
+        """The paper's l."""
+        return self.dividing.reach
+
+    @property
+    def epochs(self) -> int:
+        """The total number of epochs; 1 for a model without epochs."""
+        epochs: int = self.setting("epochs", 1)
+        return epochs
+
+    @property
+    def stage_epochs(self) -> int:
+        """How many epochs each stage gets."""
+        return self.learning.stage_epochs(self.epochs)
+
+    @property
+    def row_epochs(self) -> int:
+        """How often solving a row goes through the user's own interactions."""
+        epochs: int = self.setting("row_epochs", 1)
+        return epochs
+
+    @property
+    def rows(self) -> RowsFrom:
+        """Where personal rows come from."""
+        return self.own.rows or "stage"
+
+    @property
+    def anchors(self) -> float:
+        """The share of users whose data shape shared parameters."""
+        return self.own.anchors
+
+    @property
+    def risk_threshold(self) -> float | None:
+        """The risk from which users go into a group of their own."""
+        return self.own.risk_threshold
+
+    @property
+    def seed(self) -> int:
+        """The seed of everything random."""
+        return self.own.seed
+
+    @property
+    def holdout(self) -> float:
+        """The share of interactions kept out of training."""
+        return self.own.holdout
+
+    @property
+    def min_interactions(self) -> int:
+        """The fewest interactions that the filter keeps."""
+        return self.own.min_interactions
+
+    @property
+    def rating_scale(self) -> tuple[float, float] | None:
+        """The declared rating scale."""
+        return self.own.rating_scale
+
+
+def settings_classes(models: Mapping[str, type[Model]] = BUILT_IN) -> dict[str, type[Settings]]:
+    """Return the settings of models, of every strategy, and of the recommender itself (under "")."""
+    of_models = {name: kind.settings_class for name, kind in models.items()}
+    return {**of_models, **{name: kind.settings_class for name, kind in STRATEGIES.items()}, "": OwnSettings}
+
+
+def _model_class(given: object) -> type[Model]:
+    kind = find_model(given) if isinstance(given, str) else checked_model(given)
+    taken = {*OwnSettings.model_fields, "model", "strategy", "threads", "n_jobs", "preset", "progress"}
+    taken |= {name for strategy in STRATEGIES.values() for name in strategy.settings_class.model_fields}
+    for name in kind.settings_class.model_fields:
+        if name in taken:
+            raise WrongSetting(
+                f"the model {kind.name!r} has a setting `{name}`, which recommenders or strategies have: give the "
+                "model's another name"
+            )
+    _check_strategies(kind)
+    return kind
+
+
+def _check_strategies(kind: type[Model]) -> None:
+    """Refuse a model that names an unknown strategy, or one that it can't be learned with."""
+    for name in kind.strategies:
+        if name not in STRATEGIES:
+            there = ", ".join(STRATEGIES)
+            raise WrongSetting(
+                f"the model {kind.name!r} names the strategy {name!r}, which does not exist: choose one of {there}"
+            )
+    if "sisa" in kind.strategies and not kind.trains_rows:
+        raise WrongSetting(
+            f"the model {kind.name!r} names the strategy 'sisa', which needs rows that are trained: leave it out of "
+            "strategies, or return rows from train and set trains_rows"
+        )
+
+
+def _strategy_class(given: object) -> type[Any]:
+    named = STRATEGIES.get(given) if isinstance(given, str) else given
+    if isinstance(named, type) and issubclass(named, tuple(STRATEGIES.values())):
+        return named
+    raise WrongSetting(f"there is no strategy {given!r}: choose one of {', '.join(STRATEGIES)}")
+
+
+def _with_own(given: Any, class_of: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 - a model or a strategy
+    """Return the class that a name, an object or a class stands for, and the object's settings."""
+    if isinstance(given, str | type):
+        return class_of(given), {}
+    kind = class_of(type(given))
+    if not hasattr(given, "settings"):
+        raise WrongSetting(f"{kind.name} was made without its settings: hand them to super().__init__ in its __init__")
+    return kind, _set_in(given)
+
+
+def _set_in(given: Any) -> dict[str, Any]:  # noqa: ANN401 - a model, a strategy or anything else
+    """Return the settings that an object was given."""
+    found = getattr(given, "settings", None)
+    return found.model_dump(exclude_unset=True) if isinstance(found, Settings) else {}
+
+
+def _own(given: Mapping[str, Any]) -> OwnSettings:
+    return checked(OwnSettings, given, "a recommender")
+
+
+def _rows(own: OwnSettings, learner: Model, learning: Strategy) -> RowsFrom:
+    """Return where rows come from; refuse settings that contradict each other."""
+    at_risk = own.risk_threshold is not None and not learner.has_rows  # users at risk then shape nothing
+    needed = own.anchors < 1 or at_risk or not learner.trains_rows
+    rows: RowsFrom = own.rows or ("solved" if needed else "stage")
+    if rows == "stage" and needed:
+        raise WrongSetting(
+            'users who shape nothing, and those of a model such as als, have solved rows: leave out `rows="stage"`'
+        )
+    if rows == "solved" and learning.name == "sisa":
+        raise WrongSetting(
+            "sisa has several models and rows are solved for one: leave out `rows` and `anchors`, or `strategy`"
+        )
+    if own.risk_threshold is not None and rows == "stage" and learning.name == "retrain":
+        laser = ', or `strategy="laser"`' if "laser" in learner.strategies else ""
+        raise WrongSetting(f"all are trained at once, so nobody can go last: give `anchors` below 1{laser}")
+    if own.risk_threshold is not None and learning.policy == "regroup":
+        raise WrongSetting('risk is not kept, so groups by it can\'t be computed again: leave out `policy="regroup"`')
+    return rows
+
+
+def _no_such_strategy(name: str, kind: type[Model], shown: str) -> WrongSetting:
+    others = [other for other, model in BUILT_IN.items() if name in model.strategies]
+    return WrongSetting(
+        f'{shown} can be learned with {listed(kind.strategies)} only: leave out `strategy="{name}"`'
+        + (f', or choose `model="{others[0]}"`' if others else "")
+    )
+
+
+def _foreign_setting(name: str, kind: type[Model], shown: str, strategy: str, there: Mapping[str, Any]) -> WrongSetting:
+    """Return the error for a setting that neither model nor strategy has: whose it is, or the nearest name."""
+    owner, whose = _owner(name, kind, shown, strategy)
+    if not whose:
+        every = {one: None for settings in settings_classes().values() for one in settings.model_fields}
+        near = "".join(get_close_matches(name, {**there, **every}, n=1))
+        owner, whose = _owner(near, kind, shown, strategy)
+        if near in there or not whose:
+            return no_such_setting(name, shown, there)
+        whose = f"did you mean `{near}`? I{whose[1:]}"
+    return WrongSetting(f"there is no setting `{name}` in {owner}: {whose}", f"{owner} has no option `{name}`: {whose}")
+
+
+def _owner(name: str, kind: type[Model], shown: str, strategy: str) -> tuple[str, str]:
+    """Return whether model or strategy lacks a setting, and whose it is with what to give ("" if nobody's)."""
+    owners = [one for one in STRATEGIES if name in STRATEGIES[one].settings_class.model_fields]
+    having = [one for one, model in BUILT_IN.items() if name in model.settings_class.model_fields]
+    near = [one for one in owners if one in kind.strategies]
+    if near:
+        return strategy, _belonging(f"the {_strategies(owners)}", f'`strategy="{near[0]}"`')
+    if owners:
+        having = [one for one, model in BUILT_IN.items() if set(owners) & set(model.strategies)]
+        usual = BUILT_IN[having[0]].strategies[0] in owners
+        remedy = f'`model="{having[0]}"`' + ("" if usual else f' and `strategy="{owners[0]}"`')
+        return shown, _belonging(f"the {_strategies(owners)} of {listed(having)}", remedy)
+    return shown, _belonging(listed(having), f'`model="{having[0]}"`') if having else ""
+
+
+def _belonging(others: str, remedy: str) -> str:
+    return f"it belongs to {others}; give {remedy}, or leave it out"
+
+
+def _strategies(names: Sequence[str]) -> str:
+    return f"{'strategy' if len(names) == 1 else 'strategies'} {listed(names)}"

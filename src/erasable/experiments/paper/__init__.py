@@ -1,1 +1,0 @@
-"""The paper's experiments, a module each: grid, claims and figures."""

@@ -1,0 +1,342 @@
+"""ALS for implicit feedback (Hu, Koren and Volinsky 2008): item factors, and a row for each user in closed form."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from math import ceil, log, sqrt
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from scipy import sparse
+
+from erasable.data.ids import Ids
+from erasable.data.interactions import Interactions
+from erasable.errors import Refused, option
+from erasable.models._batches import Floats
+from erasable.models._embedding_model import ITEM_ROWS, USER_ROWS, blocks
+from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Settings, Stage
+from erasable.models.machine import one_blas_thread
+from erasable.seeding import id_keys, normals
+from erasable.seeding.compiled import compiled
+from erasable.threads import pool_of
+
+_TILE = 512  # this many rows of 64 numbers stay in the processor's cache
+_CONVERGED = np.float32(1e-14)  # of the squared residual: 1e-7 is what 32 bits can tell
+_VANISHED = np.float32(1e-30)
+
+
+class Links(NamedTuple):
+    """The interactions seen from one side, as a weighted CSR matrix: row n has `others[starts[n] : starts[n + 1]]`."""
+
+    starts: NDArray[np.int64]
+    others: NDArray[np.int32]
+    weights: Floats
+
+
+class _SolverBuffers(NamedTuple):
+    """Buffers to solve one row with: up to a tile of the other side's rows, and vectors."""
+
+    tile: Floats
+    products: Floats
+    part: Floats
+    image: Floats
+    direction: Floats
+    residual: Floats
+    solution: Floats
+
+
+@compiled
+def _solver_buffers(factors: int) -> _SolverBuffers:
+    return _SolverBuffers(
+        np.empty((_TILE, factors), np.float32),
+        np.empty(_TILE, np.float32),
+        np.empty(factors, np.float32),
+        np.empty(factors, np.float32),
+        np.empty(factors, np.float32),
+        np.empty(factors, np.float32),
+        np.empty(factors, np.float32),
+    )
+
+
+@compiled
+def _gather(links: Links, rows: Floats, low: int, high: int, buffers: _SolverBuffers) -> None:
+    for place in range(low, high):
+        row = rows[links.others[place]]
+        for factor in range(rows.shape[1]):
+            buffers.tile[place - low, factor] = row[factor]
+
+
+@compiled
+def _begin(links: Links, rows: Floats, low: int, high: int, buffers: _SolverBuffers) -> None:
+    """Write Σ (1 + w)·z as the first residual and the first direction; if one tile is enough, it stays gathered."""
+    buffers.solution[:] = 0
+    buffers.residual[:] = 0
+    for first in range(low, high, _TILE):
+        last = min(high, first + _TILE)
+        _gather(links, rows, first, last, buffers)
+        for place in range(last - first):
+            confidence = np.float32(1) + links.weights[first + place]
+            for factor in range(rows.shape[1]):
+                buffers.residual[factor] += confidence * buffers.tile[place, factor]
+    buffers.direction[:] = buffers.residual
+
+
+@compiled
+def _apply(links: Links, rows: Floats, low: int, high: int, buffers: _SolverBuffers) -> None:
+    """Write (I + Σ w·z·zᵀ)·direction as the image."""
+    buffers.image[:] = buffers.direction
+    for first in range(low, high, _TILE):
+        last = min(high, first + _TILE)
+        if high - low > _TILE:
+            _gather(links, rows, first, last, buffers)
+        tile, products = buffers.tile[: last - first], buffers.products[: last - first]
+        np.dot(tile, buffers.direction, products)
+        for place in range(last - first):
+            products[place] *= links.weights[first + place]
+        np.dot(products, tile, buffers.part)
+        for factor in range(rows.shape[1]):
+            buffers.image[factor] += buffers.part[factor]
+
+
+@compiled
+def _descend(links: Links, rows: Floats, low: int, high: int, steps: int, buffers: _SolverBuffers) -> None:
+    """Take conjugate gradient steps from 0, until the solution has converged."""
+    square = np.dot(buffers.residual, buffers.residual)
+    enough = max(square * _CONVERGED, _VANISHED)
+    for _ in range(steps):
+        if not square > enough:
+            return
+        _apply(links, rows, low, high, buffers)
+        length = square / np.dot(buffers.direction, buffers.image)
+        for factor in range(rows.shape[1]):
+            buffers.solution[factor] += length * buffers.direction[factor]
+            buffers.residual[factor] -= length * buffers.image[factor]
+        before, square = square, np.dot(buffers.residual, buffers.residual)
+        for factor in range(rows.shape[1]):
+            buffers.direction[factor] = buffers.residual[factor] + square / before * buffers.direction[factor]
+
+
+@compiled(nogil=True)
+def solve_rows(share: tuple[int, int], links: Links, rows: Floats, root: Floats, steps: int, solved: Floats) -> None:
+    """Solve the rows from share[0] up to share[1], each by itself; `rows` are the other side's, times S."""
+    buffers = _solver_buffers(rows.shape[1])
+    for number in range(share[0], share[1]):
+        low, high = links.starts[number], links.starts[number + 1]
+        if low == high:
+            solved[number] = 0
+            continue
+        _begin(links, rows, low, high, buffers)
+        _descend(links, rows, low, high, steps, buffers)
+        np.dot(root, buffers.solution, solved[number])
+
+
+_WEIGHT = 4.0  # of the highest rating: chosen by measuring, with the usual regularisation (docs/decisions)
+_DEVIATION = 0.01
+_TRAINING_STEPS = 3  # of conjugate gradients; more did not improve quality (measured)
+_STEPS_TO_THE_END = ceil(log(2e7) / log((sqrt(1 + _WEIGHT) + 1) / (sqrt(1 + _WEIGHT) - 1)))  # an error below 1e-7
+_BLOCK = 2048
+_TASKS = 32
+# Work is counted in passes over one interaction; the other costs were measured in that unit.
+_PASSES_OF_A_SOLVED_ROW = 150
+_PASSES_OF_A_GIVEN_ROW = 30
+_PASSES_OF_A_SIDE = 50_000
+_Array = TypeVar("_Array", bound=NDArray[Any])
+_Map = Callable[..., Iterator[Any]]
+"""`map`, or the `map` of a thread pool."""
+_SURE = 1e-6  # a probability is never nearer to 0 or 1
+
+
+class Side(NamedTuple):
+    """The rows of one side, prepared to solve the other side: the rows, the rows times the root S, and S."""
+
+    rows: Floats
+    transformed: Floats
+    root: Floats
+
+
+class ALSSettings(Settings):
+    """The settings of ALS."""
+
+    factors: int = Field(64, ge=1, le=1024)
+    """The number of factors of each user and each item."""
+
+    regularisation: float = Field(20.0, gt=0, le=1e12)
+    """The L2 regularisation of the factors."""
+
+    epochs: int = Field(20, ge=1, le=10_000)
+    """How often training alternates between user rows and item factors."""
+
+
+class ALS(Model):
+    """Alternates between item factors and user rows; see `Model` for the methods.
+
+    Parameters
+    ----------
+    **settings
+        Those of `ALSSettings`: `factors`, `regularisation`, `epochs`.
+
+    Examples
+    --------
+    >>> ALS(factors=32)
+    ALS(factors=32)
+    """
+
+    name: ClassVar[str] = "als"
+    settings_class: ClassVar[type[Settings]] = ALSSettings
+    revision: ClassVar[int] = 1
+    uses: ClassVar[tuple[str, ...]] = ("blas", "numba")
+    strategies: ClassVar[tuple[str, ...]] = ("retrain",)
+    settings: ALSSettings
+
+    @property
+    def _factors(self) -> int:
+        return self.settings.factors
+
+    def start(self, catalogue: Ids, seed: int) -> Arrays:
+        """Return small random item factors."""
+        return {ITEM_ROWS: _frozen(self._starting_rows(catalogue, seed))}
+
+    def extended(self, shared: Arrays, catalogue: Ids, seed: int) -> Arrays:
+        """Append the starting factors of the catalogue's new items."""
+        known = shared[ITEM_ROWS]
+        further = catalogue.take(np.arange(len(known), len(catalogue)))
+        return {ITEM_ROWS: _frozen(np.concatenate([known, self._starting_rows(further, seed)]))}
+
+    def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
+        """Alternate between the users' rows and the item factors; the rows are left to `represent`."""
+        rows = stage.interactions
+        items: Floats = shared[ITEM_ROWS].copy()
+        if len(rows) == 0:
+            return Parameters({ITEM_ROWS: items}, {})
+        by_user, by_item = _links_of_users(stage), _links_of_items(stage)
+        with one_blas_thread(), _on_threads(effort.threads) as share_out:
+            for _ in range(stage.epochs):
+                users = _solved(by_user, self._side(items, share_out), _TRAINING_STEPS, share_out)
+                items = _solved(by_item, self._side(users, share_out), _TRAINING_STEPS, share_out)
+                effort.advance(self._samples_of_epoch(rows))
+        return Parameters({ITEM_ROWS: items}, {})
+
+    def newcomers(self, prepared: Side, users: Ids, catalogue: Ids, seed: int) -> Arrays:
+        """Return rows of zeros, the solution for a user without interactions."""
+        return {USER_ROWS: _frozen(np.zeros((len(users), self._factors), np.float32))}
+
+    def prepare(self, shared: Arrays) -> Side:
+        """Solve the part of the equations that all users share."""
+        with one_blas_thread():
+            return self._side(shared[ITEM_ROWS], map)
+
+    def represent(self, prepared: Side, people: Stage, effort: Effort) -> Arrays:
+        """Solve each user's row to convergence, from the item factors and the user's own interactions."""
+        if len(people.interactions) == 0:
+            return self.newcomers(prepared, people.interactions.users, people.interactions.items, people.seed)
+        with one_blas_thread(), _on_threads(effort.threads, inline=True) as share_out:
+            users = _solved(_links_of_users(people), prepared, _STEPS_TO_THE_END, share_out)
+        return {USER_ROWS: _frozen(users)}
+
+    def score(self, prepared: Side, row: Arrays, owned: NDArray[np.int32]) -> Scores:
+        """Score an item by the product of its factors and the user's row."""
+        scores: Scores = prepared.rows @ row[USER_ROWS]
+        return scores
+
+    def similar(self, shared: Arrays, number: int) -> Scores:
+        """Return the cosine between this item's factors and each item's; 0 where nothing was learned."""
+        items = shared[ITEM_ROWS]
+        lengths = np.linalg.norm(items, axis=1)
+        products: Scores = items @ items[number]
+        scale = lengths * lengths[number]
+        return np.clip(np.divide(products, scale, out=np.zeros_like(products), where=scale > 0), -1, 1)
+
+    def probability(self, scores: Scores) -> NDArray[np.float64]:
+        """Return the scores, which are fitted to 0 and 1, clipped between the two."""
+        return np.clip(scores.astype(np.float64), _SURE, 1 - _SURE)
+
+    def samples(self, interactions: Interactions, epochs: int) -> int:
+        """Return the work of training in passes over one interaction."""
+        return epochs * self._samples_of_epoch(interactions)
+
+    def _samples_of_epoch(self, interactions: Interactions) -> int:
+        users, items = len(interactions.users), len(interactions.items)
+        had = int(np.count_nonzero(np.bincount(interactions.item_index)))
+        passes = 2 * len(interactions) * (1 + _TRAINING_STEPS)
+        return passes + self._passes_around(interactions, users, items) + self._passes_around(interactions, had, users)
+
+    def _passes_around(self, interactions: Interactions, solved: int, given: int) -> int:
+        if len(interactions) == 0:
+            return 0
+        root = 6 * self._factors**2  # the eigenvectors take factors³, a pass takes factors
+        return _PASSES_OF_A_SOLVED_ROW * solved + _PASSES_OF_A_GIVEN_ROW * given + _PASSES_OF_A_SIDE + root
+
+    def _starting_rows(self, ids: Ids, seed: int) -> Floats:
+        return normals(id_keys(seed, ITEM_ROWS, ids), self._factors) * np.float32(_DEVIATION)
+
+    def _side(self, given: Floats, share_out: _Map) -> Side:
+        root = _root(given, self.settings.regularisation, share_out)
+        transformed = np.empty_like(given)
+        list(share_out(lambda part: np.matmul(given[part], root, out=transformed[part]), blocks(len(given), _BLOCK)))
+        return Side(given, transformed, root)
+
+
+@contextmanager
+def _on_threads(threads: int, inline: bool = False) -> Iterator[_Map]:
+    """Yield a `map` over threads; inline, one thread is the caller's own, since starting one would take longer."""
+    if inline and threads == 1:
+        yield map
+        return
+    with pool_of(threads) as pool:
+        yield pool.map
+
+
+def _solved(links: Links, side: Side, steps: int, share_out: _Map) -> Floats:
+    """Solve one side's rows from the other side."""
+    solved = np.empty((len(links.starts) - 1, side.rows.shape[1]), np.float32)
+    list(share_out(lambda part: solve_rows(part, links, side.transformed, side.root, steps, solved), _shares(links)))
+    return solved
+
+
+def _root(given: Floats, regularisation: float, share_out: _Map) -> Floats:
+    """Return S with S·Sᵀ = (YᵀY + λI)⁻¹, computed from eigenvectors, which stay stable for any λ."""
+
+    def square(part: slice) -> NDArray[np.float64]:
+        block = given[part].astype(np.float64)
+        return block.T @ block
+
+    total = np.zeros((given.shape[1], given.shape[1]))
+    for found in share_out(square, blocks(len(given), _BLOCK)):
+        total += found
+    values, vectors = np.linalg.eigh(total)
+    root = vectors / np.sqrt(np.maximum(values, 0) + regularisation)
+    if np.abs(root).max() > np.finfo(np.float32).max:
+        raise Refused(
+            f"regularisation {regularisation:g} is too small to solve rows with: give a larger ",
+            option("regularisation"),
+        )
+    return np.ascontiguousarray(root, dtype=np.float32)
+
+
+def _links_of_users(stage: Stage) -> Links:
+    rows = stage.interactions
+    return Links(rows.user_starts, rows.item_index, rows.rating * np.float32(_WEIGHT / stage.scale.high))
+
+
+def _links_of_items(stage: Stage) -> Links:
+    """Return each item's users, ascending."""
+    of_users = _links_of_users(stage)
+    shape = (len(stage.interactions.users), len(stage.interactions.items))
+    columns = sparse.csr_array((of_users.weights, of_users.others, of_users.starts), shape=shape).tocsc()
+    # Read-only like the users' links, so that the kernel is compiled once.
+    return Links(_frozen(columns.indptr.astype(np.int64)), _frozen(columns.indices.astype(np.int32)), columns.data)
+
+
+def _shares(links: Links) -> list[tuple[int, int]]:
+    """Cut the rows into tasks of about equal work; the cuts change no byte."""
+    passes = 1 + _TRAINING_STEPS
+    work = links.starts * passes + _PASSES_OF_A_SOLVED_ROW * np.arange(len(links.starts))
+    cuts = np.unique(np.searchsorted(work, np.linspace(0, work[-1], _TASKS + 1)))
+    return list(pairwise(cuts.tolist()))
+
+
+def _frozen(array: _Array) -> _Array:
+    array.setflags(write=False)
+    return array

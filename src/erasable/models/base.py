@@ -1,0 +1,424 @@
+"""The interface of a model: `Model`, its optional abilities, its settings and parameters, and checks of its class."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, version
+from inspect import signature
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
+from scipy.special import expit
+
+from erasable.data.ids import Ids
+from erasable.data.interactions import Interactions, differing_rows
+from erasable.data.rating_scale import RatingScale
+from erasable.errors import WrongSetting
+from erasable.progress import Advance, ignore
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Named arrays, read-only; in each of `rows` row n belongs to user n of the stage's interactions."""
+
+    shared: Arrays
+    rows: Arrays
+
+    def __post_init__(self) -> None:
+        for part in (self.shared, self.rows):
+            for array in part.values() if isinstance(part, Mapping) else ():
+                if isinstance(array, np.ndarray):  # `calls` refuses anything else, naming it
+                    array.setflags(write=False)
+
+    def all_finite(self) -> bool:
+        """Whether every number is finite."""
+        return all(np.isfinite(array).all() for array in (*self.shared.values(), *self.rows.values()))
+
+
+def frozen(arrays: Arrays) -> Arrays:
+    """Make arrays read-only, and return them."""
+    for array in arrays.values():
+        array.setflags(write=False)
+    return arrays
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view: numba would compile again for a writable array."""
+    view = np.ascontiguousarray(array).view()
+    view.setflags(write=False)
+    return view
+
+
+_POSSIBLE = {
+    **dict.fromkeys(("int_parsing", "int_type", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_parsing", "float_type", "finite_number"), "a number"),
+    **dict.fromkeys(("bool_parsing", "bool_type"), "true or false"),
+    "string_type": "text",
+    "literal_error": "{expected}",
+    "greater_than": "more than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+}
+"""What can be given instead, by the type of pydantic's error."""
+_AMERICAN = {"regularization": "regularisation", "random_state": "seed"}
+
+
+class Settings(BaseModel):
+    """Settings that check themselves; each field has a sentence under it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
+
+    only_for_rows: ClassVar[frozenset[str]] = frozenset()
+    """Settings that only solving rows uses, so that they reach no stage."""
+    earlier: ClassVar[Mapping[str, Any]] = {}
+    """Values of settings that were added later, for workspaces that do not name them, if not their defaults."""
+
+
+_S = TypeVar("_S", bound=Settings)
+
+
+class Configured(Generic[_S]):
+    """Something with a name and its own settings, given as keywords."""
+
+    name: ClassVar[str]
+    settings_class: ClassVar[type[Settings]]
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as the settings class says
+        own = in_our_words(settings)
+        self.settings: _S = cast("_S", checked(self.settings_class, own, self.name))
+
+    def __repr__(self) -> str:
+        given = {name: getattr(self.settings, name) for name in self.settings_class.model_fields}
+        shown = (f"{name}={value!r}" for name, value in given.items() if name in self.settings.model_fields_set)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def in_our_words(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings under our names; American keywords of the field are accepted, but not both names of one."""
+    for name, ours in _AMERICAN.items():
+        if name in settings and ours in settings:
+            raise given_twice(ours, f"as `{ours}` and as `{name}`")
+    return {_AMERICAN.get(name, name): value for name, value in settings.items()}
+
+
+def given_twice(name: str, how: str) -> WrongSetting:
+    """Return the error for a setting that is given twice."""
+    return WrongSetting(f"`{name}` is given twice, {how}: leave one out")
+
+
+def checked(kind: type[_S], given: Mapping[str, Any], owner: str) -> _S:
+    """Build settings; refuse an unknown name or a wrong value."""
+    for name in given:
+        if name not in kind.model_fields:
+            raise no_such_setting(name, owner, kind.model_fields)
+    try:
+        return kind(**given)
+    except ValidationError as error:
+        raise wrong_setting(error) from None
+
+
+def no_such_setting(name: str, owner: str, there: Mapping[str, Any]) -> WrongSetting:
+    """Return the error for an unknown setting, with the nearest name."""
+    near = get_close_matches(name, there, n=1)
+    listed = ", ".join(f"`{one}`" for one in sorted(there))
+    remedy = f"did you mean `{near[0]}`?" if near else f"there are {listed}" if there else "it has none"
+    return WrongSetting(
+        f"there is no setting `{name}` in {owner}: {remedy}", f"{owner} has no option `{name}`: {remedy}"
+    )
+
+
+def wrong_setting(error: ValidationError, suffix: str = "") -> WrongSetting:
+    """Return the error for a wrong value: which setting, and what can be given."""
+    first, *others = error.errors()
+    named = f" `{first['loc'][0]}{suffix}`" if first["loc"] else ""
+    if first["type"] not in _POSSIBLE:
+        return WrongSetting(f"wrong setting{named}: {first['msg'].removeprefix('Value error, ')}")
+    same = [one for one in others if first["loc"][:1] and one["loc"][:1] == first["loc"][:1]]  # of several kinds
+    possible = (_possible(one["type"], one["msg"], one.get("ctx", {})) for one in (first, *same))
+    return WrongSetting(f"wrong setting{named}: give {' or '.join(possible)}")
+
+
+def _possible(kind: str, message: str, facts: Mapping[str, Any]) -> str:
+    """Describe what can be given instead of a wrong value."""
+    words = _POSSIBLE.get(kind, message.removeprefix("Input should be "))
+    return words.format(**{name: _number(value) for name, value in facts.items()})
+
+
+def _number(value: object) -> str:
+    return f"{value:,g}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+_HOW_TO = "(docs/how-to/add-a-model.md)"
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(one, str) for one in value)
+
+
+_EXPECTED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "name": (lambda value: isinstance(value, str) and bool(value), "a text such as 'bpr'"),
+    "settings_class": (
+        lambda value: isinstance(value, type) and issubclass(value, Settings),
+        "a class that derives from erasable.models.Settings",
+    ),
+    "revision": (_is_whole, "a whole number such as 1"),
+    "uses": (_are_texts, "a tuple of blas, numba and other packages as pip names them"),
+    "strategies": (lambda value: _are_texts(value) and bool(value), "a tuple of strategies, the default first"),
+}
+
+
+def check_declared(kind: type) -> None:
+    """Refuse a class that lacks an attribute or a method of a model, or has one of the wrong type."""
+    for part, (fits, expected) in _EXPECTED.items():
+        if not hasattr(kind, part):
+            raise _no_model(kind, f"it has no {part}: give the class {expected}")
+        value = getattr(kind, part)
+        if not fits(value):
+            raise _no_model(kind, f"its {part} is {value!r}: give the class {expected}")
+    missing = sorted(getattr(kind, "__abstractmethods__", ()))
+    if missing:
+        raise _no_model(kind, f"it has no method {missing[0]}: write {_and(missing)}")
+    _check_settings(kind, kind.settings_class)  # type: ignore[attr-defined]
+    _check_arguments(kind, kind.settings_class)  # type: ignore[attr-defined]
+
+
+def check_uses(name: str, uses: tuple[str, ...]) -> None:
+    """Refuse a model that uses a package whose version can't be recorded with its checkpoints."""
+    for use in uses:
+        try:
+            known = use == "blas" or bool(version(use))
+        except PackageNotFoundError:
+            known = False
+        if not known:
+            raise WrongSetting(
+                f"the model {name!r} uses {use!r}, which is not installed under that name: give a tuple of blas, "
+                "numba and other packages as pip names them"
+            )
+
+
+def _check_settings(kind: type, settings: type[Settings]) -> None:
+    fields = settings.model_fields
+    for name, field in fields.items():
+        if field.is_required():
+            raise _no_model(kind, f"its setting {name!r} has no default: give it one in {settings.__name__}")
+    for_rows = getattr(settings, "only_for_rows", None)
+    unknown = sorted(set(for_rows) - set(fields)) if isinstance(for_rows, frozenset | set) else [f"{for_rows!r}"]
+    if unknown:
+        raise _no_model(
+            kind, f"only_for_rows of {settings.__name__} names {unknown[0]}: give a frozenset of names of settings"
+        )
+
+
+def _check_arguments(kind: type, settings: type[Settings]) -> None:
+    """Refuse a model whose `__init__` takes more than its settings: it could not be made again from a workspace."""
+    named = (one.name for one in signature(kind).parameters.values() if one.kind is not one.VAR_KEYWORD)
+    further = [name for name in named if name not in settings.model_fields]
+    if further:
+        raise _no_model(
+            kind, f"its __init__ takes {further[0]!r}, which is not a setting: put it into {settings.__name__}"
+        )
+
+
+def _no_model(kind: type, what: str) -> WrongSetting:
+    return WrongSetting(f"{kind.__module__}.{kind.__qualname__} is not a model: {what} {_HOW_TO}")
+
+
+def _and(names: Collection[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+Scores = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The data of one stage, and everything else that decides the result of training on it."""
+
+    interactions: Interactions
+    scale: RatingScale
+    epochs: int
+    seed: int
+    position: int
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What changes no byte of a result: the number of threads, and a callback for progress in samples."""
+
+    threads: int = 1
+    advance: Advance = ignore
+
+
+@dataclass(frozen=True)
+class Change:
+    """All rows of the users whose data change, before (`taken`) and after (`given`); either may be empty.
+
+    `taken` is numbered by the items known before, `given` by those known after: items may come and go.
+    """
+
+    taken: Interactions
+    given: Interactions
+    after: Interactions | None = None
+    """Everyone's rows after the change, numbered like `given`; erasable always gives them."""
+
+    @classmethod
+    def between(cls, before: Interactions, after: Interactions) -> "Change":
+        """Return the change from one table to another."""
+        return cls(*differing_rows(before, after), after)
+
+
+class Model(Configured[Settings], ABC):
+    """A recommender whose state is shared parameters, shaped by many users, and user rows, each of one user.
+
+    Your own model implements the four abstract methods; the others have defaults. Optional abilities are protocols
+    below: a model that has their methods has the ability.
+
+    Every method is a pure function of its arguments: no clock, no global state, no file, nothing changed in place. All
+    interactions that a method is given are numbered by the items that the shared parameters know; `catalogue` is the
+    list of these items. `prepared` is what `prepare` computed from the shared parameters, or the shared parameters
+    themselves if the model has no `prepare`. A model is made from its settings alone, given as keywords; every setting
+    that reaches a stage is part of its checkpoint's name.
+    """
+
+    name: ClassVar[str]
+    """Its name in commands and workspaces."""
+    settings_class: ClassVar[type[Settings]]
+    """The class of its settings."""
+    revision: ClassVar[int]
+    """The revision of its arithmetic; it goes up when the same training gives different bytes."""
+    uses: ClassVar[tuple[str, ...]]
+    """The libraries that its bytes depend on."""
+    strategies: ClassVar[tuple[str, ...]] = ("laser", "retrain")
+    """The strategies that it can be learned with, the default first. `sisa` needs trained rows."""
+    trains_rows: ClassVar[bool] = False
+    """Whether training returns the rows of its users; if not, `represent` always solves them."""
+    has_rows: ClassVar[bool] = True
+    """Whether users have rows; if not, scores follow from the shared parameters and the user's own items."""
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as the settings class says
+        check_declared(type(self))
+        super().__init__(**settings)
+
+    @abstractmethod
+    def start(self, catalogue: Ids, seed: int) -> Arrays:
+        """Return the shared parameters before any stage; an item's row depends only on the seed and its id."""
+
+    @abstractmethod
+    def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
+        """Train on one stage from these shared parameters; without interactions, return them unchanged."""
+
+    @abstractmethod
+    def represent(self, prepared: Any, people: Stage, effort: Effort) -> Arrays:  # noqa: ANN401 - the model's own
+        """Return a row for each person, from the shared parameters and that person's own history, id and seed alone.
+
+        The stage's position in a chain does not matter. Without people, return arrays with 0 rows.
+        """
+
+    @abstractmethod
+    def score(self, prepared: Any, row: Arrays, owned: NDArray[np.int32]) -> Scores:  # noqa: ANN401 - the model's own
+        """Return one score for each item, higher is better, from the user's row and own items alone."""
+
+    def newcomers(self, prepared: Any, users: Ids, catalogue: Ids, seed: int) -> Arrays:  # noqa: ANN401 - the model's own
+        """Return rows for users without any history, each from seed and id alone: zeros by default.
+
+        They have the shape of rows from `represent`. A model that starts training from other rows returns those.
+        """
+        nobody = np.empty(0, np.int32)
+        none = Interactions(Ids.of([]), catalogue, nobody, nobody, nobody.astype(np.float32))
+        like = self.represent(prepared, Stage(none, RatingScale(1, 1), 1, seed, 0), Effort())
+        return {name: np.zeros((len(users), *array.shape[1:]), array.dtype) for name, array in like.items()}
+
+    def extended(self, shared: Arrays, catalogue: Ids, seed: int) -> Arrays:
+        """Append the catalogue's new items to the shared parameters; they begin as in `start`."""
+        fresh = self.start(catalogue, seed)
+        return {name: _with_known(array, shared[name]) for name, array in fresh.items()}
+
+    def by_item(self) -> tuple[str, ...]:
+        """Return the names of shared arrays, with a row for each item, to store in blocks of items: none by default.
+
+        It pays where a change leaves most rows as they are: blocks with the same bytes are not written again.
+        """
+        return ()
+
+    def samples(self, interactions: Interactions, epochs: int) -> int:
+        """Return how many samples training visits; a closed form counts its work in units of one sample."""
+        return len(interactions) * epochs
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """Computes something from the shared parameters once, for many people."""
+
+    def prepare(self, shared: Arrays) -> Any:  # noqa: ANN401 - the model's own
+        """Return what `represent` and `score` receive in place of the shared parameters."""
+
+
+@runtime_checkable
+class Amends(Protocol):
+    """Has a shortcut: gets from trained parameters to those of the changed data without training from the start."""
+
+    def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays:
+        """Return what training from the start on the changed data would return, to the byte."""
+
+    def samples_amended(self, interactions: Interactions, change: Change) -> int:
+        """Return how many samples amending visits; the interactions are those after the change."""
+
+
+@runtime_checkable
+class Subtracts(Protocol):
+    """Can remove someone's influence at once, to serve until the change is trained."""
+
+    def provisional(self, shared: Arrays, change: Change) -> Arrays:
+        """Return shared parameters to serve until a change is trained; they may approximate the change."""
+
+
+@runtime_checkable
+class Probabilities(Protocol):
+    """Turns scores into probabilities, as its loss does."""
+
+    def probability(self, scores: Scores) -> NDArray[np.float64]:
+        """Return the expected rating as a share of the highest, between 0 and 1."""
+
+
+@runtime_checkable
+class TellsSimilarItems(Protocol):
+    """Can tell which items are similar, from its shared parameters alone."""
+
+    def similar(self, shared: Arrays, number: int) -> Scores:
+        """Return the similarity of each item to the one with this number; above 0 if they are similar at all."""
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """Can explain a score by the user's own items."""
+
+    def reasons(self, prepared: Any, owned: NDArray[np.int32], item: int) -> Scores:  # noqa: ANN401 - the model's own
+        """Return what each owned item adds to the score of one item; it may be negative."""
+
+
+def prepared_by(model: Model, shared: Arrays) -> Any:  # noqa: ANN401 - the model's own
+    """Return what a model's methods receive in place of shared parameters."""
+    return model.prepare(shared) if isinstance(model, Prepares) else shared
+
+
+def probability_by(model: Model, scores: Scores) -> NDArray[np.float64]:
+    """Return scores as probabilities; their sigmoid, if the model does not define them."""
+    return model.probability(scores) if isinstance(model, Probabilities) else expit(scores.astype(np.float64))
+
+
+def _with_known(fresh: NDArray[Any], known: NDArray[Any]) -> NDArray[Any]:
+    """Return an array with a row for each item, the known ones unchanged."""
+    whole = known.copy() if fresh.shape == known.shape else np.concatenate([known, fresh[len(known) :]])
+    whole.setflags(write=False)
+    return whole

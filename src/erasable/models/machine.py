@@ -1,0 +1,213 @@
+"""What models need of the machine: one BLAS thread, memory, threads in compiled code; and `top_items`."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy
+import numpy as np
+import scipy
+import scipy.linalg.cython_blas
+from numba import types
+from numpy.typing import NDArray
+from threadpoolctl import OpenBLASController, ThreadpoolController
+
+from erasable.errors import Refused, option
+from erasable.seeding.compiled import compiled
+from erasable.seeding.inside_numba import atomic_add, atomic_load, atomic_swap
+from erasable.threads import pool_of
+
+
+class _OneThread:
+    """Limits both BLAS copies (numpy's and scipy's) to one thread while any caller is inside."""
+
+    def __init__(self) -> None:
+        self._controller = ThreadpoolController()
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limiter: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                _take_control()
+                self._limiter = self._controller.limit(limits=1, user_api="blas")
+                if any(library["num_threads"] != 1 for library in self._controller.select(user_api="blas").info()):
+                    raise RuntimeError("BLAS can't be held to one thread, so equal bytes can't be promised")
+            self._inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                _take_control()
+                self._limiter.restore_original_limits()
+
+
+def blas_libraries() -> list[dict[str, Any]]:
+    """Describe the BLAS copies of numpy and scipy; the host program may have loaded others."""
+    folders = [str(Path(package.__file__ or "").parent) for package in (numpy, scipy)]
+    found = ThreadpoolController().select(user_api="blas").info()
+    # numpy.libs lies beside numpy; where both use a system library, take every BLAS that is loaded.
+    return [library for library in found if library["filepath"].startswith(tuple(folders))] or found
+
+
+def _take_control() -> None:
+    """Let this thread set limits: threadpoolctl obeys only the first thread that ever did, and ignores the others."""
+    clear = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if clear is not None:
+        clear(force=True)
+
+
+_one_thread = _OneThread()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread inside; several threads may enter at once."""
+    _one_thread.enter()
+    try:
+        yield
+    finally:
+        _one_thread.leave()
+
+
+GIB = 2**30
+_SYSTEM = Path("/proc/meminfo")
+_OWN_GROUP = Path("/proc/self/cgroup")
+_GROUPS = Path("/sys/fs/cgroup")
+
+
+def available_memory() -> int:
+    """Return the bytes of memory still available: in the system, or under a container's limit."""
+    limits = [left for left in (_left_in_system(), _left_in_group()) if left is not None]
+    return min(limits) if limits else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def refuse_beyond_memory(items: int, needed: int, *remedy: str) -> None:
+    """Refuse what needs more memory than is available; the remedy says what to give instead."""
+    available = available_memory()
+    if needed > available:
+        raise Refused(
+            f"ease on {items:,} items needs {needed / GIB:,.1f} GiB of memory and {available / GIB:,.1f} GiB are "
+            "available: give ",
+            *remedy,
+            ", drop rare items with ",
+            option("min_interactions"),
+            ", or free memory",
+        )
+
+
+def _left_in_system() -> int | None:
+    kibibytes = _named_numbers(_SYSTEM).get("MemAvailable")
+    return None if kibibytes is None else kibibytes * 1024
+
+
+def _left_in_group() -> int | None:
+    """Return what the control group (version 2) leaves; cached file pages don't count, since they can be dropped."""
+    try:
+        path = next(line[3:] for line in _OWN_GROUP.read_text().splitlines() if line.startswith("0::"))
+        folder = _GROUPS / path.lstrip("/")
+        limit = int((folder / "memory.max").read_text())
+        used = int((folder / "memory.current").read_text())
+    except (OSError, StopIteration, ValueError):  # no such group, or no limit ("max")
+        return None
+    files = _named_numbers(folder / "memory.stat").get("file", 0)
+    return max(0, limit - max(0, used - files))
+
+
+def _named_numbers(path: Path) -> dict[str, int]:
+    """Read lines like `name 12` or `name: 12 kB`; empty if there is no such file."""
+    try:
+        words = [line.replace(":", " ").split() for line in path.read_text().splitlines()]
+    except OSError:
+        return {}
+    return {line[0]: int(line[1]) for line in words if len(line) > 1 and line[1].isdigit()}
+
+
+NEXT, DONE = 0, 8  # a cache line apart
+_SPINS_BEFORE_YIELD = 200
+_NO_TASK = np.iinfo(np.int64).max
+_yield_processor = types.ExternalFunction("sched_yield", types.int32())
+
+
+class TaskCounts(NamedTuple):
+    """The number of tasks in a run: `batches` times (`tiles` gradient tasks, then `lanes` update tasks)."""
+
+    batches: int
+    tiles: int
+    lanes: int
+
+
+def run_on_threads(threads: int, kernel: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401 - passed through
+    """Run a compiled `kernel(control, *arguments)` on several threads until all its tasks are done."""
+    control = np.zeros(16, dtype=np.int64)
+    with pool_of(threads) as pool:
+        try:
+            for finished in [pool.submit(kernel, control, *arguments) for _ in range(threads)]:
+                finished.result()
+        finally:
+            control[NEXT] = _NO_TASK  # after an interrupt the threads must not start the remaining tasks
+
+
+@compiled
+def take_task(control: NDArray[np.int64], counts: TaskCounts) -> tuple[int, int]:
+    """Return (batch, task) of the next task that may begin, or (−1, −1) if none is left."""
+    in_batch = counts.tiles + counts.lanes
+    spins = 0
+    while True:
+        number = atomic_load(control, NEXT)
+        if number >= counts.batches * in_batch:
+            return -1, -1
+        batch, task = number // in_batch, number % in_batch
+        needed = batch * in_batch + (0 if task < counts.tiles else counts.tiles)
+        if atomic_load(control, DONE) >= needed:
+            if atomic_swap(control, NEXT, number, number + 1):
+                return batch, task
+        else:
+            spins += 1
+            if spins > _SPINS_BEFORE_YIELD:
+                _yield_processor()
+
+
+@compiled
+def finish_task(control: NDArray[np.int64]) -> None:
+    """Mark a task as done, and publish what it wrote."""
+    atomic_add(control, DONE, 1)
+
+
+ItemNumbers = NDArray[np.int64]
+
+
+def top_items(scores: NDArray[Any], k: int, excluded: NDArray[np.integer[Any]]) -> ItemNumbers:
+    """Return the k best items by descending score, ties by ascending number, never an excluded one.
+
+    >>> top_items(np.array([0.5, 0.9, 0.5, 0.1]), 2, excluded=np.array([1]))
+    array([0, 2])
+    """
+    # Of 100,000 items most have no score above 0. Where enough have one, the best are among them.
+    allowed = scores > 0
+    allowed[excluded] = False
+    items = np.flatnonzero(allowed)
+    if len(items) < k:
+        allowed = np.ones(len(scores), dtype=bool)
+        allowed[excluded] = False
+        items = np.flatnonzero(allowed)
+    values = scores[items]
+    if 0 < k < len(items):
+        chosen = _best(values, k)
+        items, values = items[chosen], values[chosen]
+    # Both lists ascend by item number, which a stable sort keeps among equal scores.
+    return items[np.argsort(-values, kind="stable")][: max(k, 0)]
+
+
+def _best(values: NDArray[Any], k: int) -> ItemNumbers:
+    """Return the ascending positions of the k largest values; of equal ones the first win."""
+    border = np.partition(values, len(values) - k)[len(values) - k]
+    above = values > border
+    at_border = np.flatnonzero(values == border)[: k - int(above.sum())]
+    above[at_border] = True
+    return np.flatnonzero(above)

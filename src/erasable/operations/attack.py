@@ -1,0 +1,272 @@
+"""Membership attacks: on a model before and after forgetting, and on models that never saw the people."""
+
+import time
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from erasable import chain
+from erasable.chain.arrangement import regrouped
+from erasable.chain.chain import link_names, links_to_run, train_chain
+from erasable.chain.checkpoint import MemoryStore
+from erasable.chain.dataset import Dataset, Link, State
+from erasable.chain.plan import Erasure
+from erasable.chain.tasks import LOCAL, Executor
+from erasable.data.catalogue import Catalogue, split_holdout
+from erasable.data.columns import ColumnNames
+from erasable.data.interactions import Interactions
+from erasable.data.readers import read_interactions
+from erasable.errors import Refused, UnknownUser, WrongUse, option
+from erasable.evaluation.attack import (
+    FEWEST_SEEDS,
+    AttackMeasurements,
+    AttackResult,
+    MembershipScores,
+    Suspects,
+    Verdict,
+    judge,
+    membership_scores,
+    overall,
+)
+from erasable.grouping.points import GroupingEffort
+from erasable.models.base import Effort
+from erasable.operations.learn import samples_of
+from erasable.operations.prepare import ANY_COLUMNS
+from erasable.operations.storage import Storage
+from erasable.operations.work import QUIET_WORK, Work
+from erasable.requests.request import Request
+from erasable.seeding import child_key, id_keys
+
+USUAL_SEEDS = 5
+FEWEST_USERS = 20
+_FEWEST_PEOPLE, _MOST_PEOPLE = 5, 200
+_PURPOSE = "membership probe"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What the attacks found, on how many people, and the verdict."""
+
+    verdict: Verdict
+    findings: tuple[AttackResult, ...]
+    people: int
+    """How many were erased, or forgotten in memory."""
+    others: int
+    """How many people they were compared with."""
+    seeds: int
+    rounds: int
+    """2 if the first round found a leak and was repeated with other seeds; only the last round counts."""
+    pretended: bool
+    """Whether the people are still there and were forgotten in memory only."""
+    seconds: float
+
+
+def attack(storage: Storage, users: int | None = None, seeds: int = USUAL_SEEDS, work: Work = QUIET_WORK) -> Probe:
+    """Forget some people in memory, and say whether attacks can tell them from people who were never learned."""
+    began = time.perf_counter()
+    _check_seeds(seeds)
+    with storage.reading() as session:
+        everyone = training_rows(session.state().dataset)
+    count = _how_many(everyone.users, users)
+    drawn = _drawn(everyone, 2 * count)
+    known = everyone.without(drawn[count:], ())
+    suspects = _suspects(everyone, drawn, everyone.known_to_some)
+    trial = Trial(known, known.without(drawn[:count], ()), frozenset(drawn[:count]), suspects)
+    return _probe(trial, seeds, work, began)
+
+
+def attack_erased(
+    storage: Storage,
+    source: Path,
+    people: Sequence[str],
+    seeds: int = USUAL_SEEDS,
+    columns: ColumnNames = ANY_COLUMNS,
+    work: Work = QUIET_WORK,
+) -> Probe:
+    """Attack the current model with the rows of erased people, read from a file.
+
+    They are compared with people who are still there. The current model and the reference models all learned from
+    those, and an attack looks only at differences between models, so only the erased people can make one.
+    """
+    began = time.perf_counter()
+    _check_seeds(seeds)
+    data = read_interactions(source, columns).interactions
+    with storage.reading() as session:
+        state = session.state()
+        rows = _rows_of_erased(data, people, state.dataset)
+        left = training_rows(state.dataset)
+        others = _drawn(left, max(_how_many(left.users, None), min(len(rows.users), left.users)))
+        known = _joined(left, rows)
+        suspects = _suspects(known, [*people, *others], state.dataset.known_to_some)
+        forgotten = membership_scores(state, session.checkpoints, suspects, work.threads)
+    return _probe(Trial(known, left, frozenset(people), suspects, forgotten), seeds, work, began)
+
+
+@dataclass(frozen=True)
+class _Attack:
+    """One chain to train and attack: whether it learns from the people, and the number of its seed."""
+
+    known: bool
+    number: int
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """The datasets with and without the people, and whom the attacker asks about."""
+
+    known: Dataset
+    unknown: Dataset
+    erased: frozenset[str]
+    suspects: Suspects
+    forgotten: MembershipScores | None = None
+    """How familiar the suspects are to a model that has forgotten them; without one, chains forget them here."""
+
+    @property
+    def samples(self) -> int:
+        """How many samples the chains of one seed visit."""
+        forgetting = 0 if self.forgotten is not None else _samples_of_forgetting(self.known, self.unknown)
+        return samples_of(self.known) + forgetting + samples_of(self.unknown)
+
+    def measured(self, numbers: Iterable[int], effort: Effort, executor: Executor = LOCAL) -> AttackMeasurements:
+        """Learn, forget and attack with the seeds of these numbers."""
+        before, never = list[MembershipScores](), list[MembershipScores]()
+        forgotten = [] if self.forgotten is None else [self.forgotten]
+        tasks = [_Attack(known, number) for number in numbers for known in (True, False)]
+        for task, (learned, left) in executor.map(self._attacked, tasks, effort):
+            (before if task.known else never).append(learned)
+            forgotten += [] if left is None else [left]
+        marked = np.array([user in self.erased for user in self.suspects.interactions.users])
+        return AttackMeasurements(before, forgotten, never, marked)
+
+    def _attacked(self, task: "_Attack", effort: Effort) -> tuple[MembershipScores, MembershipScores | None]:
+        """Return how familiar the suspects are to a chain, and how familiar after it has forgotten them."""
+        dataset, kind = (self.known, "known") if task.known else (self.unknown, "unknown")
+        state, store = _learned(dataset, child_key(self.suspects.seed, kind, task.number), effort)
+        learned = membership_scores(state, store, self.suspects, effort.threads)
+        if not task.known or self.forgotten is not None:
+            return learned, None
+        state = self._forgot(state, store, effort)
+        return learned, membership_scores(state, store, self.suspects, effort.threads)
+
+    def _forgot(self, state: State, store: MemoryStore, effort: Effort) -> State:
+        """Forget the people as a workspace does."""
+        erasure = Erasure.of([Request(user) for user in sorted(self.erased)])
+        after = erasure.apply(state.dataset, GroupingEffort(effort.threads))
+        return chain.forget(state, after, store, effort)
+
+
+def training_rows(dataset: Dataset) -> Dataset:
+    """Return the training data, loaded, without holdout and filter: both were applied before.
+
+    All items are declared, so every chain can be asked about the same ones.
+    """
+    nothing = dataset.held_out.select(np.zeros(len(dataset.held_out), dtype=bool))
+    config = dataset.config.changed(holdout=0.0, min_interactions=0)
+    catalogue = dataset.catalogue or Catalogue.from_items(dataset.items)
+    groups = tuple(dataset.groups)
+    return Dataset(config, catalogue, dataset.scale, groups, nothing)
+
+
+def _learned(dataset: Dataset, key: int, effort: Effort) -> tuple[State, MemoryStore]:
+    """Train with another seed, in the same groups, or in new groups if the policy is to regroup."""
+    seeded = replace(dataset, config=dataset.config.changed(seed=key >> 1))
+    if seeded.config.policy == "regroup":
+        seeded = regrouped(seeded, GroupingEffort(effort.threads))
+    store = MemoryStore()
+    return train_chain(seeded, store, effort), store
+
+
+def _samples_of_forgetting(known: Dataset, unknown: Dataset) -> int:
+    """Return how many samples forgetting visits; all of them if the policy is to regroup."""
+    if known.config.policy == "regroup":
+        return samples_of(unknown)
+    chain = [Link(name, "", 0, 0.0) for name in link_names(known)]
+    return samples_of(unknown, links_to_run(link_names(unknown), chain))
+
+
+def _drawn(dataset: Dataset, count: int) -> list[str]:
+    """Draw people by a hash of seed and id."""
+    users = [user for group in dataset.groups for user in group.users]
+    order = np.argsort(id_keys(dataset.config.seed, _PURPOSE, users), kind="stable")
+    return [users[place] for place in order[:count]]
+
+
+def _suspects(dataset: Dataset, people: Collection[str], asked: NDArray[np.bool_]) -> Suspects:
+    """Return people with those of their rows whose items can be asked about."""
+    parts = [group.of_users(people) for group in dataset.groups]
+    everything = Interactions.merge(parts)
+    rows = everything.select(asked[everything.item_index])
+    positions = np.zeros(len(rows.users), dtype=np.int64)
+    for position, part in enumerate(parts):
+        places = rows.users.positions_of(part.users.array)
+        positions[places[places >= 0]] = position
+    return Suspects(rows, positions, child_key(dataset.config.seed, _PURPOSE) >> 1)
+
+
+def _rows_of_erased(data: Interactions, people: Sequence[str], dataset: Dataset) -> Interactions:
+    """Return the training rows of people who were erased: items that are still known, without the holdout."""
+    known = dataset.items.take(np.flatnonzero(dataset.known_to_some))
+    inside = known.positions_of(data.items.array) >= 0
+    rows = data.select(inside[data.item_index]).of_users(people)
+    for user in people:
+        if user not in data.users:
+            raise UnknownUser(f"the data has no rows of the user {user!r}: give the rows that were learned from")
+        if user not in rows.users:
+            raise Refused(f"no item of the user {user!r} is known any more, so no attack is possible: leave them out")
+        if any(user in group.users for group in dataset.groups):
+            raise Refused(f"the user {user!r} was not erased: forget them first, or leave them out")
+    dataset.scale.check(rows.rating)
+    return split_holdout(rows.with_items(dataset.items), dataset.config.holdout, dataset.config.seed)[0]
+
+
+def _joined(dataset: Dataset, rows: Interactions) -> Dataset:
+    """Add people, each to a group chosen by a hash of seed and id: their former group is not known any more."""
+    keys = id_keys(dataset.config.seed, f"{_PURPOSE} group", rows.users)
+    positions = (keys % np.uint64(len(dataset.groups))).astype(np.int64)[rows.user_index]
+    groups = (
+        Interactions.merge([group, rows.select(positions == position)]) for position, group in enumerate(dataset.groups)
+    )
+    return replace(dataset, groups=tuple(groups))
+
+
+def _how_many(users: int, wanted: int | None) -> int:
+    """Return how many people to attack: a twentieth, so that most of the data stays, unless a number is given."""
+    if users < FEWEST_USERS:
+        raise Refused(f"there are only {users} users, too few to tell people apart: learn from {FEWEST_USERS} or more")
+    if wanted is None:
+        return min(_MOST_PEOPLE, max(_FEWEST_PEOPLE, users // 20))
+    if not _FEWEST_PEOPLE <= wanted <= users // 4:
+        raise WrongUse(option("users", wanted), f" of {users} can't be probed: give a number from 5 to {users // 4}")
+    return wanted
+
+
+def _check_seeds(seeds: int) -> None:
+    if seeds < FEWEST_SEEDS:
+        raise WrongUse(f"{seeds} seeds show no spread: give ", option("seeds", FEWEST_SEEDS), " or more")
+
+
+def _probe(trial: Trial, seeds: int, work: Work, began: float) -> Probe:
+    """Attack and judge; if a leak is found, repeat with other seeds, and the second round counts."""
+    findings, rounds = _one_round(trial, range(seeds), work), 1
+    if overall(findings) == "remembers":
+        work.reporter.note("an attack still succeeds after forgetting: repeating with other seeds")
+        findings, rounds = _one_round(trial, range(seeds, 2 * seeds), work), 2
+    people, suspects = len(trial.erased), len(trial.suspects.interactions.users)
+    return Probe(
+        verdict=overall(findings),
+        findings=findings,
+        people=people,
+        others=suspects - people,
+        seeds=seeds,
+        rounds=rounds,
+        pretended=trial.forgotten is None,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _one_round(trial: Trial, numbers: range, work: Work) -> tuple[AttackResult, ...]:
+    with work.training("training and attacking", len(numbers) * trial.samples) as effort:
+        return judge(trial.measured(numbers, effort, work.executor))

@@ -1,0 +1,327 @@
+"""The methods of a recommender that only read: recommend, explain, plan, verify, evaluate and inspect."""
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+import pyarrow as pa
+
+from erasable.chain.plan import Plan
+from erasable.errors import WrongUse
+from erasable.evaluation.protocols import Protocol, Utility
+from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
+from erasable.operations.offers import Explanation
+from erasable.operations.people import Id, NumberedIds, text_of, texts_of
+from erasable.operations.planning import plan
+from erasable.operations.prepare import Column, named_columns
+from erasable.operations.recommend import Unknown
+from erasable.operations.storage import Storage
+from erasable.operations.verify import NO_CLAIM, Claim, Verification, verify
+from erasable.operations.work import Work
+from erasable.recommender.serving import Serving, recommendation_table, shown_explanation, shown_holding, similar_table
+from erasable.requests.request import Request
+
+
+class Answering:
+    """The reading half of `Recommender`, in memory or in a workspace."""
+
+    _work: Work
+    _storage: Storage | None = None
+    _serving: Serving | None = None
+
+    def recommend(
+        self,
+        users: Id | Iterable[Id] | None = None,
+        k: int = 10,
+        popular_fallback: bool | None = None,
+        *,
+        unknown: Unknown = "raise",
+        history: Iterable[Id] | Mapping[Id, float | None] | None = None,
+    ) -> pa.Table:
+        """Return the k best items for each user, or for someone with a history and no id.
+
+        Items that the user has are left out. If the model has too few scores, popular items follow: there `popular` is
+        true, and the score is how many people have the item.
+
+        Parameters
+        ----------
+        users : id or ids, optional
+            One user, or several, as in the table that was learned; everyone if not given.
+        k : int, default 10
+            How many items for each.
+        popular_fallback : bool, optional
+            Deprecated: use `unknown="popular"`.
+        unknown : {"raise", "skip", "popular"}, default "raise"
+            What to do about users who are unknown or have asked to be erased: raise an error that names one, leave
+            them out, or return the items that most people have.
+        history : ids, or ratings by id, optional
+            The items of someone without an id, in place of users. An item without a rating counts as rated highest;
+            one that nobody has is left out. Nothing is stored, and the user_id in the table is empty.
+
+        Returns
+        -------
+        pyarrow.Table
+            user_id, item_id, score, rank and popular; ids have the type of the table that was learned. `.to_pandas()`
+            gives a pandas frame, `polars.from_arrow(…)` a polars one.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from erasable import Recommender
+        >>> table = pa.table({"user": [1, 1, 2, 2, 3], "item": ["a", "b", "a", "c", "b"]})
+        >>> recommender = Recommender(model="ease", regularisation=1).fit(table)
+        >>> found = recommender.recommend([3, 99], k=1, unknown="skip")
+        >>> found.select(["user_id", "item_id", "rank"]).to_pylist()
+        [{'user_id': 3, 'item_id': 'a', 'rank': 1}]
+        """
+        if popular_fallback is not None:
+            replacement = "popular" if popular_fallback else "raise"
+            warnings.warn(f"popular_fallback is now unknown={replacement!r}", DeprecationWarning, stacklevel=2)
+            unknown = "popular" if popular_fallback else unknown
+        if unknown not in get_args(Unknown):
+            raise WrongUse(f"unknown={unknown!r} makes no sense: give one of {', '.join(get_args(Unknown))}")
+        serving = self._learned_serving()
+        if history is None:
+            found = serving.recommend(None if users is None else texts_of(users), k, unknown)
+        elif users is None:
+            found = [serving.recommend_for_history(_history(history), k)]
+        else:
+            raise WrongUse("give users or a history, not both")
+        return recommendation_table(found, serving.numbered)
+
+    def similar_items(self, items: Id | Iterable[Id], k: int = 10) -> pa.Table:
+        """Return the k items most similar to an item; for als and ease.
+
+        For als this is the cosine of the item factors, for ease the weight of one item in the score of the other: the
+        mean of both directions, unless all items are neighbours.
+
+        Parameters
+        ----------
+        items : id or ids
+            One item, or several.
+        k : int, default 10
+            How many for each; fewer if the model finds no more similar items.
+
+        Returns
+        -------
+        pyarrow.Table
+            item_id, similar_id, score and rank.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from erasable import Recommender
+        >>> table = pa.table({"user": [1, 1, 2, 2, 3, 3], "item": ["a", "b", "a", "b", "c", "d"]})
+        >>> recommender = Recommender(model="ease", regularisation=1).fit(table)
+        >>> recommender.similar_items("a", k=1)["similar_id"].to_pylist()
+        ['b']
+        """
+        wanted = texts_of(items)
+        serving = self._learned_serving()
+        return similar_table(wanted, serving.similar(wanted, k), serving.numbered)
+
+    def explain(self, user: Id, item: Id, k: int = 5) -> Explanation:
+        """Return the items of a user that add most to the score of an item; for ease.
+
+        Users who have asked to be erased are refused, as by `recommend`; for users who named some items, only the
+        others count.
+
+        Parameters
+        ----------
+        user : id
+            The person.
+        item : id
+            Any item of the catalogue. If the person has it, their other items explain it.
+        k : int, default 5
+            How many of the person's items to name; fewer if no more have a positive weight.
+
+        Returns
+        -------
+        Explanation
+            `because` has an `item_id` and a `weight` for each of them, the largest weight first; `others` is the sum
+            over the person's other items, and `score` the total. `owned` says whether the person has the item.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from erasable import Recommender
+        >>> table = pa.table({"user": [1, 1, 2, 2, 3, 3], "item": ["a", "b", "a", "b", "a", "c"]})
+        >>> recommender = Recommender(model="ease", regularisation=1).fit(table)
+        >>> found = recommender.explain(3, "b")
+        >>> [(own.item_id, round(own.weight, 2)) for own in found.because], round(found.score, 2)
+        ([('a', 0.5)], 0.5)
+        """
+        serving = self._learned_serving()
+        return shown_explanation(serving.explain(text_of(user), text_of(item), k), serving.numbered)
+
+    def plan(self, users: Id | Iterable[Id], items: Id | Iterable[Id] | None = None) -> Plan:
+        """Return what `forget` would touch and cost; nothing is changed.
+
+        Parameters
+        ----------
+        users : id or ids
+            Whom to forget.
+        items : id or ids, optional
+            Which items of one user to forget; everything if not given.
+
+        Returns
+        -------
+        Plan
+            The stages that would run again, their cost, and about how long it takes.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from erasable import Recommender
+        >>> recommender = Recommender(model="ease").fit(pa.table({"user": [1, 1, 2], "item": ["a", "b", "a"]}))
+        >>> recommender.plan(2).stages_rerun
+        1
+        """
+        return plan(self._learned_storage(), requests_of(users, items), self._work)
+
+    def verify(self, claim: Claim = NO_CLAIM) -> Verification:
+        """Check every file, record and signature, train again on the data that is left, and compare every byte.
+
+        Parameters
+        ----------
+        claim : Claim, optional
+            A certificate and a receipt to check too.
+
+        Returns
+        -------
+        Verification
+            `identical` is true, false, or None if it can't be told on this machine; `reason` says why.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from erasable import Recommender
+        >>> recommender = Recommender(model="ease").fit(pa.table({"user": [1, 1, 2], "item": ["a", "b", "a"]}))
+        >>> recommender.verify().identical
+        True
+        """
+        return verify(self._learned_storage(), claim, self._work)
+
+    def evaluate(
+        self,
+        table: Any = None,  # noqa: ANN401 - any table or path
+        protocol: Protocol = "whole-catalogue",
+        *,
+        user: Column = None,
+        item: Column = None,
+        rating: Column = None,
+        time: Column = None,
+    ) -> Utility:
+        """Measure the quality of recommendations.
+
+        Parameters
+        ----------
+        table : table or path, optional
+            The test set, as for `fit`; the holdout if not given, which needs `holdout=0.1` or the like in `fit`.
+        protocol : {"whole-catalogue", "one-of-100", "held-out-only"}, default "whole-catalogue"
+            Which items are ranked, and what counts as a hit (docs/reference/protocols.md).
+        user, item, rating, time : str or int, optional
+            The columns, as for `fit`; by default those that were learned from.
+
+        Returns
+        -------
+        Utility
+            Hit rate, NDCG and recall, as means over `users`.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from erasable import Recommender
+        >>> table = pa.table({"who": [1, 1, 2, 2, 3], "what": ["a", "b", "a", "c", "b"]})
+        >>> recommender = Recommender(model="ease", regularisation=1).fit(table, user="who", item="what")
+        >>> recommender.evaluate(pa.table({"who": [3], "what": ["a"]})).values["hr@10"]
+        1.0
+        """
+        given = {"user": user, "item": item, "rating": rating, "time": time}
+        return evaluate(self._learned_storage(), table, named_columns(given), self._work, protocol)
+
+    def show(self, user: Id) -> Holding:
+        """Return everything that is held about a person.
+
+        Parameters
+        ----------
+        user : id
+            The person.
+
+        Returns
+        -------
+        Holding
+            The person's interactions, group and personal rows.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from erasable import Recommender
+        >>> recommender = Recommender(model="ease").fit(pa.table({"user": [1, 1, 2], "item": ["a", "b", "a"]}))
+        >>> [one.item_id for one in recommender.show(1).interactions]
+        ['a', 'b']
+        """
+        storage = self._learned_storage()
+        held = show(storage, text_of(user))
+        with storage.reading() as session:
+            return shown_holding(held, NumberedIds.of(session.documents().preferences))
+
+    def groups(self) -> list[GroupFacts]:
+        """Return the groups in the order of training: users, interactions and cohesion of each.
+
+        Returns
+        -------
+        list of GroupFacts
+            One for each group.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from erasable import Recommender
+        >>> table = pa.table({"user": [1, 1, 2, 2, 3], "item": ["a", "b", "a", "c", "b"]})
+        >>> sum(group.users for group in Recommender("nmf", groups=2, epochs=1).fit(table).groups())
+        3
+        """
+        return groups(self._learned_storage(), self._work)
+
+    def status(self) -> dict[str, Any]:
+        """Return sizes, settings, erasures and version.
+
+        Returns
+        -------
+        dict
+            What `erasable status --json` prints.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from erasable import Recommender
+        >>> recommender = Recommender(model="ease").fit(pa.table({"user": [1, 1, 2], "item": ["a", "b", "a"]}))
+        >>> recommender.status()["users"]
+        2
+        """
+        return status(self._learned_storage())
+
+    def _learned_serving(self) -> Serving:
+        if self._serving is None:
+            raise WrongUse("nothing was learned yet: call fit first")
+        return self._serving
+
+    def _learned_storage(self) -> Storage:
+        if self._storage is None:
+            raise WrongUse("nothing was learned yet: call fit first")
+        return self._storage
+
+
+def _history(history: Iterable[Id] | Mapping[Id, float | None]) -> dict[str, float | None]:
+    if isinstance(history, Mapping):
+        return {text_of(item): rating for item, rating in history.items()}
+    return dict.fromkeys(texts_of(history))
+
+
+def requests_of(users: Id | Iterable[Id], items: Id | Iterable[Id] | None) -> list[Request]:
+    """Return the requests to forget everything of some users, or some items of one."""
+    named = texts_of(users)
+    if items is not None and len(named) != 1:
+        raise WrongUse("items need exactly one user")
+    return [Request(user, None if items is None else tuple(texts_of(items))) for user in named]

@@ -1,0 +1,160 @@
+"""Serve recommendations from the current version, and convert results to what the library returns."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from erasable.data.interactions import Subject
+from erasable.operations.inspect import Holding
+from erasable.operations.live import Live
+from erasable.operations.offers import Explanation, Offer, Served, refuse_no_items
+from erasable.operations.people import NumberedIds, shown_ids
+from erasable.operations.recommend import History, Unknown, UserRecommendations, best_for_history, best_items, explain
+from erasable.operations.storage import Storage
+from erasable.operations.suppressed import AskingPeople
+from erasable.operations.work import QUIET_WORK, Work
+from erasable.requests.request import Asked, Request
+
+_FIELDS: list[Any] = [
+    pa.field("user_id", pa.string()),
+    pa.field("item_id", pa.string()),
+    pa.field("score", pa.float64()),
+    pa.field("rank", pa.int64()),
+    pa.field("popular", pa.bool_()),
+]
+RECOMMENDATIONS = pa.schema(_FIELDS)
+
+
+def recommendation_table(found: Sequence[UserRecommendations], numbered: NumberedIds) -> pa.Table:
+    """Return recommendations, one a row."""
+    rows = [one for of_user in found for one in of_user]
+    columns = {
+        "user_id": shown_ids([one.user_id for one in rows], numbered.users),
+        "item_id": shown_ids([one.item_id for one in rows], numbered.items),
+        "score": pa.array([one.score for one in rows], pa.float64()),
+        "rank": pa.array([one.rank for one in rows], pa.int64()),
+        "popular": pa.array([one.popular for one in rows], pa.bool_()),
+    }
+    return pa.table(columns)
+
+
+def similar_table(items: Sequence[str], found: Sequence[Sequence[Offer]], numbered: NumberedIds) -> pa.Table:
+    """Return the items similar to each of some items, one a row."""
+    pairs = [(item, offer) for item, alike in zip(items, found, strict=True) for offer in alike]
+    columns = {
+        "item_id": shown_ids([item for item, _ in pairs], numbered.items),
+        "similar_id": shown_ids([offer.item_id for _, offer in pairs], numbered.items),
+        "score": pa.array([offer.score for _, offer in pairs], pa.float64()),
+        "rank": pa.array([rank for alike in found for rank in range(1, len(alike) + 1)], pa.int64()),
+    }
+    return pa.table(columns)
+
+
+def shown_explanation(found: Explanation, numbered: NumberedIds) -> Explanation:
+    """Return an explanation with ids as they were in the table."""
+    items = [str(found.item_id), *(str(reason.item_id) for reason in found.because)]
+    item, *own = shown_ids(items, numbered.items).to_pylist()
+    return replace(
+        found,
+        user_id=shown_ids([str(found.user_id)], numbered.users).to_pylist()[0],
+        item_id=item,
+        because=tuple(reason._replace(item_id=one) for one, reason in zip(own, found.because, strict=True)),
+    )
+
+
+def shown_holding(held: Holding, numbered: NumberedIds) -> Holding:
+    """Return what is held of someone, with ids as they were in the table."""
+    items = shown_ids([str(one.item_id) for one in held.interactions], numbered.items).to_pylist()
+    return replace(
+        held,
+        user_id=shown_ids([str(held.user_id)], numbered.users).to_pylist()[0],
+        interactions=tuple(replace(one, item_id=item) for one, item in zip(held.interactions, items, strict=True)),
+    )
+
+
+class Serving:
+    """Loads a recommender on first use and updates it before each answer; for any number of threads."""
+
+    def __init__(self, storage: Storage, work: Work = QUIET_WORK) -> None:
+        self._storage = storage
+        self._work = work
+        self._lock = threading.Lock()
+        self._looking = threading.Lock()
+        self._live: Live | None = None
+        self._withdrawn: Counter[Subject] = Counter()
+        self._erasure_request = AskingPeople(storage)
+
+    def recommend(
+        self, users: Sequence[str] | None, k: int = 10, unknown: Unknown = "raise"
+    ) -> list[UserRecommendations]:
+        """Return the k best items for each of these users (None: for all), in their order."""
+        return best_items(self._current(), users, k, unknown, self._work)
+
+    def similar(self, items: Sequence[str], k: int) -> list[list[Offer]]:
+        """Return the k items most similar to each of these."""
+        refuse_no_items(k)
+        served = self._current()
+        return [served.similar(item, k) for item in items]
+
+    def explain(self, user: str, item: str, k: int) -> Explanation:
+        """Return the k items of a user that add most to the score of an item."""
+        return explain(self._current(), user, item, k)
+
+    @property
+    def numbered(self) -> NumberedIds:
+        """Which ids are shown as whole numbers."""
+        return self._loaded().served.numbered
+
+    def recommend_for_history(self, history: History, k: int = 10) -> UserRecommendations:
+        """Return the k best items for someone with this history and no id; nothing of it is stored."""
+        found = best_for_history(self._current(), history, k)
+        if found.left_out:
+            count = len(found.left_out)  # only the caller sees which items these are: they must not be in a log
+            self._work.reporter.note(f"items of the history that nobody has, left out: {count}")
+        return found
+
+    @contextmanager
+    def withdrawing(self, requests: Sequence[Request]) -> Iterator[None]:
+        """Stop serving these people, or these items of theirs, and subtract their training data if the model can.
+
+        Inside the block they are forgotten; when it ends, the version that is current then is served. Their data is
+        subtracted before the block, while others are served; if that fails, the erasure is carried out all the same.
+        """
+        asked = Counter({Subject(request.user, request.items): 1 for request in requests})
+        with self._lock:
+            self._withdrawn += asked
+            live = self._live
+            if live is not None:
+                live.suppress_asked(Asked.of(self._withdrawn) | self._erasure_request.last_read)
+        if live is not None:
+            with suppress(Exception):
+                live.subtract()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._withdrawn -= asked
+                self._live = None  # threads that still answer from it do so without these people
+
+    def _current(self) -> Served:
+        """Return the current version, with everyone suppressed who has asked to be erased by now, here or elsewhere."""
+        with self._looking:  # one thread at a time: else an older reading of the queue could serve someone again
+            # In this order: a user who left the queue because they were forgotten is missing in what is read next.
+            erasure_request, before = self._erasure_request.now(), self._live
+            live = self._loaded()
+            with self._lock:
+                live.suppress_asked(Asked.of(self._withdrawn) | erasure_request)
+            # `withdrawing` subtracts the data of people it forgets, in the version that was loaded before.
+            live.follow(subtract=live is not before or not self._withdrawn)
+            return live.served
+
+    def _loaded(self) -> Live:
+        with self._lock:
+            if self._live is None:
+                self._live = Live(self._storage)
+            return self._live

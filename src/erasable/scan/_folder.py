@@ -1,0 +1,308 @@
+"""Scanning a folder: the name and content of every file below it."""
+
+import os
+import stat
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from erasable.errors import WorkspaceError
+from erasable.scan._evidence import Evidence, File
+from erasable.scan._files import JOURNAL_ENDINGS, KINDS, Kind, search_file, search_name, search_order
+from erasable.scan._target import NOTHING_HELD, Held, Residue, Scan, Target, Vocabulary
+from erasable.scan._wanted import Wanted
+from erasable.scan._wording import OWN_WORDS, searched
+
+_BESIDE_DATABASES = ("-wal", "-shm", "-journal")
+_START = 1024
+_TIMES = 4
+
+
+Advance = Callable[[int], None]
+Follow = Callable[[int | None], AbstractContextManager[Advance]]
+"""Tracks a scan of so many bytes, if known; it yields a function to call with the bytes of each part done."""
+
+
+def unfollowed(total: int | None) -> AbstractContextManager[Advance]:
+    """Ignore progress."""
+    return nullcontext(lambda done: None)
+
+
+class _Vanished(WorkspaceError):
+    """A file that was listed is gone when it is read."""
+
+
+def scan_folder(
+    folder: Path,
+    targets: Sequence[Target],
+    vocabulary: Vocabulary,
+    *,
+    skip: Collection[str] = (),
+    held: Held = NOTHING_HELD,
+    sealed: Collection[str] = (),
+    follow: Follow = unfollowed,
+) -> Scan:
+    """Search every file below a folder for data of some people.
+
+    A hit inside a longer text does not count if that text is another id in the data. Links are not followed, but their
+    targets are searched as text. A file that can't be read is an error, since the scan must not claim that nothing is
+    there. If a file vanishes meanwhile, such as the log of a database, everything is searched again: its content may
+    be in another file now.
+
+    Parameters
+    ----------
+    folder : Path
+        Everything below it is searched: names, contents, targets of links.
+    targets : sequence of Target
+        The people to search for.
+    vocabulary : Vocabulary
+        Words, fields and files that name nobody; `Vocabulary()` if none are known.
+    skip : collection of str
+        Paths below the folder to leave out; the scan's sentences mention them.
+    held : Held
+        The ids in the data, and declared names.
+    sealed : collection of str
+        Further paths to leave out, because they were searched when they were written.
+    follow : callable
+        Called with the number of bytes to search; it returns a context that yields a function, which is called with the
+        bytes of each file done.
+
+    Returns
+    -------
+    Scan
+        What was searched, and every residue.
+
+    Raises
+    ------
+    erasable.errors.WorkspaceError
+        If a file can't be read or unpacked.
+    """
+    arguments = _ScanArguments(folder, targets, vocabulary, skip, held, sealed)
+    for _ in range(_TIMES - 1):
+        with suppress(_Vanished):
+            return _followed(arguments, follow)
+    return _followed(arguments, follow)
+
+
+@dataclass(frozen=True, eq=False)
+class _ScanArguments:
+    """The arguments of `scan_folder`."""
+
+    root: Path
+    targets: Sequence[Target]
+    vocabulary: Vocabulary
+    skip: Collection[str]
+    held: Held
+    sealed: Collection[str]
+
+    @cached_property
+    def left_out(self) -> frozenset[str]:
+        """The paths that are not searched."""
+        return frozenset({*self.skip, *self.sealed})
+
+
+def _followed(arguments: _ScanArguments, follow: Follow) -> Scan:
+    # Files that appear meanwhile are searched too, and counted beyond the announced total.
+    with follow(_weight(arguments.root, arguments.left_out)) as advance:
+        return _scanned(arguments, advance)
+
+
+def _scanned(arguments: _ScanArguments, advance: Advance) -> Scan:
+    evidence = Evidence(Wanted(arguments.targets), arguments.vocabulary.saying(OWN_WORDS))
+    evidence.note_held(arguments.held)
+    kinds: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
+    size = raw_only = 0
+    entries = sorted(_entries(arguments.root, arguments.left_out), key=lambda entry: (entry.order, entry.name))
+    # File names of the vocabulary occur inside its files too.
+    names = (entry.shown.rsplit("/", 1)[-1] for entry in entries)
+    evidence.note_ids(name for name in names if arguments.vocabulary.names.fullmatch(name))
+    for entry in entries:
+        file = File(entry.shown, evidence)
+        search_name(file, entry.shown.rsplit("/", 1)[-1])
+        if not entry.is_folder:
+            content = entry.content()
+            kind = _search(entry, file, content)
+            kinds[kind] += 1
+            size += len(content)
+            raw_only += kind == "other" and len(content) > 0 and not entry.is_link
+            advance(len(content) + 1)
+    said = searched(
+        evidence.wanted, raw_only, len(arguments.skip), bool(arguments.sealed), bool(arguments.held.declared)
+    )
+    return Scan(sum(kinds.values()), size, dict(kinds), said, evidence.residues)
+
+
+def scan_contents(
+    contents: Mapping[str, bytes],
+    targets: Sequence[Target],
+    vocabulary: Vocabulary,
+    not_people: Collection[str] = (),
+    declared: tuple[str, ...] = (),
+) -> tuple[Residue, ...]:
+    """Search files that are about to be written.
+
+    Parameters
+    ----------
+    contents : mapping of str to bytes
+        What each file will hold, by its path below the folder.
+    targets : sequence of Target
+        The people to search for.
+    vocabulary : Vocabulary
+        Words, fields and files that name nobody.
+    not_people : collection of str
+        Further texts that mean something other than a person, such as ids of requests.
+    declared : tuple of str
+        Names of issuers, as in `Held`.
+
+    Returns
+    -------
+    tuple of Residue
+        The residues found.
+    """
+    evidence = Evidence(Wanted(targets), vocabulary.saying(OWN_WORDS), declared=declared)
+    evidence.note_ambiguous(not_people)
+    for name, content in contents.items():
+        search_file(File(name, evidence), content, name, lambda: b"")
+    return evidence.residues
+
+
+def naming(texts: Iterable[str], targets: Sequence[Target], vocabulary: Vocabulary) -> frozenset[str]:
+    """Return the texts that hold data of some people, searched as file names and as contents.
+
+    Parameters
+    ----------
+    texts : iterable of str
+        Names of files and folders, or other texts that are to be shown.
+    targets : sequence of Target
+        The people who must not be named.
+    vocabulary : Vocabulary
+        Words, fields and files that name nobody.
+
+    Returns
+    -------
+    frozenset of str
+        The texts that name one of them.
+    """
+    wanted, words = Wanted(targets), vocabulary.saying(OWN_WORDS)
+    found = set[str]()
+    for text in {*texts}:
+        evidence = Evidence(wanted, words)
+        search_name(File("", evidence), text)
+        search_file(File("", evidence), text.encode("utf-8", "backslashreplace"), "", lambda: b"")
+        if evidence.residues:
+            found.add(text)
+    return frozenset(found)
+
+
+def _search(entry: "_Entry", file: File, content: bytes) -> Kind:
+    if not entry.is_link:
+        return search_file(file, content, entry.shown, entry.database)
+    for part in content.decode("utf-8", "backslashreplace").split("/"):
+        search_name(file, part, "the link")
+    return "other"
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A file, a folder or a link below the root."""
+
+    root: Path
+    name: str
+    order: int = 0
+    is_folder: bool = False
+    is_link: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The name in printable form."""
+        return os.fsencode(self.name).decode("utf-8", "backslashreplace")
+
+    def content(self, most: int = -1) -> bytes:
+        """Return the content of a file, or its beginning, or the target of a link."""
+        path = self.root / self.name
+        try:
+            if self.is_link:
+                return os.fsencode(path.readlink())
+            # Pipes and sockets hold nothing, and reading them would block.
+            if not stat.S_ISREG(path.stat().st_mode):
+                return b""
+            return read_file(path, most)
+        except FileNotFoundError as error:
+            raise _Vanished(str(_unreadable(path, error))) from error
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+    def database(self) -> bytes:
+        """Return the database that a journal belongs to; empty if there is none."""
+        ending = next((ending for ending in JOURNAL_ENDINGS if self.name.endswith(ending)), None)
+        beside = _Entry(self.root, self.name.removesuffix(ending)) if ending else None
+        return beside.content() if beside and (self.root / beside.name).is_file() else b""
+
+
+def _weight(root: Path, skip: Collection[str]) -> int:
+    """Return the total of a scan for its progress: the bytes of each file plus one, so that small files count."""
+    weight = 0
+    for place, _, names in os.walk(root):
+        below = "" if place == os.fspath(root) else f"{os.path.relpath(place, root)}/"
+        for name in names:
+            if f"{below}{name}" not in skip:
+                with suppress(OSError):  # gone meanwhile: the search finds out whether that matters
+                    weight += os.lstat(os.path.join(place, name)).st_size + 1
+    return weight
+
+
+def _entries(root: Path, skip: Collection[str]) -> Iterator[_Entry]:
+    def refuse(error: OSError) -> None:
+        raise _unreadable(Path(error.filename or root), error)
+
+    # Paths are joined as text for speed: a hundred thousand certificates may be skipped.
+    for place, folders, names in os.walk(root, onerror=refuse):
+        below = "" if place == os.fspath(root) else f"{os.path.relpath(place, root)}/"
+        for name, is_folder in (*((name, True) for name in folders), *((name, False) for name in names)):
+            if f"{below}{name}" not in skip:
+                yield _entry(root, f"{below}{name}", is_folder)
+
+
+def _entry(root: Path, name: str, is_folder: bool) -> _Entry:
+    path = root / name
+    if path.is_symlink():
+        return _Entry(root, name, is_link=True)
+    if is_folder:
+        return _Entry(root, name, is_folder=True)
+    return _Entry(root, name, search_order(_Entry(root, name).content(_START)))
+
+
+def _unreadable(path: Path, error: OSError) -> WorkspaceError:
+    return WorkspaceError(
+        f"{path} can't be read ({error.strerror}), so nobody can tell whose data it holds: check that you "
+        "may read it, and that nobody changes it meanwhile"
+    )
+
+
+def read_file(path: Path, most: int = -1) -> bytes:
+    """Return the content of a file, or its beginning; a database that may be in use is read by another process."""
+    if _may_be_database_in_use(path):
+        return _read_elsewhere(path)[: None if most < 0 else most]
+    with path.open("rb") as file:
+        return file.read(most)
+
+
+def _may_be_database_in_use(path: Path) -> bool:
+    beside = (path.with_name(path.name + ending) for ending in _BESIDE_DATABASES)
+    return path.name.endswith(_BESIDE_DATABASES) or any(other.exists() for other in beside)
+
+
+def _read_elsewhere(path: Path) -> bytes:
+    """Return the content of a file without opening it in this process.
+
+    Closing a file releases all locks that the process holds on it. A process that searched a database that it has open
+    would look dead to others, who would then remove the log that it writes (sqlite.org/howtocorrupt.html, 2.2).
+    """
+    found = subprocess.run(["cat", "--", path], capture_output=True, check=False)  # noqa: S603, S607
+    if found.returncode:
+        raise OSError(0, found.stderr.decode(errors="replace").strip() or "cat has failed")
+    return found.stdout

@@ -1,0 +1,375 @@
+"""The workspace: opening it to create, write or read, committing versions, and sweeping what no version names."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from erasable.chain.dataset import State
+from erasable.documents import says_more
+from erasable.errors import ErasableError, Said, WorkspaceBusy, WorkspaceError, WrongUse
+from erasable.models.base import Model
+from erasable.workspace import files, layout
+from erasable.workspace.checkpoints import DiskCheckpoints
+from erasable.workspace.files import exclusive_reader_lock, shared_reader_lock, writer_lock
+from erasable.workspace.folder import (
+    CheckedFolder,
+    NamedFiles,
+    SealedDocuments,
+    existing_workspace,
+    mark_of,
+    read_manifest,
+    read_whole,
+)
+from erasable.workspace.layout import own_files
+from erasable.workspace.manifest import NO_DOCUMENTS, Documents, Manifest, Preferences, Stamp, damaged, encode_manifest
+from erasable.workspace.versions import IssuedFiles, StoredGroups, Version, load_state, write_documents, write_version
+
+
+def unnamed_files(root: Path, named: NamedFiles) -> tuple[str, ...]:
+    """Return the workspace's own files that no version names."""
+    return tuple(name for name in own_files(root, named.sealed) if name not in named.in_manifest)
+
+
+def sweep(root: Path, named: NamedFiles) -> None:
+    """Remove, durably, the files that no version names; the caller holds the writer lock."""
+    leftovers = [root / name for name in unnamed_files(root, named)]
+    if leftovers:
+        # A command killed right after it replaced the manifest may not have made that durable; if the previous
+        # manifest came back after a power cut, it would name files that are gone.
+        files.flush_folder(root)
+    for path in leftovers:
+        files.remove_file(path)
+    for parent in sorted({path.parent for path in leftovers}):
+        files.flush_folder(parent)
+
+
+def sweep_at_opening(root: Path, named: NamedFiles) -> None:
+    """Sweep, unless a named file is missing: someone may have restored an old manifest, and may yet correct it."""
+    if all((root / name).exists() for name in named.in_manifest):
+        sweep(root, named)
+
+
+def sweep_as_reader(root: Path, named: NamedFiles) -> tuple[str, ...]:
+    """Remove what a killed command left, unless another command is writing, and return what can't be removed."""
+    if not unnamed_files(root, named):
+        return ()
+    try:
+        with suppress(WorkspaceBusy), writer_lock(root):
+            # Read again: without a reader lock, a commit may have happened in between.
+            current = NamedFiles.of(root, read_manifest(root))
+            sweep_at_opening(root, current)
+            return unnamed_files(root, current)
+        # Busy: the files belong to a running writer, who sweeps them.
+        return ()
+    except WorkspaceError:
+        return unnamed_files(root, named)
+
+
+def refuse_occupied(root: Path) -> None:
+    """Refuse a path that is not free; the remains of a killed learn count as free."""
+    if not os.path.exists(root):
+        return
+    if not root.is_dir():
+        raise WorkspaceError(f"{root} is not a folder: give a new folder, or an empty one")
+    if (root / layout.MANIFEST).exists():
+        raise WorkspaceError(
+            f"{root} holds a workspace already: add to it with ",
+            Said("learn_more", "--more"),
+            ", give another folder, or delete that one first, with its certificates and its key",
+        )
+    if not layout.is_empty(root) and not _is_unfinished(root):
+        raise WorkspaceError(f"{root} is not empty: give a new folder, or an empty one")
+
+
+def make_missing_folders(root: Path, made: list[Path], mode: int | None) -> None:
+    """Make the folder and its missing parents, and record each one."""
+    if root.is_dir():
+        return
+    make_missing_folders(root.parent, made, mode=None)
+    # Recorded first, so that an interrupt right after the folder is made finds it on the list.
+    made.append(root)
+    files.make_folder(root, mode)
+
+
+def remove_folders(made: list[Path]) -> None:
+    """Remove the folders that were made, if they are empty."""
+    for folder in reversed(made):
+        with suppress(WorkspaceError):
+            files.remove_folder(folder)
+            files.flush_folder(folder.parent)
+
+
+def clear(root: Path) -> None:
+    """Remove all files of a workspace; the next learn sweeps what can't be removed."""
+    with suppress(WorkspaceError, OSError):
+        # The manifest first: without it the rest counts as unfinished, should this be interrupted.
+        files.remove_file(root / layout.MANIFEST)
+        files.flush_folder(root)
+        sweep(root, NamedFiles())
+        for folder in layout.FOLDERS:
+            if (root / folder).is_dir():
+                files.remove_folder(root / folder)
+        # The writer lock last: it marks the folder as ours.
+        for lock in layout.LOCKS:
+            files.remove_file(root / lock)
+        files.flush_folder(root)
+
+
+def _is_unfinished(root: Path) -> bool:
+    # A learn makes the lock file first, so that someone else's folder is never taken for ours.
+    return (root / layout.WRITER_LOCK).exists() and not layout.foreign_entries(root)
+
+
+class Workspace:
+    """An open workspace; get one with `creating`, `writing` or `reading`, and use it inside the block."""
+
+    def __init__(self, path: Path, manifest: Manifest | None, writable: bool, mode: int = files.OWNER_ONLY) -> None:
+        self.path = path
+        self._writable = writable
+        self._folder = CheckedFolder(path, {}, mode)
+        self._checkpoints = DiskCheckpoints(self._folder, writable)
+        self._sealed = SealedDocuments(self._folder)
+        self._manifest: Manifest | None = None
+        self._state: State | None = None
+        self._fence: Callable[[], None] | None = None
+        self._model: type[Model] | None = None
+        self.leftovers: tuple[str, ...] = ()
+        """Files of a killed command that a reader can't remove; they may hold data of someone erased."""
+        if manifest is not None:
+            self._adopt(manifest)
+
+    @classmethod
+    @contextmanager
+    def creating(cls, path: str | Path, readable_by_group: bool = False) -> Iterator["Workspace"]:
+        """Make a new workspace; unless the block commits and ends without an error, everything is removed again."""
+        root, made, done = Path(path), list[Path](), False
+        mode = files.OWNER_AND_GROUP if readable_by_group else files.OWNER_ONLY
+        refuse_occupied(root)
+        try:
+            make_missing_folders(root, made, mode)
+            with writer_lock(root):
+                # Again, now that nobody else can write there.
+                refuse_occupied(root)
+                try:
+                    sweep(root, NamedFiles())
+                    workspace = cls(root, None, writable=True, mode=mode)
+                    yield workspace
+                    done = workspace._manifest is not None
+                finally:
+                    if not done:
+                        clear(root)
+        finally:
+            if not done:
+                remove_folders(made)
+
+    @classmethod
+    @contextmanager
+    def writing(
+        cls, path: str | Path, fence: Callable[[], None] | None = None, model: type[Model] | None = None
+    ) -> Iterator["Workspace"]:
+        """Open a workspace as its only writer; what is not committed when the block ends is swept away.
+
+        A fence is called before each commit, and raises if this writer may no longer write. Pass the model's class if
+        the model is not registered.
+        """
+        root = existing_workspace(path)
+        with writer_lock(root):
+            manifest = read_manifest(root)
+            sweep_at_opening(root, NamedFiles.of(root, manifest))
+            try:
+                workspace = cls(root, manifest, writable=True)
+                workspace._fence, workspace._model = fence, model
+                yield workspace
+            finally:
+                # The next writer sweeps what can't be swept now; the first error must not be hidden.
+                with suppress(ErasableError, OSError):
+                    sweep_at_opening(root, NamedFiles.of(root, read_manifest(root)))
+
+    @classmethod
+    @contextmanager
+    def reading(
+        cls, path: str | Path, sweeping: bool = True, model: type[Model] | None = None
+    ) -> Iterator["Workspace"]:
+        """Open a workspace to read it, after sweeping what a killed command left; keep the block short: commits wait.
+
+        A scan for such remains opens it without sweeping. Pass the model's class if the model is not registered.
+        """
+        root = existing_workspace(path)
+        with shared_reader_lock(root):
+            workspace = cls(root, read_manifest(root), writable=False)
+            workspace._model = model
+            if sweeping:
+                workspace.leftovers = sweep_as_reader(root, NamedFiles.of(root, workspace.manifest))
+            yield workspace
+
+    @staticmethod
+    def mark(path: str | Path) -> tuple[int, int, int]:
+        """Return numbers that differ after each commit; cheap enough to poll."""
+        return mark_of(existing_workspace(path))
+
+    @property
+    def manifest(self) -> Manifest:
+        """The current manifest."""
+        if self._manifest is None:
+            raise WorkspaceError(f"{self.path} holds nothing yet: commit a state first")
+        return self._manifest
+
+    @property
+    def checkpoints(self) -> DiskCheckpoints:
+        """The checkpoints on disk."""
+        return self._checkpoints
+
+    @property
+    def format(self) -> int:
+        """The format of the manifest file."""
+        return self.manifest.written_in
+
+    @property
+    def newer(self) -> bool:
+        """Whether the manifest has fields that this version does not know."""
+        return says_more(self.manifest)
+
+    @property
+    def stamp(self) -> Stamp:
+        """The number and the salt of the current version."""
+        return Stamp(self.manifest.version, self.manifest.salt)
+
+    @property
+    def erasures(self) -> int:
+        """The number of erasures, each of which has one certificate."""
+        if self._manifest is None:
+            return 0
+        not_sealed = sum(name.endswith(".json") for name in self._manifest.certificates)
+        return not_sealed + sum(record.erasures for record in self._manifest.segments)
+
+    def issued(self) -> Mapping[str, bytes]:
+        """Return the certificates by file name, oldest first; each is checked when it is read."""
+        names = self._manifest.certificates if self._manifest else ()
+        return IssuedFiles(names, lambda name: self._folder.read(layout.certificate_name(name)), self._sealed)
+
+    def documents(self) -> Documents:
+        """Return the current documents, checked, without the certificates.
+
+        Only the owner of the workspace may read the key and pending requests; for other readers they are empty.
+        """
+        names = (self.manifest.audit, self.manifest.key, self.manifest.pending)
+        log, key, pending = map(self._document, names)
+        return Documents(
+            *(log, key, pending),
+            key_hidden=self.manifest.key is not None and self._is_hidden(self.manifest.key),
+            preferences=self.manifest.preferences,
+            sealed_records=self._sealed.log,
+        )
+
+    @property
+    def size(self) -> int:
+        """The size of the current version's files in bytes."""
+        paths = [self.path / name for name in self.manifest.files]
+        return sum(path.stat().st_size for path in paths if path.exists())
+
+    def refuse_if_full(self, needed: int) -> None:
+        """Refuse to start if the disk has less room than is needed."""
+        files.refuse_if_full(self.path, needed)
+
+    @property
+    def pending_files(self) -> tuple[str, ...]:
+        """The file of the requests that are being carried out, if there are any."""
+        return () if self.manifest.pending is None else (self.manifest.pending,)
+
+    @property
+    def sealed_files(self) -> frozenset[str]:
+        """The files of finished documents, which were scanned when they were sealed."""
+        segments = {name for record in self.manifest.segments for name in (record.certificates, record.log)}
+        requests = () if self.manifest.requests is None else (self.manifest.requests,)
+        return frozenset({*segments, *requests, *map(layout.certificate_name, self._sealed.certificates)})
+
+    def damaged(self) -> list[str]:
+        """Return the files that are missing or changed; private ones that can't be read are left out."""
+        private = [name for name in (self.manifest.key, self.manifest.pending, self.manifest.requests) if name]
+        # A damaged segment can't be read, so its certificates can't be checked.
+        return self._folder.damaged(private) or self._sealed.damaged()
+
+    def unchecked_log(self) -> bytes:
+        """Return the log without checking its hash, to find where it was changed."""
+        parts = [*(record.log for record in self.manifest.segments), self.manifest.audit]
+        return b"".join(read_whole(self.path / name) for name in parts if name)
+
+    def state(self) -> State:
+        """Return the state; a group's data is read when first used, while the workspace is open."""
+        return self._state or self._held(load_state(self._folder, self.manifest, self._model))
+
+    def commit(self, state: State, documents: Documents = NO_DOCUMENTS, stamp: Stamp | None = None) -> None:
+        """Make a state current, and remove the files that only the previous version used.
+
+        Its checkpoints must be in `checkpoints` already. Without a stamp the version gets the next number.
+        """
+        self._check_writable()
+        stamp = stamp or Stamp.after(self._manifest.version if self._manifest else 0)
+        self._make_current(write_version(state, documents, self._version(), stamp))
+
+    def amend(self, documents: Documents) -> None:
+        """Replace the documents, keeping state and version; checkpoints that are not committed are removed."""
+        self._check_writable()
+        state = self._state
+        # First, since uncommitted files may be what fills the disk.
+        self._adopt(self.manifest)
+        sweep(self.path, NamedFiles.of(self.path, self.manifest))
+        self._make_current(write_documents(documents, self.manifest, self._folder))
+        if state is not None:
+            self._held(state)
+
+    def prefer(self, preferences: Preferences) -> None:
+        """Set preferences, to be written with the next commit or amendment."""
+        self._manifest = self.manifest.model_copy(update={"preferences": preferences})
+
+    def _held(self, state: State) -> State:
+        """Cache the state of the current version, and register its checkpoints under today's names."""
+        self._state = state
+        self._checkpoints.hand_on(state.chain, state.recorded)
+        return state
+
+    def _document(self, name: str | None) -> bytes:
+        """Return a document; a named one that is empty is damaged, even if its hash fits."""
+        if name is None or self._is_hidden(name):
+            return b""
+        content = self._folder.read(name)
+        if not content:
+            raise damaged(self.path / name)
+        return content
+
+    def _is_hidden(self, name: str) -> bool:
+        path = self.path / name
+        private = name in (self.manifest.key, self.manifest.pending)
+        return private and not self._writable and path.exists() and not os.access(path, os.R_OK)
+
+    def _check_writable(self) -> None:
+        if not self._writable:
+            raise WrongUse("the workspace is open for reading: open it with Workspace.writing to commit")
+
+    def _make_current(self, manifest: Manifest) -> None:
+        new = self.path / layout.NEW_MANIFEST
+        files.write_file(new, encode_manifest(manifest), self._folder.mode)
+        with exclusive_reader_lock(self.path):
+            if self._fence is not None:
+                self._fence()
+            try:
+                files.replace_file(new, self.path / layout.MANIFEST)
+            finally:
+                # If interrupted right after the replacement, this object must not keep using the previous version.
+                if not new.exists():
+                    self._adopt(manifest)
+            sweep(self.path, NamedFiles.of(self.path, manifest))
+
+    def _version(self) -> Version:
+        groups = self._state.dataset.groups if self._state else None
+        handed_out = groups if isinstance(groups, StoredGroups) else None
+        return Version(self._manifest, self._folder, self._checkpoints, handed_out)
+
+    def _adopt(self, manifest: Manifest) -> None:
+        self._manifest = manifest
+        self._folder.adopt(manifest.files)
+        self._folder.mode = files.OWNER_AND_GROUP if manifest.preferences.readable_by_group else files.OWNER_ONLY
+        self._checkpoints.adopt(manifest.chain)
+        self._sealed = SealedDocuments(self._folder, manifest.segments)
+        self._state = None
