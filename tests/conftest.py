@@ -28,10 +28,10 @@ if _OWN_ROOT and os.access(_IN_MEMORY, os.W_OK) and shutil.disk_usage(_IN_MEMORY
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_unconfigure(config):
-    """Remove the root of this run, if nothing failed whose folders somebody may want to look at."""
+def pytest_sessionfinish(session, exitstatus):
+    """Remove the root of this run, unless something failed whose folders somebody may want to look at."""
     root = Path(os.environ.get("PYTEST_DEBUG_TEMPROOT", ""))
-    if _OWN_ROOT and root.parent == _IN_MEMORY and not any(root.glob("pytest-of-*/pytest-*/*")):
+    if _OWN_ROOT and root.parent == _IN_MEMORY and exitstatus == pytest.ExitCode.OK:
         shutil.rmtree(root, ignore_errors=True)
 
 
