@@ -27,7 +27,10 @@ from erasable.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from erasable.requests.postgres import PostgresDatabase
 
-
+T = TypeVar("T")
+_MOST_OPEN = 4
+_WRITER_SECONDS = 10
+_PAUSE_SECONDS = 0.05
 _OTHERS = ("identity", "open_deadlines", "answers", "visits")
 
 
@@ -85,25 +88,6 @@ def _insert(writing: Connection, table: str, rows: Sequence[Row]) -> None:
         columns = ", ".join(rows[0])
         statement = f"INSERT INTO {table} ({columns}) VALUES ({marks(rows[0])})"  # noqa: S608 - names of ours
         writing.execute_many(statement, [tuple(row.values()) for row in rows])
-
-
-T = TypeVar("T")
-_MOST_OPEN = 4
-_WRITER_SECONDS = 10
-_PAUSE_SECONDS = 0.05
-
-__all__ = [
-    "adopt_queue",
-    "asked_in",
-    "database_at",
-    "is_there",
-    "open_database",
-    "queue_mark",
-    "queue_place",
-    "remove_queue_file",
-    "suppressed_in",
-    "typed_in_elsewhere",
-]
 
 
 class Amended(Protocol):
