@@ -15,7 +15,7 @@ import numpy as np
 
 from erasable.chain import Config, Dataset, Link, State, arrange, stages_of
 from erasable.data import Catalogue, Interactions, RatingScale, read_interactions
-from erasable.grouping import ALONE
+from erasable.grouping.points import ALONE
 from erasable.paper import likely_plans
 from erasable.seeding import id_keys
 from reporting import documented_parser, print_table, save

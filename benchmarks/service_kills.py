@@ -25,7 +25,7 @@ from pathlib import Path
 import httpx2
 
 from erasable.operations import DiskStorage
-from erasable.operations.queue_place import name_queue
+from erasable.operations.recording import name_queue
 from erasable.requests.queue import Queue
 from kit import erasure_service, service_process, small_shop
 from kit.copies import copy_of

@@ -16,7 +16,7 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from erasable.chain import Config
-from erasable.service._application import make_application
+from erasable.service._running import make_application
 from erasable.service._service import Service
 from erasable.service.settings import ServiceSettings
 from kit import small_shop

@@ -1,11 +1,15 @@
 """The documentation site: Sphinx with Markdown and one notebook; every page works without a request to another host."""
 
+import ast
+import importlib
+import inspect
 import os
 import re
 from importlib.metadata import version as version_of
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -31,6 +35,7 @@ suppress_warnings = ["myst.header"]  # some pages begin at the second level in a
 
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+napoleon_custom_sections = [("Methods", "params_style")]  # a list, since `:members:` describes each of them
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say the types in the reader's words
 add_module_names = False
@@ -88,6 +93,17 @@ def read_source(_app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = for_the_site(source[0], page, page)
 
 
+def describe_data(_app: Sphinx, what: str, name: str, _value: object, _options: object, lines: list[str]) -> None:
+    """Give a constant or an alias of a unit the sentence under it, in the file that the unit imports it from."""
+    if what == "data":
+        unit, _, own = name.rpartition(".")
+        tree = ast.parse(inspect.getsource(importlib.import_module(unit)))
+        imports = (node for node in tree.body if isinstance(node, ast.ImportFrom))
+        file = next(node.module for node in imports if any(alias.name == own for alias in node.names))
+        lines[:] = ModuleAnalyzer.for_module(file).find_attr_docs()["", own]
+
+
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx about the step above."""
+    """Tell Sphinx about the steps above."""
     app.connect("source-read", read_source)
+    app.connect("autodoc-process-docstring", describe_data)

@@ -4,7 +4,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any, cast
 
-from erasable.service._application import make_application
+from erasable.service._running import make_application
 from erasable.service._service import Service
 from erasable.service.settings import ServiceSettings
 from erasable.service.web._reference import Documented, Field, documented_routes

@@ -20,7 +20,7 @@ from erasable.data import SyntheticSettings, synthesise
 from erasable.operations import Work, learn
 from erasable.requests import Request
 from erasable.requests.lease import Lease, QueueReporter
-from erasable.service._application import make_application
+from erasable.service._running import make_application
 from erasable.service._service import Service
 from erasable.service._worker import Worker, WorkerOptions
 from erasable.service.settings import ServiceSettings

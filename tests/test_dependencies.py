@@ -24,7 +24,7 @@ EXTRAS_OF = {
     "requests/postgres.py": {"postgres"},
 }
 # Part of a library is used that it does not promise to keep: where, of which, and so up to which release.
-PRIVATE = {"uvicorn": "service/_running.py", "numba": "seeding/inside_numba.py"}
+PRIVATE = {"uvicorn": "service/_running.py", "numba": "seeding/compiled.py"}
 PRIVATE_PARTS = re.compile(
     r"\buvicorn\.(?:protocols|_|loops|supervisors)|\bnumba\.(?:core|np|_)|\._cache\b|\._cache_file\b|\._source_stamp\b"
 )
@@ -88,7 +88,7 @@ def test_everything_that_is_imported_is_declared():
         ("import hypothesis", "data/ids.py", {"hypothesis"}),
         ("def late():\n    from packaging.version import Version", "cli/main.py", {"packaging"}),
         ("import matplotlib", "cli/groups.py", {"matplotlib"}),
-        ("import matplotlib, gensim", "paper/_figures.py", set()),
+        ("import matplotlib, gensim", "paper/_report.py", set()),
         ("from starlette.routing import Mount", "operations/live.py", {"starlette"}),
         ("from starlette.routing import Mount", "service/_http.py", set()),
         ("import nowhere_to_be_found", "service/_http.py", {"nowhere_to_be_found"}),

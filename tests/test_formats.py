@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from erasable.proof.certificate import FORMAT_OF_0_1
-from erasable.workspace import layout
+from erasable.workspace import files
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "erasable"
@@ -49,16 +49,16 @@ def test_every_file_of_a_workspace_is_on_the_page():
     places = [name for row in ROWS for name in re.findall(r"`([^`]+)`", row[1])]
     forms = [re.compile(re.escape(place).replace("…", r"[\w.-]+")) for place in places]
     released = (ROOT / "tests" / "fixtures" / "workspaces").glob("*/*/workspace")
-    files = {path.relative_to(one).as_posix() for one in released for path in one.rglob("*") if path.is_file()}
-    files = {name for name in files if not name.endswith((".new", "notes.txt"))}
+    found = {path.relative_to(one).as_posix() for one in released for path in one.rglob("*") if path.is_file()}
+    found = {name for name in found if not name.endswith((".new", "notes.txt"))}
     hashed = (
-        layout.block_name(0),
+        files.block_name(0),
         "sealed/certificates-0001.json",
         "sealed/log-0001.jsonl",
-        layout.REQUESTS,
-        layout.CONFIG,
-        layout.KEY,
+        files.REQUESTS,
+        files.CONFIG,
+        files.KEY,
     )
-    files |= {layout.hashed_name(name, "0123456789abcdef") for name in hashed}
-    assert len(files) > 50
-    assert sorted(name for name in files if not any(form.fullmatch(name) for form in forms)) == []
+    found |= {files.hashed_name(name, "0123456789abcdef") for name in hashed}
+    assert len(found) > 50
+    assert sorted(name for name in found if not any(form.fullmatch(name) for form in forms)) == []

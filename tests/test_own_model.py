@@ -16,7 +16,7 @@ import pytest
 
 from erasable import Recommender
 from erasable.errors import Refused, UnknownModel
-from erasable.models import source_digest
+from erasable.models.registry import source_digest
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "own-model"
 SOURCE = EXAMPLE / "src" / "own_model.py"

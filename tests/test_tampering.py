@@ -11,8 +11,9 @@ from erasable.errors import WorkspaceError, WrongUse
 from erasable.operations import Claim, DiskStorage, verify
 from erasable.operations.do_not_learn import default_places
 from kit import small_shop
+from kit.choosing import cases
 from kit.copies import copy_of
-from kit.released import watched_documents
+from kit.released import VERSIONS, watched_documents
 from kit.tampering import files_of, flipped, notices, seal_again, watched_list, watched_proof
 
 FLIPS_PER_FILE = 12
@@ -82,11 +83,13 @@ def test_a_flipped_bit_in_a_receipt_or_a_do_not_learn_list_is_noticed(shop, cert
                 assert document.notices(), document.kind
 
 
-def test_a_flipped_bit_in_any_document_of_an_earlier_version_is_noticed(tmp_path):
+@pytest.mark.parametrize("version", cases({version: version for version in VERSIONS}, quick=VERSIONS[:-1]))
+def test_a_flipped_bit_in_any_document_of_an_earlier_version_is_noticed(tmp_path, version):
+    """The newest one writes what the present code does, which is tested above."""
     chance = random.Random(4)
-    documents = watched_documents(tmp_path)
+    documents = watched_documents(tmp_path, version)
     kinds = {"manifest.json", "audit.jsonl", "pending.json", "certificate outside", "receipt", "do-not-learn list"}
-    assert {f"0.1: {kind}" for kind in kinds} <= {document.kind for document in documents}
+    assert {f"{version}: {kind}" for kind in kinds} <= {document.kind for document in documents}
     for document in documents:
         assert not document.notices()
         for _ in range(4):

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from erasable.evaluation import hit_rate, ndcg, recall
     from erasable.models import ALS, DMF, EASE, NMF
     from erasable.operations import Claim, Inputs, Outside
-    from erasable.proof.do_not_learn import Suppression
+    from erasable.proof.do_not_learn import DoNotLearnFiles
     from erasable.recommender import Recommender
     from erasable.requests import Request
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _UNITS = {
     "erasable.recommender": ("Recommender",),
@@ -43,7 +43,7 @@ _UNITS = {
     "erasable.models": ("ALS", "DMF", "EASE", "NMF"),
     "erasable.chain": ("Laser", "Retrain", "Sisa"),
     "erasable.requests": ("Request",),
-    "erasable.proof.do_not_learn": ("Suppression",),
+    "erasable.proof.do_not_learn": ("DoNotLearnFiles",),
     "erasable.evaluation": ("hit_rate", "ndcg", "recall"),
     "erasable.errors": (
         *("BadRows", "DataRefused", "DiskFull", "ErasableError", "ErasableWarning", "ListUnusable", "NewerDocument"),
@@ -73,6 +73,7 @@ __all__ = [
     "Claim",
     "DataRefused",
     "DiskFull",
+    "DoNotLearnFiles",
     "ErasableError",
     "ErasableWarning",
     "Inputs",
@@ -88,7 +89,6 @@ __all__ = [
     "Retrain",
     "Sisa",
     "Suppressed",
-    "Suppression",
     "SuppressionUnknown",
     "Unfinished",
     "UnknownInteraction",

@@ -3,14 +3,16 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from erasable.errors import WrongUse
-from erasable.operations.attack import Probe
-from erasable.operations.inspect import GroupStudy
 from erasable.seeding import mix
+
+if TYPE_CHECKING:
+    from erasable.operations.attack import Probe
+    from erasable.operations.inspect import GroupStudy
 
 FORMATS = (".png", ".svg", ".pdf")
 _PANEL = (3.4, 2.8)
@@ -70,7 +72,7 @@ def figure_file(file: Path, workspace: Path | None = None) -> Path:
     return file
 
 
-def draw_groups(study: GroupStudy, file: Path) -> None:
+def draw_groups(study: "GroupStudy", file: Path) -> None:
     """Draw group sizes, cohesion and, if there are vectors, a map of the users, side by side."""
     drawn = [_draw_sizes, _draw_cohesion, *([_draw_map] if study.places is not None else [])]
     figure = figure_class()(figsize=(16 / 3 * len(drawn), 5.2), layout="constrained")
@@ -86,7 +88,7 @@ def _shades(groups: int) -> Any:  # noqa: ANN401 - matplotlib is untyped here
     return colormaps["viridis"].resampled(groups)
 
 
-def _draw_sizes(axes: Any, study: GroupStudy) -> None:  # noqa: ANN401
+def _draw_sizes(axes: Any, study: "GroupStudy") -> None:  # noqa: ANN401
     groups = len(next(iter(study.sizes.values())))
     width = 0.8 / len(study.sizes)
     for number, (name, sizes) in enumerate(study.sizes.items()):
@@ -103,7 +105,7 @@ def _draw_sizes(axes: Any, study: GroupStudy) -> None:  # noqa: ANN401
     axes.legend(frameon=False)
 
 
-def _draw_cohesion(axes: Any, study: GroupStudy) -> None:  # noqa: ANN401
+def _draw_cohesion(axes: Any, study: "GroupStudy") -> None:  # noqa: ANN401
     for place, (name, cohesion) in enumerate(study.cohesion.items()):
         colour = _COLOURS[2] if name == study.grouping else _COLOURS[0]
         axes.scatter(np.full(len(cohesion), place), cohesion, color=colour, alpha=0.7, linewidths=0)
@@ -114,11 +116,11 @@ def _draw_cohesion(axes: Any, study: GroupStudy) -> None:  # noqa: ANN401
     )
 
 
-def _marked(name: str, study: GroupStudy) -> str:
+def _marked(name: str, study: "GroupStudy") -> str:
     return f"{name}\n(this one)" if name == study.grouping else name
 
 
-def _draw_map(axes: Any, study: GroupStudy) -> None:  # noqa: ANN401
+def _draw_map(axes: Any, study: "GroupStudy") -> None:  # noqa: ANN401
     groups = int(study.positions.max()) + 1
     places = np.asarray(study.places)
     # Later points hide earlier ones, so users are drawn in random order, not group by group.
@@ -139,7 +141,7 @@ def _draw_map(axes: Any, study: GroupStudy) -> None:  # noqa: ANN401
     axes.figure.colorbar(points, ax=axes, label="position in the chain", ticks=ticks)
 
 
-def draw_membership(probe: Probe, file: Path) -> None:
+def draw_membership(probe: "Probe", file: Path) -> None:
     """Draw the AUC of each attack on the three kinds of models, with intervals, and the line of chance."""
     figure, axes = panels(1, 1)
     figure.set_size_inches(9, 4.6)
@@ -158,7 +160,7 @@ def draw_membership(probe: Probe, file: Path) -> None:
     figure.savefig(file, dpi=130, metadata={"Date": None} if file.suffix.lower() == ".svg" else None)
 
 
-def _title(probe: Probe) -> str:
+def _title(probe: "Probe") -> str:
     others = "who were never learned" if probe.pretended else "who are still there"
     return (
         f"Can an attack tell {probe.people:,} erased people from {probe.others:,} {others}?\n"

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from erasable.chain import Dataset, Earlier, MemoryStore, arrange, grown, known_requests, train_chain
 from erasable.data import Interactions, RatingScale
 from erasable.errors import Refused
-from erasable.grouping import ALONE
+from erasable.grouping.points import ALONE
 from erasable.models import Effort
 from erasable.requests import Request
+from kit.choosing import examples
 from kit.ways import WAYS, config_of
 
 as_drawn = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -83,7 +84,7 @@ def some_table(tables, seed, first_user=0, first_item=0):
 
 @pytest.mark.parametrize("way", WAYS)
 @given(history=histories(), holdout=st.sampled_from([0.0, 0.3]), data=st.data())
-@settings(deadline=None, max_examples=12, phases=as_drawn)
+@settings(deadline=None, max_examples=examples(4, 12), phases=as_drawn)
 def test_any_order_of_learning_and_forgetting_gives_what_learning_the_outcome_gives(
     tables, chains, way, history, holdout, data
 ):

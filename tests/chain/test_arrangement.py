@@ -4,7 +4,7 @@ import pytest
 
 from erasable.chain import Config, Dataset, arrange, regrouped
 from erasable.data import RatingScale
-from erasable.grouping import ALONE
+from erasable.grouping.points import ALONE
 from kit.fitting import fitting
 
 ROWS = {"a": "pqr", "b": "pq", "c": "qr", "d": "stu", "e": "st", "f": "tu"}

@@ -7,7 +7,8 @@ import pytest
 from erasable.chain import ORIGIN, Checkpoint, Config, Earlier, MemoryStore, link_names, links_to_run, train_chain
 from erasable.data import Catalogue, Ids, RatingScale
 from erasable.errors import Refused
-from erasable.models import Effort, Parameters, Stage, make_model
+from erasable.models import Effort, Parameters, Stage
+from erasable.models.registry import make_model
 
 CONFIG = Config(model="nmf", groups=3, epochs=3, batch=16, seed=1)
 POSITIONS = {"a": 0, "b": 0, "c": 1, "d": 1, "e": 2, "f": 2}

@@ -5,9 +5,10 @@ from importlib.metadata import version
 import pytest
 
 from erasable.chain import Config, environment_for, environment_of, made_elsewhere, numeric_environment
-from erasable.chain.environment import _environment, differences, used_beside
+from erasable.chain.tasks import _environment, differences, used_beside
 from erasable.errors import UnknownModel, WrongSetting
-from erasable.models import EASE, HELPERS_REVISION, make_model, source_digest
+from erasable.models import EASE, HELPERS_REVISION
+from erasable.models.registry import make_model, source_digest
 from kit.handmade import handmade
 
 
@@ -117,7 +118,7 @@ class TestWithoutTheExtraPaper:
     @pytest.fixture(autouse=True)
     def _not_installed(self, monkeypatch):
         """As if gensim were not installed."""
-        for module in ("chain.environment", "grouping.registry"):
+        for module in ("chain.tasks", "grouping.registry"):
             monkeypatch.setattr(f"erasable.{module}.find_spec", lambda name: None)
         _environment.cache_clear()
         yield

@@ -11,6 +11,7 @@ from erasable.errors import DataRefused
 from erasable.grouping.groups import independent_labels
 from erasable.requests import Request
 from erasable.seeding import id_keys, normals
+from kit.choosing import examples
 from kit.fitting import fitting_config
 from kit.ways import WAYS, config_of
 
@@ -90,7 +91,7 @@ def forget_and_clean_up(chains, learned, requests):
 
 
 @given(world=worlds(), config=configs, data=st.data())
-@settings(deadline=None, max_examples=80, phases=as_drawn)
+@settings(deadline=None, max_examples=examples(30, 80), phases=as_drawn)
 def test_after_any_sequence_of_requests_the_state_is_the_one_learned_without_them(tables, chains, world, config, data):
     rows = tables.random_table(*world)
     config = config if config.groups == 1 else config.changed(groups=min(config.groups, len(rows.users)))
@@ -111,7 +112,7 @@ def fitting_changes(config: Config, changes: dict) -> dict:
 
 
 @given(world=worlds(), config=configs, data=st.data())
-@settings(deadline=None, max_examples=50, phases=as_drawn)
+@settings(deadline=None, max_examples=examples(18, 50), phases=as_drawn)
 def test_with_independent_groups_not_even_the_groups_have_to_be_given(tables, chains, world, config, data):
     config = config.changed(**fitting_changes(config, {"grouping": "independent", "policy": "independent"}))
     rows, scale = tables.random_table(*world), SCALES[world[-1]]
@@ -128,7 +129,7 @@ ORDERS = st.sampled_from(["easy", "hard", "count", "number"])
 @given(
     world=worlds(), config=configs, grouping=GROUPINGS, order=ORDERS, minimum=st.sampled_from([0, 2, 4]), data=st.data()
 )
-@settings(deadline=None, max_examples=50, phases=as_drawn)
+@settings(deadline=None, max_examples=examples(18, 50), phases=as_drawn)
 def test_regrouped_it_is_what_learning_without_them_gives_groups_filter_and_all(
     tables, chains, world, config, grouping, order, minimum, data
 ):

@@ -4,8 +4,8 @@ import pytest
 
 from erasable.chain import Config, grown
 from erasable.data import Catalogue, RatingScale
-from erasable.grouping import ALONE
 from erasable.grouping.groups import independent_labels
+from erasable.grouping.points import ALONE
 from kit.fitting import fitting
 
 SCALE = RatingScale(1, 5)

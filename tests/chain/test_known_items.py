@@ -7,7 +7,7 @@ import pytest
 
 from erasable.chain import Config, KnownItems, link_names
 from erasable.data import Catalogue, RatingScale
-from erasable.grouping import anchors_among
+from erasable.grouping.registry import anchors_among
 
 SCALE = RatingScale(1, 1)
 POSITIONS = {"ann": 0, "bob": 0, "cat": 1, "dan": 2, "eve": 2}

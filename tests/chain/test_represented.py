@@ -8,7 +8,9 @@ import pytest
 
 from erasable.chain import Config, Scoring, scoring
 from erasable.data import Ids, Interactions, RatingScale
-from erasable.models import Effort, Stage, make_model, prepared_by
+from erasable.models import Effort, Stage
+from erasable.models.base import prepared_by
+from erasable.models.registry import make_model
 from kit.tables import random_table
 
 SCALE = RatingScale(1, 5)

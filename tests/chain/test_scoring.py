@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from erasable.chain import Config, Scoring
-from erasable.models import NMF, make_model
+from erasable.models import NMF
+from erasable.models.registry import make_model
 from erasable.requests import Request
 from kit.model_suite import scorer
 

@@ -4,7 +4,8 @@ import pytest
 
 from erasable.chain import ORIGIN, Config, Dataset, Earlier, arrange, link_names, plan_change, stages_of, train_chain
 from erasable.data import RatingScale
-from erasable.grouping import ALONE, anchors_among
+from erasable.grouping.points import ALONE
+from erasable.grouping.registry import anchors_among
 from erasable.models import Effort
 from erasable.requests import Request
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from erasable.cli.main import main
-from erasable.workspace.layout import QUEUE_FILES
+from erasable.workspace.files import QUEUE_FILES
 from kit.copies import copy_of
 
 COMMAND = Path(sys.executable).parent / "erasable"

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from erasable.proof import Statement, new_key, records_of
-from erasable.proof.signing import canonical
+from erasable.proof.certificate import canonical
 from erasable.workspace import Workspace
 from erasable.workspace.manifest import decode_manifest, encode_manifest
 from kit.copies import copy_of

@@ -2,7 +2,8 @@
 
 import pytest
 
-from erasable.data import PUBLIC_SETS, public_sets
+from erasable.data import public_sets
+from erasable.data.public_sets import PUBLIC_SETS
 from kit.file_server import ROWS, Answer, described, lines, serving, sha256, zipped
 
 ARCHIVE = zipped({"tiny/ratings.dat": lines("::")})

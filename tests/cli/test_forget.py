@@ -17,7 +17,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from erasable.operations import DiskStorage
+from erasable.operations import DiskStorage, forget
 from erasable.proof import records_of
 from erasable.requests import Request
 from erasable.requests.lease import Lease, holder_of
@@ -25,7 +25,7 @@ from erasable.requests.lease import Process as LeaseHolder
 from erasable.service._worker import WorkerOptions, run_worker
 from erasable.service.settings import ServiceSettings
 from erasable.workspace import Workspace, files
-from kit.killing import ended, forked
+from kit.killing import ended, forked, frozen
 
 REMINDER = "The input file, exports and backups still hold the person: erase them there too."
 
@@ -69,7 +69,7 @@ class TestWhatIsSaid:
         user = users_at(shop, 1)[0]
         first, searched, second, third, fourth = run("forget", shop, "--user", user).out.splitlines()
         assert searched == "the files of the workspace were searched: nothing of what was erased was found"
-        assert first.startswith("erased what 1 person asked for: trained 2 of 3 stages again, ")
+        assert first.startswith("erased data of 1 person: trained 2 of 3 stages again, ")
         assert "% of the work of the whole chain (" in first
         certificate = Path(second.removeprefix("certificate: "))
         assert certificate.exists()
@@ -258,7 +258,7 @@ class TestIgnoreUnknown:
     def test_known_people_are_forgotten_and_the_rest_left_out(self, run, shop):
         result = run("forget", shop, "--user", "zoe", "--user", "ann", "--ignore-unknown")
         assert result.code == 0
-        assert "erased what 1 person asked for" in result.out
+        assert "erased data of 1 person" in result.out
         assert "left out 1 request: nothing of what was named is held" in result.out
         assert run("show", shop, "--user", "ann").code == 1
 
@@ -272,7 +272,61 @@ class TestIgnoreUnknown:
         assert content_of(shop) == before
 
 
+class TestWhileAnotherForgets:
+    """Another process has accepted the request and stands still where it would write the first new checkpoint."""
+
+    @pytest.fixture
+    def user(self, shop) -> str:
+        return users_at(shop, 0)[0]
+
+    @pytest.fixture
+    def other(self, shop, user, monkeypatch):
+        # Whoever comes second waits that long for one that does not renew its lease.
+        monkeypatch.setattr(sys.modules[forget.__module__], "_LEASE_SECONDS", 2.0)
+
+        def forgetting() -> None:
+            files.before_change = standing_still_once("checkpoints")
+            forget(DiskStorage(shop), [Request(user)])
+
+        with frozen(forgetting) as child:
+            yield child
+
+    def test_a_second_writer_is_refused_and_the_first_goes_on_and_ends_well(self, run, shop, other):
+        result = run("forget", shop, "--user", "eve")
+        assert (result.code, result.out) == (1, "")
+        assert f"another command is writing {shop}: wait for it to end" in result.err
+        os.kill(other, signal.SIGCONT)
+        assert ended(other) == 0
+        found = run("status", shop, "--json").json
+        assert (found["users"], found["version"], found["erasures"]) == (7, 2, 1)
+
+    def test_readers_go_on_and_see_the_version_before(self, run, shop, user, other):
+        found = run("status", shop, "--json").json
+        assert (found["users"], found["version"], found["erasures"]) == (8, 1, 0)
+        assert len(run("recommend", shop, "--user", "eve", "--json").json["recommendations"]) == 1
+        assert run("plan", shop, "--user", user).code == 0
+
+    def test_who_is_being_forgotten_is_not_served_any_more(self, run, shop, user, other):
+        result = run("recommend", shop, "--user", user)
+        assert (result.code, result.out) == (1, "")
+
+
+def standing_still_once(folder: str):
+    """Return a hook that stops this process at its first change in a folder, until somebody has it go on."""
+    left = [True]
+
+    def stop(kind: str, path: Path) -> None:
+        if left and path.parent.name == folder:
+            left.clear()
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    return stop
+
+
+@pytest.mark.full
 class TestTwoCommandsAtOnce:
+    """The same with the command in a process of its own, which trains for seconds."""
+
     @pytest.fixture
     def while_forgetting(self, start_apart, big_shop):
         """Start to forget someone, and wait until the first stage is trained again."""
@@ -286,13 +340,11 @@ class TestTwoCommandsAtOnce:
         process.kill()
         process.wait()
 
-    @pytest.mark.full
     def test_a_second_writer_is_refused(self, run, big_shop, while_forgetting):
         result = run("forget", big_shop, "--user", "u0001")
         assert (result.code, result.out) == (1, "")
         assert f"another command is writing {big_shop}: wait for it to end" in result.err
 
-    @pytest.mark.full
     def test_readers_go_on_and_see_the_version_before(self, run, big_shop, while_forgetting):
         found = run("status", big_shop, "--json").json
         assert (found["users"], found["version"], found["erasures"]) == (3000, 1, 0)

@@ -7,7 +7,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from erasable.proof.do_not_learn import Suppression, add_requests
+from erasable.proof.do_not_learn import DoNotLearnFiles, add_requests
 from erasable.requests import Request
 from erasable.workspace import Workspace
 
@@ -493,7 +493,7 @@ class TestSuppressed:
         """The options for a do-not-learn list that knows cat, and one interaction of ann."""
         for folder in ("lists", "keys"):
             (tmp_path / folder).mkdir()
-        places = Suppression(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key")
+        places = DoNotLearnFiles(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key")
         add_requests(places, [Request("cat"), Request("ann", ("b",))])
         return "--do-not-learn", places.list, "--do-not-learn-key", places.key
 

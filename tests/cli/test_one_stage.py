@@ -32,7 +32,7 @@ def test_commands_speak_of_the_model(run, file, tmp_path, model):
     assert said["groups"].endswith("are learned all at once: there are no groups to put in order\n")
     assert "\nanchors       100 %\n" in said["status"]
     assert re.match(
-        r"erased what 1 person asked for: rebuilt the model without it, [\d.]+ % of the work of learning it \(",
+        r"erased data of 1 person: rebuilt the model without it, [\d.]+ % of the work of learning it \(",
         said["forget"],
     )
 
@@ -45,7 +45,7 @@ def test_someone_from_whom_nothing_was_learned_costs_no_work(run, file, tmp_path
     assert 0 < len(apart) < 30
     assert plans[apart[0]].endswith("the model has learned nothing from it: would train nothing again\n")
     said = run("forget", shop, "--user", apart[0]).out
-    assert said.startswith("erased what 1 person asked for: the model had learned nothing from it and stays as it is (")
+    assert said.startswith("erased data of 1 person: the model had learned nothing from it and stays as it is (")
 
 
 def test_too_many_groups_to_draw_are_refused_with_what_this_command_can_do(run, learned, tmp_path, monkeypatch):

@@ -45,6 +45,11 @@ def test_a_column_that_is_not_recognised_names_the_option():
         locate_by_name(["user", "thing"], ColumnNames(), "f")
 
 
+def test_a_file_that_is_no_table_is_told_as_such():
+    with pytest.raises(DataRefused, match="f: does not look like a table: give a CSV or Parquet file"):
+        locate_by_name(["", " ", "", "Apache", "License"], ColumnNames(), "f")
+
+
 def test_without_a_header_the_usual_places_count():
     assert locate_by_number(2, ColumnNames(), "f") == ColumnPositions(0, 1)
     assert locate_by_number(5, ColumnNames(), "f") == ColumnPositions(0, 1, 2, 3)

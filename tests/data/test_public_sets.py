@@ -2,7 +2,7 @@
 
 import pytest
 
-from erasable.data import PUBLIC_SETS, public_set
+from erasable.data.public_sets import PUBLIC_SETS, public_set
 from erasable.errors import WrongUse
 from kit.file_server import described
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from erasable.data import RatingScale, recognise_scale
-from erasable.data.rating_scale import KNOWN_SCALES
+from erasable.data.interactions import KNOWN_SCALES
 from erasable.errors import DataRefused, WrongUse
 
 

@@ -5,8 +5,9 @@ import zipfile
 
 import pytest
 
-from erasable.data import count_rows, read_interactions, write_table
 from erasable.data import public_sets as unpacking
+from erasable.data import read_interactions
+from erasable.data.public_sets import count_rows, write_table
 from erasable.errors import DataRefused
 from kit.file_server import ROWS, described, lines, zipped
 

@@ -4,9 +4,8 @@ import pytest
 from erasable.chain import Config
 from erasable.data import RatingScale
 from erasable.errors import DataRefused, Refused
-from erasable.evaluation import group_losses
-from erasable.evaluation.protocols import UnseenItems, cases_of, cross_entropies
-from erasable.models import make_model
+from erasable.evaluation.protocols import UnseenItems, cases_of, cross_entropies, group_losses
+from erasable.models.registry import make_model
 from kit.model_suite import scorer
 from kit.rated_shop import rated_shop
 from kit.tables import table

@@ -7,7 +7,7 @@ from erasable.chain import Checkpoint, Config, Dataset, MemoryStore, State, arra
 from erasable.data import Catalogue, RatingScale, SyntheticSettings, split_holdout, synthesise
 from erasable.evaluation import Comparison, compare, replay
 from erasable.evaluation.replay import array_difference
-from erasable.grouping import ALONE
+from erasable.grouping.points import ALONE
 from erasable.models import Effort
 
 

@@ -24,7 +24,7 @@ CHOICES = {
     "rows": {"stage", "solved"},
     "anchors": {"1", "0.5"},
     "policy": {"fixed", "independent", "regroup"},
-    "special": {"", "given", "risk", "core", "extended", "repeated", "far"},
+    "special": {"", "given", "risk", "core", "extended", "repeated", "far", "near-3", "near-5", "near-200"},
     "grouping": {"random", "independent", "cbkm", "cbkm-near", "bkm", "clpa", "cgmm", "given"},
     "table": {"sparse", "dense"},
     "catalogue": {"declared", "followed"},

@@ -3,7 +3,7 @@
 A line of ways.txt is a way: what is learned (model, strategy, where user rows come from, share of anchors, policy and
 what is special about it), from which data (how many items a person has, where the catalogue comes from, ratings), and
 further options of `erasable learn`. A line is never changed once a file of digests holds it; a new one may be added.
-Ways that no release has stand in unreleased.txt.
+Ways below a line `since VERSION` can't be made with earlier releases. Ways that no release has stand in unreleased.txt.
 """
 
 import shlex
@@ -35,6 +35,8 @@ class Way:
     catalogue: str
     ratings: str
     given: Mapping[str, str]
+    since: str = ""
+    """The first release that has the way; none is named where all have it."""
 
     @property
     def name(self) -> str:
@@ -100,11 +102,24 @@ class Way:
 
 
 def _ways(table: Path) -> Iterator[Way]:
+    since = ""
     for line in table.read_text(encoding="utf-8").splitlines():
+        if line.startswith("since "):
+            since = line.removeprefix("since ")
+            continue
         learned, data, options = (part.split() for part in line.split("|"))
         special = learned[5] if len(learned) > 5 else ""
         given = dict(zip(options[::2], options[1::2], strict=True))
-        yield Way(*learned[:5], special, *data, given)
+        yield Way(*learned[:5], special, *data, given, since)
+
+
+def ways_of(version: str) -> list[str]:
+    """Return the names of the ways that a release has."""
+    return [name for name, way in WAYS.items() if not way.since or _numbers(version) >= _numbers(way.since)]
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
 
 
 def _by_name(ways: Sequence[Way]) -> dict[str, Way]:

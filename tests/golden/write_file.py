@@ -20,7 +20,7 @@ from golden.making import (
     write,
 )
 from golden.ways import UNRELEASED as FURTHER
-from golden.ways import WAYS
+from golden.ways import ways_of
 
 
 def main(words: list[str], files: Path = FILES) -> None:
@@ -31,7 +31,7 @@ def main(words: list[str], files: Path = FILES) -> None:
     path = file_for(version, environment(), files)
     kept = kept_ways(path, version) if path else {}
     try:
-        made = made_here(list(FURTHER)) if version == UNRELEASED else made_from_history(version, list(WAYS))
+        made = made_here(list(FURTHER)) if version == UNRELEASED else made_from_history(version, ways_of(version))
     except NoHistory as error:
         sys.exit(str(error))
     changed = [f"{name}: {line}" for name in kept.keys() & made for line in differences(kept[name], made[name])]

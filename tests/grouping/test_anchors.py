@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from erasable.data import Ids
-from erasable.grouping import anchors_among
+from erasable.grouping.registry import anchors_among
 
 EVERYONE = Ids.of(f"user {number}" for number in range(4000))
 

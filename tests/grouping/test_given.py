@@ -1,7 +1,7 @@
 import pytest
 
 from erasable.errors import DataRefused
-from erasable.grouping import read_positions
+from erasable.grouping.registry import read_positions
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from erasable.chain import Config
 from erasable.data import Interactions, RatingScale
 from erasable.errors import Refused, WrongSetting
-from erasable.grouping import GroupingSettings, assign_groups, check_grouping, find_grouping, grouping_names
-from erasable.grouping.registry import BUILT_IN
+from erasable.grouping import GroupingSettings, assign_groups, find_grouping, grouping_names
+from erasable.grouping.registry import BUILT_IN, check_grouping
 from kit.packages import installed
 
 ROWS = [("ann", "a"), ("ann", "b"), ("ann", "c"), ("bob", "a"), ("cy", "b"), ("cy", "c")]

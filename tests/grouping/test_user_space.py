@@ -6,9 +6,10 @@ import pytest
 
 from erasable.data import RatingScale
 from erasable.errors import WrongSetting
-from erasable.grouping import ALONE, BY_VECTORS, GroupingSettings, check_grouping, vectors_are_there
+from erasable.grouping import GroupingSettings
 from erasable.grouping.groups import user_space
-from erasable.grouping.points import bipartite_graph, rating_rows
+from erasable.grouping.points import ALONE, bipartite_graph, rating_rows
+from erasable.grouping.registry import BY_VECTORS, check_grouping, vectors_are_there
 
 REMEDY = r"`grouping=\"{}\"` needs gensim, for users' vectors: pip install 'erasable\[paper\]'"
 
@@ -57,7 +58,7 @@ def test_the_paper_is_imported_only_when_its_vectors_are_needed():
     program = """
 import sys
 from erasable.cli.main import make_app
-from erasable.grouping import check_grouping
+from erasable.grouping.registry import check_grouping
 make_app(["learn", "groups", "attack", "demo", "serve"])
 check_grouping("cbkm")
 print([name for name in ("gensim", "erasable.paper") if name in sys.modules])

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from erasable.chain import Config, Dataset
-from erasable.grouping import anchors_among
+from erasable.grouping.registry import anchors_among
 from erasable.operations import DiskStorage, Work, forget, learn
 from erasable.requests import Request
 

@@ -6,6 +6,14 @@ from typing import Any
 
 import pytest
 
+quick_only = False
+"""Whether only quick tests were chosen; tests/conftest.py says so before any test is read."""
+
+
+def examples(quick: int, full: int) -> int:
+    """Return how many random examples a test draws: few where only quick tests were chosen."""
+    return quick if quick_only else full
+
 
 def cases(named: Mapping[str, Any], quick: Collection[str]) -> list[Any]:
     """Return cases by name as parameters, each id its name; those that are not quick are full."""

@@ -17,7 +17,7 @@ from erasable.service._service import Service
 from erasable.service._worker import Worker, WorkerOptions
 from erasable.service.settings import Clock, ServiceSettings, universal_time
 from erasable.workspace import Workspace
-from erasable.workspace.layout import QUEUE_FILES
+from erasable.workspace.files import QUEUE_FILES
 from kit import small_shop
 
 AT_ONCE = ServiceSettings(batch_window=0, attempts=1000, lease_seconds=2, retry_seconds=0, daily_share=1)
@@ -65,7 +65,11 @@ def later() -> datetime:
     return universal_time() + timedelta(days=8)
 
 
-def work_off(path: Path, settings: ServiceSettings = AT_ONCE, clock: Clock = universal_time) -> None:
+def work_off(
+    path: Path,
+    settings: ServiceSettings = AT_ONCE,
+    clock: Clock = universal_time,
+) -> None:
     """Do all that there is to do, as a worker in this process."""
     worker = Worker(WorkerOptions(path, settings, threads=1, clock=clock))
     with closing(worker.database):

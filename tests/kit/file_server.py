@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from erasable.data import PublicSet
+from erasable.data.public_sets import PublicSet
 
 ROWS = [("1", "10", "5", "100"), ("1", "20", "3.5", "101"), ("2", "10", "4", "102"), ("3", "30", "1", "103")]
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from erasable.chain import ORIGIN, Checkpoint, Config, Dataset, Link, MemoryStore, State
 from erasable.data import Catalogue, Interactions, RatingScale
 from erasable.models import Parameters
-from erasable.models._nmf_kernel import ROW, SHAPES, WIDTH
+from erasable.models._nmf import ROW, SHAPES, WIDTH
 
 ITEMS = ["a", "b", "c", "d", "e"]
 OWNED = [{"ann": ["a"], "bob": ["b"]}, {"cat": ["c"]}]

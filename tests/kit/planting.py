@@ -26,8 +26,8 @@ import safetensors
 import safetensors.numpy
 
 from erasable.operations import DiskStorage
-from erasable.operations._searching import held_ids
 from erasable.operations._vocabulary import own_vocabulary
+from erasable.operations.scan import held_ids
 from erasable.requests import Request
 from erasable.requests.sqlite import SqliteDatabase
 from erasable.scan import Held, Target, scan_folder

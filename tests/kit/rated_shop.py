@@ -7,7 +7,7 @@ import numpy as np
 from erasable.chain import ORIGIN, Checkpoint, Config, Dataset, Link, MemoryStore, State
 from erasable.data import Catalogue, RatingScale
 from erasable.models import Parameters
-from erasable.models._nmf_kernel import ROW
+from erasable.models._nmf import ROW
 from kit.fitting import fitting
 from kit.handmade import Learned, shared_parameters
 from kit.tables import table

@@ -9,7 +9,7 @@ from erasable.data import SyntheticSettings, synthesise
 from erasable.operations import DiskStorage, Forgotten, Work, forget, learn
 from erasable.requests import Request
 from erasable.workspace import Workspace
-from erasable.workspace.layout import QUEUE_FILE, QUEUE_FILES
+from erasable.workspace.files import QUEUE_FILE, QUEUE_FILES
 
 CONFIG = Config(model="nmf", groups=3, grouping="random", order="number", epochs=3, holdout=0.2)
 

@@ -12,8 +12,8 @@ from erasable.errors import Refused, WorkspaceError
 from erasable.operations import DiskStorage
 from erasable.operations.verify import integrity_fault
 from erasable.proof import read_certificate, read_receipt
-from erasable.proof.do_not_learn import Suppression, SuppressionList
-from erasable.workspace.layout import QUEUE_FILES
+from erasable.proof.do_not_learn import DoNotLearnFiles, DoNotLearnList
+from erasable.workspace.files import QUEUE_FILES
 
 
 class Watched(NamedTuple):
@@ -49,7 +49,7 @@ def watched_proof(folder: Path, certificate: Path, receipt: Path, release: str =
     ]
 
 
-def watched_list(places: Suppression, release: str = "") -> list[Watched]:
+def watched_list(places: DoNotLearnFiles, release: str = "") -> list[Watched]:
     """Return a do-not-learn list and its key."""
     kinds = {places.list: "do-not-learn list", places.key: "key of the do-not-learn list"}
     return [Watched(path, release + kind, lambda: not _is_usable(places)) for path, kind in kinds.items()]
@@ -100,9 +100,9 @@ def _is_plain(receipt: Path, certificate: Path) -> bool:
         return False
 
 
-def _is_usable(places: Suppression) -> bool:
+def _is_usable(places: DoNotLearnFiles) -> bool:
     try:
-        SuppressionList.open(places)
+        DoNotLearnList.open(places)
     except Refused:
         return False
     return True

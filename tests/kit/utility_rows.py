@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import product
 
-from erasable.paper._experiment import PaperClaim, Row, Table
+from erasable.paper._workbench import PaperClaim, Row, Table
 
 METHODS = ("Retrain", "C-SISA", "C-SISA own", "L-Rand", "L-BKM", "L-CBKM")
 GROUPS = (1, 2, 4, 8, 16)

@@ -34,7 +34,7 @@ TRAINING = {
     ),
     "another type": (
         shared_as(lambda one: one | {"counts": one["counts"].astype(np.float64)}),
-        "'counts' as float64 of shape (3,), expected float32 of shape (3,)",
+        "'counts' as float64 of shape (3,), expected 1-dimensional float32, as it was given",
     ),
     "another name": (
         shared_as(lambda one: {"count": one["counts"]}),

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from erasable.models import _gram as correction_module
-from erasable.models._gram import Correction, signed_rows
+from erasable.models import _ease_columns as correction_module
+from erasable.models._ease_columns import Correction, signed_rows
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from erasable.models._gram import SignedRows, add_vectors, item_scores
+from erasable.models._ease_columns import SignedRows, add_vectors, item_scores
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,7 @@ from erasable.models import _ease_columns as ease_columns
 from erasable.models import machine as memory
 from erasable.models._columns_kernel import NOBODY, _solve, is_nearer
 from erasable.models._ease import EASE
-from erasable.models._ease_columns import LEAST_BASE, NEIGHBOURS, USUAL_PENALTY, WEIGHTS
-from erasable.models._gram import count_pairs
+from erasable.models._ease_columns import LEAST_BASE, NEIGHBOURS, USUAL_PENALTY, WEIGHTS, count_pairs
 from erasable.models.base import Change
 from erasable.testing._suite import made_up
 from kit.ease_cases import added, contents, dense, nobody, pruned, reverse, scores, taken, train

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from erasable.models._gram import (
+from erasable.models._ease_columns import (
     NO_ROWS,
     add_pairs,
     by_item,

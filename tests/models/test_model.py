@@ -5,7 +5,8 @@ import pytest
 from scipy import sparse
 
 from erasable.data import Ids
-from erasable.models import Amends, Effort, Model, Prepares, Probabilities, Subtracts, prepared_by, probability_by
+from erasable.models import Amends, Effort, Model, Prepares, Probabilities, Subtracts
+from erasable.models.base import prepared_by, probability_by
 from kit.counts import Counts
 from kit.model_suite import MODELS
 from kit.tables import stage, table

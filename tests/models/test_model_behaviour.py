@@ -84,7 +84,8 @@ _TRAIN_ALL = """
 import json, sys
 from erasable.data import RatingScale, SyntheticSettings, synthesise
 from erasable.fingerprint import of_arrays
-from erasable.models import Effort, Stage, find_model, prepared_by
+from erasable.models import Effort, Stage, find_model
+from erasable.models.base import prepared_by
 
 rows = synthesise(SyntheticSettings(users=60, items=50, groups=4, per_user=15, ratings=True)).interactions
 found = {}

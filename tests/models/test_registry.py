@@ -11,8 +11,9 @@ from erasable import extensions
 from erasable.chain import Config
 from erasable.chain.settings import settings_classes
 from erasable.errors import WrongSetting
-from erasable.models import ALS, DMF, EASE, NMF, every_model, find_model, is_ours, model_names, registry, source_digest
+from erasable.models import ALS, DMF, EASE, NMF, find_model, model_names, registry
 from erasable.models._als import ALSSettings
+from erasable.models.registry import every_model, is_ours, source_digest
 
 FOREIGN = '''
 from typing import ClassVar

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from erasable.models import ALS, EASE, NMF, TellsSimilarItems, models_with
+from erasable.models import ALS, EASE, NMF, TellsSimilarItems
 from erasable.models.base import Change
+from erasable.models.registry import models_with
 from kit.ease_cases import nobody, train
 
 

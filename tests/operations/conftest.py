@@ -1,7 +1,5 @@
-"""A small shop as a table, a reporter that remembers, and a recommender that is learned once."""
+"""A small shop as a table, and a recommender that is learned once."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,34 +20,6 @@ RATINGS = {
     "eve": {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 1},
     "fay": {"a": 3, "d": 3, "e": 1},
 }
-
-
-class Remembering:
-    """A reporter that remembers what it heard."""
-
-    def __init__(self) -> None:
-        self.notes: list[str] = []
-        self.work: list[tuple[str, int]] = []
-        self.done = 0
-
-    def note(self, text: str) -> None:
-        self.notes.append(text)
-
-    def doubt(self, text: str) -> None:
-        self.notes.append(text)
-
-    @contextmanager
-    def track(self, label: str, total: int | None = None) -> Iterator:
-        self.work.append((label, total))
-        yield self._advance
-
-    def _advance(self, done: int) -> None:
-        self.done += done
-
-
-@pytest.fixture
-def reporter() -> Remembering:
-    return Remembering()
 
 
 @pytest.fixture(scope="session")

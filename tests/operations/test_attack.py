@@ -17,6 +17,7 @@ from erasable.operations.attack import attack, attack_erased
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
 from erasable.requests import Request
+from kit.choosing import cases
 from kit.fitting import fitting
 
 SETTINGS = {"groups": 2, "epochs": 20, "batch": 64, "learning_rate": 0.005}
@@ -81,6 +82,13 @@ def do_nothing(state, after, store, effort) -> State:
 
 
 forget_rightly = chain.forget
+WRONGLY = {wrong.__name__: wrong for wrong in (drop_rows_only, retrain_last_stage_only, do_nothing)}
+OTHER_WAYS = (
+    {"strategy": "sisa", "aggregate": "own"},
+    {"policy": "regroup", "grouping": "bkm"},
+    {"model": "dmf", "holdout": 0.2},
+    {"min_interactions": 3, "holdout": 0.3},
+)
 
 
 class TestPretended:
@@ -94,7 +102,7 @@ class TestPretended:
             assert one.before.low > one.never.mean
             assert one.before.mean > 0.85
 
-    @pytest.mark.parametrize("wrong", [drop_rows_only, retrain_last_stage_only, do_nothing])
+    @pytest.mark.parametrize("wrong", cases(WRONGLY, ["retrain_last_stage_only"]))
     def test_forgetting_wrongly_is_found_out(self, shop, monkeypatch, wrong):
         monkeypatch.setattr(chain, "forget", wrong)
         found = attack(shop, PEOPLE, SEEDS, Work(1))
@@ -126,13 +134,7 @@ class TestPretended:
 
     @pytest.mark.parametrize(
         "settings",
-        [
-            {"strategy": "sisa", "aggregate": "own"},
-            {"policy": "regroup", "grouping": "bkm"},
-            {"model": "dmf", "holdout": 0.2},
-            {"min_interactions": 3, "holdout": 0.3},
-        ],
-        ids=lambda settings: "-".join(map(str, settings.values())),
+        cases({"-".join(map(str, one.values())): one for one in OTHER_WAYS}, ["sisa-own", "dmf-0.2"]),
     )
     def test_other_ways_to_learn_are_not_accused(self, everyone, settings):
         assert attack(storage_with(everyone, **settings), PEOPLE, 4, Work(1)).verdict != "remembers"
@@ -176,18 +178,23 @@ class TestRefusals:
             attack(shop, seeds=2, work=Work(1))
 
 
+def erased_from(table: pa.Table) -> MemoryStorage:
+    storage = storage_with(table, holdout=0.1)
+    forget(storage, [Request(user) for user in ERASED], work=Work(1), yes=True)
+    return storage
+
+
+@pytest.fixture(scope="module")
+def without(everyone) -> MemoryStorage:
+    """A recommender that has erased some people; to be read only."""
+    return erased_from(everyone)
+
+
 class TestReallyErased:
     @pytest.fixture
     def file(self, everyone, tmp_path):
         pacsv.write_csv(everyone, tmp_path / "all.csv")
         return tmp_path / "all.csv"
-
-    @pytest.fixture
-    def without(self, everyone) -> MemoryStorage:
-        """A recommender that has erased some people."""
-        storage = storage_with(everyone, holdout=0.1)
-        forget(storage, [Request(user) for user in ERASED], work=Work(1), yes=True)
-        return storage
 
     def test_the_model_as_it_is_is_not_accused(self, without, file):
         found = attack_erased(without, file, ERASED, 8, work=Work(1))
@@ -195,8 +202,8 @@ class TestReallyErased:
         assert (found.people, found.others, found.pretended) == (len(ERASED), len(ERASED), False)
         assert all(one.before.mean > 0.85 for one in found.findings)
 
-    def test_shared_parameters_that_they_shaped_are_found_out(self, everyone, without, file):
-        kept = storage_with(everyone, holdout=0.1)
+    def test_shared_parameters_that_they_shaped_are_found_out(self, everyone, file):
+        kept, without = storage_with(everyone, holdout=0.1), erased_from(everyone)
         with kept.reading() as old, without.writing() as session:
             before, state = old.state(), session.state()
             for link, was in zip(state.chain, before.chain, strict=True):

@@ -1,12 +1,14 @@
 """Learning, forgetting, upgrading, stopped at every disk change, or by a full disk: nothing is lost or half done."""
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from erasable.errors import DiskFull
 from erasable.operations import DiskStorage, Work, status, upgrade, verify
+from erasable.requests import database
 from erasable.requests.request import STATES
 from erasable.workspace import files
 from kit import elsewhere, small_shop
@@ -117,21 +119,25 @@ def test_what_was_finished_after_a_kill_can_be_verified(shop, copied, swift_path
     assert verify(DiskStorage(path)).identical is True
 
 
+@at_changes
 @pytest.mark.parametrize("what", ["learn", "forget"])
 def test_on_a_disk_that_is_full_at_any_change_the_old_state_stays(
-    what, shop, source, forgotten, copied, swift_path, monkeypatch
+    what, shop, source, forgotten, copied, swift_path, monkeypatch, moments
 ):
-    user, change, full = small_shop.member_of(shop, 1), 0, True
-    while full:
-        change += 1
+    user = small_shop.member_of(shop, 1)
+
+    def prepared(path: Path) -> Callable[[], object]:
+        if what == "learn":
+            return lambda: small_shop.learn_shop(path, source)
+        copied(shop, path)
+        return lambda: small_shop.forget_in(path, user)
+
+    for change in moments(prepared(swift_path / "undisturbed")):
         path = swift_path / f"shop-{change}"
-        if what == "forget":
-            copied(shop, path)
-        action = {
-            "learn": lambda path=path: small_shop.learn_shop(path, source),
-            "forget": lambda path=path: small_shop.forget_in(path, user),
-        }[what]
-        monkeypatch.setattr(files, "before_change", full_at(change))
+        action = prepared(path)
+        hook = full_at(change)
+        monkeypatch.setattr(files, "before_change", hook)
+        monkeypatch.setattr(database, "before_commit", hook)
         full = refused(action)
         monkeypatch.undo()
         if full and what == "learn":
@@ -140,18 +146,20 @@ def test_on_a_disk_that_is_full_at_any_change_the_old_state_stays(
             whole(path)
             small_shop.forget_in(path, *(() if user_is_gone(path, user) else (user,)))
             assert small_shop.lasting_files(path) == small_shop.lasting_files(forgotten)
+        if not full:
+            break
+    assert not full
     assert change > 20
 
 
 def full_at(change: int):
-    """Return a hook that lets the disk be full from the n-th change that takes room on."""
+    """Return a hook that lets the disk be full at each change that takes room, from the n-th change on."""
     left = [change]
 
-    def hook(kind: str, path: Path) -> None:
-        if kind in ("make folder", "create", "write", "flush"):
-            left[0] -= 1
-            if left[0] <= 0:
-                raise OSError(errno.ENOSPC, "No space left on device")
+    def hook(kind: str = "commit", path: Path | None = None) -> None:
+        left[0] -= 1
+        if left[0] <= 0 and kind in ("make folder", "create", "write", "flush"):
+            raise OSError(errno.ENOSPC, "No space left on device")
 
     return hook
 

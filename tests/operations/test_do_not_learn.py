@@ -17,10 +17,11 @@ from erasable.errors import DataRefused, ListUnusable, Refused, WorkspaceError, 
 from erasable.operations import DiskStorage, Inputs, Outside, Work, forget, learn, learn_more, status, verify
 from erasable.operations.do_not_learn import default_places, prepare_list
 from erasable.proof import read_search
-from erasable.proof.do_not_learn import SuppressedCount, Suppression, SuppressionList
+from erasable.proof.do_not_learn import DoNotLearnFiles, DoNotLearnList, ListedCount
 from erasable.requests import Request
 from erasable.workspace import NO_PREFERENCES, Workspace, files
 from kit.asking import Killed, submit
+from kit.killing import at_changes
 from kit.listed import is_listed
 
 ANN = [Request("ann")]
@@ -33,11 +34,16 @@ def shop(table, config, tmp_path) -> DiskStorage:
 
 
 @pytest.fixture
-def named(tmp_path) -> Suppression:
+def named(tmp_path) -> DoNotLearnFiles:
     """Where another list may be made."""
     for folder in ("lists", "keys"):
         (tmp_path / folder).mkdir()
-    return Suppression(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key")
+    return DoNotLearnFiles(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key")
+
+
+def new_folder(path: Path) -> Path:
+    path.mkdir()
+    return path
 
 
 def users(storage) -> set[str]:
@@ -66,14 +72,14 @@ class TestWhoeverWasForgotten:
     def test_is_left_out_and_counted_when_an_old_table_is_learned(self, storage, table):
         forget(storage, ANN)
         found = learn_more(storage, table)
-        assert (found.users_added, found.suppressed, found.left_out) == (0, 1, SuppressedCount(1, 0))
+        assert (found.users_added, found.suppressed, found.left_out) == (0, 1, ListedCount(1, 0))
         assert "ann" not in users(storage)
         assert verify(storage).identical is True
 
     def test_stays_out_with_single_interactions_too(self, storage, table):
         forget(storage, [Request("bob", ("a",))])
         found = learn_more(storage, table)
-        assert (found.interactions_added, found.left_out) == (0, SuppressedCount(0, 1))
+        assert (found.interactions_added, found.left_out) == (0, ListedCount(0, 1))
 
     def test_is_left_out_though_nobody_else_comes(self, storage, as_table):
         forget(storage, ANN)
@@ -113,7 +119,7 @@ class TestWhoeverWasForgotten:
             patch.setattr(Workspace, "commit", fail)
             with pytest.raises(WorkspaceError):
                 learn_more(shop, table, Inputs(readmit=("ann",)))
-        assert is_listed("ann", SuppressionList.open(default_places(shop.path)))
+        assert is_listed("ann", DoNotLearnList.open(default_places(shop.path)))
         assert learn_more(shop, table).suppressed == 1
 
     def test_is_readmitted_only_with_data_that_come_along(self, storage, table):
@@ -147,17 +153,17 @@ class TestInMemory:
     def test_saving_writes_list_and_key_beside_the_folder(self, recommender, table, tmp_path):
         recommender.save(tmp_path / "saved")
         assert [path.name for path in lists_of(tmp_path / "saved")] == ["saved.do-not-learn", "saved.do-not-learn.key"]
-        assert is_listed("ann", SuppressionList.open(default_places(tmp_path / "saved")))
+        assert is_listed("ann", DoNotLearnList.open(default_places(tmp_path / "saved")))
         assert Recommender.load(tmp_path / "saved").learn_more(table).suppressed == 1
 
     def test_a_copy_has_a_list_of_its_own_with_the_same_entries(self, recommender, table, tmp_path):
         recommender.save(tmp_path / "one")
         recommender.save(tmp_path / "two")
-        one, two = (SuppressionList.open(default_places(tmp_path / name)) for name in ("one", "two"))
+        one, two = (DoNotLearnList.open(default_places(tmp_path / name)) for name in ("one", "two"))
         assert one == two
         Recommender.load(tmp_path / "two").forget(["bob"])
-        assert is_listed("bob", SuppressionList.open(default_places(tmp_path / "two")))
-        assert not is_listed("bob", SuppressionList.open(default_places(tmp_path / "one")))
+        assert is_listed("bob", DoNotLearnList.open(default_places(tmp_path / "two")))
+        assert not is_listed("bob", DoNotLearnList.open(default_places(tmp_path / "one")))
 
     def test_fitting_again_begins_a_new_one(self, recommender, table):
         recommender.fit(table)
@@ -170,7 +176,7 @@ class TestInMemory:
         with pytest.raises(Refused, match="a do-not-learn list of an earlier workspace lies there: move it"):
             recommender.save(tmp_path / "shop")
         assert not (tmp_path / "shop").exists()
-        assert is_listed("bob", SuppressionList.open(default_places(tmp_path / "shop")))
+        assert is_listed("bob", DoNotLearnList.open(default_places(tmp_path / "shop")))
         for place in lists_of(tmp_path / "shop"):
             place.rename(place.with_name(f"moved-{place.name}"))
         recommender.save(tmp_path / "shop")
@@ -185,11 +191,11 @@ class TestInMemory:
         assert list(tmp_path.iterdir()) == []
 
     def test_a_list_that_was_named_serves_the_copy_too(self, table, config, named, tmp_path):
-        recommender = Recommender(**config.flat()).fit(table, Inputs(suppression=named))
+        recommender = Recommender(**config.flat()).fit(table, Inputs(do_not_learn=named))
         recommender.forget(["ann"])
         recommender.save(tmp_path / "saved")
         assert lists_of(tmp_path / "saved") == []
-        assert is_listed("ann", SuppressionList.open(named))
+        assert is_listed("ann", DoNotLearnList.open(named))
         assert recommender.learn_more(table).suppressed == 1
 
 
@@ -214,11 +220,11 @@ class TestWhereItLies:
         assert not (shop.path / "inner").exists()
 
     def test_a_list_that_is_named_again_must_be_there(self, shop, named):
-        forget(shop, ANN, outside=Outside(suppression=named))
+        forget(shop, ANN, outside=Outside(do_not_learn=named))
         for file in (named.list, named.key):
             file.unlink()
         with pytest.raises(ListUnusable, match=r"erased\.json: there is no do-not-learn list"):
-            forget(shop, [Request("bob")], outside=Outside(suppression=named))
+            forget(shop, [Request("bob")], outside=Outside(do_not_learn=named))
         with pytest.raises(ListUnusable, match=r"erased\.json: there is no do-not-learn list"):
             prepare_list(shop, named)
         assert "bob" in users(shop)
@@ -232,21 +238,21 @@ class TestWhereItLies:
         assert learn_more(moved, table).suppressed == 1
 
     def test_elsewhere_if_it_is_named_and_there_from_then_on(self, shop, table, named):
-        forget(shop, ANN, outside=Outside(suppression=named))
+        forget(shop, ANN, outside=Outside(do_not_learn=named))
         forget(shop, [Request("bob")])
-        assert len(SuppressionList.open(named).users) == 2
+        assert len(DoNotLearnList.open(named).users) == 2
         assert preferences(shop).do_not_learn == ("../lists/erased.json", "../keys/erased.key")
         assert learn_more(shop, table).suppressed == 2
 
     def test_a_place_that_is_far_is_remembered_as_it_is(self, table, config, named, tmp_path):
-        learn(table, tmp_path / "deep" / "shop", config, Inputs(suppression=named))
+        learn(table, tmp_path / "deep" / "shop", config, Inputs(do_not_learn=named))
         assert preferences(DiskStorage(tmp_path / "deep" / "shop")).do_not_learn == (str(named.list), str(named.key))
 
     def test_one_list_serves_several_workspaces(self, table, config, named, tmp_path):
         one, two = DiskStorage(tmp_path / "one"), DiskStorage(tmp_path / "two")
-        learn(table, one.path, config, Inputs(suppression=named))
+        learn(table, one.path, config, Inputs(do_not_learn=named))
         forget(one, ANN)
-        found = learn(table, two.path, config, Inputs(suppression=named))
+        found = learn(table, two.path, config, Inputs(do_not_learn=named))
         assert (found.suppressed, lists_of(one.path), lists_of(two.path)) == (1, [], [])
         forget(two, [Request("bob")])
         assert learn_more(one, table).suppressed == 2
@@ -292,14 +298,13 @@ class TestWhatFails:
         shutil.rmtree(shop.path)
         with pytest.raises(DataRefused):
             learn(tmp_path / "missing.csv", shop.path, config)
-        assert is_listed("ann", SuppressionList.open(default_places(shop.path)))
+        assert is_listed("ann", DoNotLearnList.open(default_places(shop.path)))
 
-    def test_a_process_that_is_killed_anywhere_can_learn_again(self, table, tmp_path, monkeypatch):
+    @at_changes
+    def test_a_process_that_is_killed_anywhere_can_learn_again(self, table, tmp_path, monkeypatch, moments):
         config, done = Config(model="als", epochs=1), False
-        number = 0
-        while not done:
-            folder, left = tmp_path / str(number) / "shop", iter(range(number))
-            folder.parent.mkdir()
+        for number in moments(lambda: learn(table, new_folder(tmp_path / "undisturbed") / "shop", config)):
+            folder, left = new_folder(tmp_path / str(number)) / "shop", iter(range(number - 1))
 
             class Killed(BaseException):
                 pass
@@ -318,8 +323,10 @@ class TestWhatFails:
             if not (folder / "manifest.json").exists():
                 assert learn(table, folder, config).suppressed == 0
             forget(DiskStorage(folder), ANN)
-            assert is_listed("ann", SuppressionList.open(default_places(folder)))
-            number += 1
+            assert is_listed("ann", DoNotLearnList.open(default_places(folder)))
+            if done:
+                break
+        assert done
         assert number > 10
 
     @pytest.mark.parametrize("lost", ["list", "key", "both"])
@@ -337,7 +344,7 @@ class TestWhatFails:
             assert "without_do_not_learn=True" in str(refused.value)
         assert "bob" in users(shop)
         # Both remedies work.
-        forget(shop, [Request("bob")], outside=Outside(suppression=named))
+        forget(shop, [Request("bob")], outside=Outside(do_not_learn=named))
         assert learn_more(shop, table).suppressed == 1
         assert learn_more(shop, table, Inputs(without_do_not_learn=True)).users_added == 1
 
@@ -355,8 +362,8 @@ class TestWhatFails:
         with pytest.raises(ListUnusable, match="there is no do-not-learn list"):
             forget(shop, [])
         assert "ann" in users(shop)
-        forget(shop, [], outside=Outside(suppression=named))
-        assert is_listed("ann", SuppressionList.open(named))
+        forget(shop, [], outside=Outside(do_not_learn=named))
+        assert is_listed("ann", DoNotLearnList.open(named))
         assert "ann" not in users(shop)
 
     def test_a_list_that_can_not_be_written_is_refused_before_any_work(self, shop, monkeypatch):

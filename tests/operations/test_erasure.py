@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -34,21 +35,24 @@ from erasable.operations import (
     verify,
     withdraw_submitted,
 )
-from erasable.operations import _searching as searching
+from erasable.operations.do_not_learn import default_places
 from erasable.operations.inspect import evaluate
-from erasable.operations.suppressed import suppressed_people
+from erasable.operations.storage import suppressed_people
 from erasable.proof import coarse, read_certificate, read_search, records_of
-from erasable.proof.do_not_learn import Suppression, SuppressionList
+from erasable.proof.do_not_learn import DoNotLearnFiles, DoNotLearnList
 from erasable.requests import Request
 from erasable.requests.tokens import salt_of_code
-from erasable.scan import SEALED, Residue
+from erasable.scan import Residue
+from erasable.scan._folder import SEALED
 from erasable.workspace import versions as saving
-from erasable.workspace.layout import QUEUE_FILES
+from erasable.workspace.files import QUEUE_FILES
 from kit import elsewhere
 from kit.asking import submit
 from kit.copies import copy_of
 from kit.listed import is_listed
 from kit.small_shop import lasting_files
+
+SCANNING = import_module("erasable.operations.scan")  # its function has the name of the module
 
 erase = sys.modules["erasable.operations.erase"]
 BEFORE_TRAINING, AFTER_TRAINING, BEFORE_SCAN = ("forgetting", "begins"), ("forgetting", "ends"), ("scanning", "begins")
@@ -137,7 +141,7 @@ def holds(storage, user: str) -> bool:
 
 
 def refuse_to_train(monkeypatch) -> None:
-    monkeypatch.setattr("erasable.chain.plan", lambda *_: pytest.fail("it was trained again"))
+    monkeypatch.setattr("erasable.operations.erase.carry_out", lambda *_: pytest.fail("it was trained again"))
 
 
 @pytest.fixture
@@ -159,11 +163,11 @@ def undisturbed(learned, copied, swift_path):
 
 
 @pytest.fixture
-def suppression(swift_path) -> Suppression:
+def list_files(swift_path) -> DoNotLearnFiles:
     """Where a do-not-learn list and its key may be made."""
     for name in ("lists", "keys"):
         (swift_path / name).mkdir()
-    return Suppression(swift_path / "lists" / "list", swift_path / "keys" / "key")
+    return DoNotLearnFiles(swift_path / "lists" / "list", swift_path / "keys" / "key")
 
 
 class TestTheOrderOfTheSteps:
@@ -257,12 +261,12 @@ class TestWhatGoesWrongBeforeTheErasureIsCurrent:
         assert lasting_files(disk.path) == undisturbed(Request("ann"))
 
     @pytest.mark.parametrize("moment", [BEFORE_TRAINING, AFTER_TRAINING])
-    def test_puts_nobody_on_the_suppression_list_and_writes_no_receipt(self, disk, suppression, swift_path, moment):
-        outside = Outside(swift_path / "receipts", suppression)
+    def test_puts_nobody_on_the_do_not_learn_list_and_writes_no_receipt(self, disk, list_files, swift_path, moment):
+        outside = Outside(swift_path / "receipts", list_files)
         with pytest.raises(KeyboardInterrupt):
             forget_acting(disk, [Request("ann")], moment, stop(KeyboardInterrupt()), outside=outside)
         assert list((swift_path / "receipts").iterdir()) == []
-        assert not SuppressionList.open_or_create(suppression).users
+        assert not DoNotLearnList.open_or_create(list_files).users
 
     def test_does_not_take_back_what_an_earlier_process_had_accepted(self, disk):
         storage = killed(disk, BEFORE_TRAINING, Request("ann"))
@@ -347,16 +351,27 @@ class TestKilledBeforeTheCertificates:
 
     def test_the_certificate_names_the_list_that_they_are_on_even_if_none_is_kept_from_now_on(self, storage):
         (erased,) = search_of(storage).erasures
-        kept = erased.suppression
-        listed = SuppressionList.open(Suppression(*map(Path, kept[0])))
+        assert erased.suppression == (("../shop.do-not-learn/list.json", "../shop.do-not-learn.key/key"),)
+        listed = DoNotLearnList.open(default_places(storage.path.with_name("shop")))
         assert is_listed("ann", listed)
         forget(storage, [], outside=Outside(without_do_not_learn=True))
         assert ["A keyed digest" in facts["do_not_learn"] for facts in certificates_of(storage)] == [True, True]
         forget(storage, [Request("cat")], outside=Outside(without_do_not_learn=True))
         assert certificates_of(storage)[-1]["do_not_learn"] is None
 
+    def test_it_is_finished_where_the_workspace_was_moved_to_with_its_list(self, storage, swift_path):
+        there = swift_path / "elsewhere"
+        there.mkdir()
+        for folder in (storage.path, *storage.path.parent.glob("shop.do-not-learn*")):
+            folder.rename(there / folder.name)
+        moved = DiskStorage(there / storage.path.name)
+        forget(moved, [])
+        assert len(certificates_of(moved)) == 2
+        assert is_listed("ann", DoNotLearnList.open(default_places(there / "shop")))
+        assert verify(moved).identical is True
+
     def test_a_list_that_is_lost_meanwhile_is_done_without_where_that_is_said(self, storage):
-        Path(search_of(storage).erasures[0].suppression[0][0]).write_text("damaged")
+        default_places(storage.path.with_name("shop")).list.write_text("damaged")
         forget(storage, [], outside=Outside(without_do_not_learn=True))
         assert [facts["do_not_learn"] for facts in certificates_of(storage)] == [None, None]
 
@@ -426,7 +441,7 @@ class TestResidues:
         """Let the scan find something."""
         residues = tuple(Residue(f"note-{number}.txt", "line 1", "id") for number in range(7))
         dirty = SimpleNamespace(files=1, bytes=1, kinds={}, searched=(), residues=residues, clean=False)
-        monkeypatch.setattr(searching, "scan_folder", lambda *_, **__: dirty)
+        monkeypatch.setattr(SCANNING, "scan_folder", lambda *_, **__: dirty)
 
     def test_nothing_is_certified_and_the_places_and_the_remedy_are_said(self, disk, found):
         with pytest.raises(ResidueFound) as caught:
@@ -633,7 +648,7 @@ class TestPapersBeforeTheyAreWritten:
 
     def test_are_searched_themselves_and_not_only_the_folder(self, named, monkeypatch):
         clean = SimpleNamespace(files=1, bytes=1, kinds={}, searched=(), residues=(), clean=True)
-        monkeypatch.setattr(searching, "scan_folder", lambda *_, **__: clean)
+        monkeypatch.setattr(SCANNING, "scan_folder", lambda *_, **__: clean)
         with pytest.raises(ResidueFound, match=r"certificates/\w+\.json"):
             forget(named, [Request("someone-with-a-long-unmistakable-id")])
 
@@ -696,24 +711,24 @@ def user_with_holdout(storage) -> str:
 
 
 class TestOutside:
-    def listed(self, suppression) -> list[str]:
-        found = SuppressionList.open(suppression)
+    def listed(self, list_files) -> list[str]:
+        found = DoNotLearnList.open(list_files)
         return [user for user in ("ann", "bob", "cat") if is_listed(user, found)]
 
-    def test_whoever_is_forgotten_is_on_the_suppression_list_before_the_erasure_is_current(self, disk, suppression):
-        seen, outside = [], Outside(suppression=suppression)
+    def test_whoever_is_forgotten_is_on_the_do_not_learn_list_before_the_erasure_is_current(self, disk, list_files):
+        seen, outside = [], Outside(do_not_learn=list_files)
         asked = [Request("ann"), Request("bob", ("a",))]
-        forget_acting(disk, asked, BEFORE_SCAN, lambda: seen.append(self.listed(suppression)), outside=outside)
-        assert seen == [["ann"]] == [self.listed(suppression)]
-        assert len(SuppressionList.open(suppression).interactions) == 1
+        forget_acting(disk, asked, BEFORE_SCAN, lambda: seen.append(self.listed(list_files)), outside=outside)
+        assert seen == [["ann"]] == [self.listed(list_files)]
+        assert len(DoNotLearnList.open(list_files).interactions) == 1
 
-    def test_whoever_a_killed_process_had_accepted_goes_on_the_list_of_the_next(self, disk, suppression):
+    def test_whoever_a_killed_process_had_accepted_goes_on_the_list_of_the_next(self, disk, list_files):
         storage = killed(disk, BEFORE_TRAINING, Request("ann"))
-        forget(storage, [Request("bob")], outside=Outside(suppression=suppression))
-        assert self.listed(suppression) == ["ann", "bob"]
+        forget(storage, [Request("bob")], outside=Outside(do_not_learn=list_files))
+        assert self.listed(list_files) == ["ann", "bob"]
 
-    def test_whoever_was_to_go_on_a_list_does_even_if_the_next_process_names_none(self, disk, suppression):
-        storage, killed_outside = DiskStorage(disk.path.with_name("killed")), Outside(suppression=suppression)
+    def test_whoever_was_to_go_on_a_list_does_even_if_the_next_process_names_none(self, disk, list_files):
+        storage, killed_outside = DiskStorage(disk.path.with_name("killed")), Outside(do_not_learn=list_files)
         with pytest.raises(KeyboardInterrupt):
             forget_acting(
                 disk,
@@ -722,9 +737,9 @@ class TestOutside:
                 lambda: stop(KeyboardInterrupt())(copy_of(disk.path, storage.path)),
                 outside=killed_outside,
             )
-        assert self.listed(suppression) == []
+        assert self.listed(list_files) == []
         forget(storage, [])
-        assert self.listed(suppression) == ["ann"]
+        assert self.listed(list_files) == ["ann"]
 
     def test_receipts_are_written_before_the_certificates_are_current(self, disk, swift_path, monkeypatch):
         folder, seen, write = swift_path / "receipts", [], erase.write_receipts

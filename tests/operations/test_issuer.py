@@ -2,13 +2,14 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
 from erasable.errors import Refused, ResidueFound, UnknownUser
 from erasable.operations import DiskStorage, forget, issuing_as, learn_more, name_issuer, scan
 from erasable.requests import Request
-from erasable.scan import DECLARED
+from erasable.scan._folder import DECLARED
 from kit.copies import copy_of
 
 NEWCOMER = "newcomer-4711"
@@ -55,18 +56,25 @@ def test_a_name_that_is_too_long_is_refused(storage):
         name_issuer(storage, "x" * 201)
 
 
-class TestSomeoneWhoIsCalledLikeAnIssuerBefore:
-    @pytest.fixture(params=[f"Service of {NEWCOMER}", NEWCOMER, f"{'Ö' * 150} & <{NEWCOMER}>"])
-    def shop(self, request, learned, as_table, tmp_path, monkeypatch) -> DiskStorage:
-        """A shop that was called so while certificates were issued and sealed, and that a newcomer has joined since."""
-        monkeypatch.setattr("erasable.workspace.versions.OPEN_CERTIFICATES", 2)
-        storage = DiskStorage(copy_of(learned, tmp_path / "shop"))
-        name_issuer(storage, request.param)
+@pytest.fixture(scope="module", params=[f"Service of {NEWCOMER}", NEWCOMER, f"{'Ö' * 150} & <{NEWCOMER}>"])
+def called_so(request, learned, as_table, tmp_path_factory) -> Path:
+    """A shop that was called so while certificates were issued and sealed, and that a newcomer has joined since."""
+    storage = DiskStorage(copy_of(learned, tmp_path_factory.mktemp("called so") / "shop"))
+    name_issuer(storage, request.param)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("erasable.workspace.versions.OPEN_CERTIFICATES", 2)
         for user in ("ann", "bob", "cat"):
             forget(storage, [Request(user)])
-        name_issuer(storage, "Example Ltd")
-        learn_more(storage, as_table({NEWCOMER: {"a": 5, "b": 1}, "zoe": {"a": 2, "b": 3}}))
-        return storage
+    name_issuer(storage, "Example Ltd")
+    learn_more(storage, as_table({NEWCOMER: {"a": 5, "b": 1}, "zoe": {"a": 2, "b": 3}}))
+    return storage.path
+
+
+class TestSomeoneWhoIsCalledLikeAnIssuerBefore:
+    @pytest.fixture
+    def shop(self, called_so, tmp_path, monkeypatch) -> DiskStorage:
+        monkeypatch.setattr("erasable.workspace.versions.OPEN_CERTIFICATES", 2)
+        return DiskStorage(copy_of(called_so, tmp_path / "shop"))
 
     def test_is_certified_and_nothing_is_found_in_sealed_or_open_documents(self, shop):
         with shop.reading() as session:

@@ -3,9 +3,9 @@
 import pytest
 
 from erasable.chain import Config
+from erasable.chain.plan import samples_of
 from erasable.errors import DataRefused, Refused, WorkspaceError
 from erasable.operations import DiskStorage, Inputs, Work, learn
-from erasable.operations.learn import samples_of
 from kit.fitting import fitting
 
 

@@ -23,17 +23,16 @@ from erasable.errors import (
     WrongUse,
 )
 from erasable.operations import DiskStorage, begin_new_queue, name_issuer, name_queue, verify
-from erasable.operations.suppressed import AskingPeople, pending_people, suppressed_people
-from erasable.recommender._estimator import save_copy
+from erasable.operations.storage import AskingPeople, pending_people, suppressed_people
+from erasable.recommender._answering import save_copy
 from erasable.requests import Request, opening
 from erasable.requests.database import READ_ID
 from erasable.requests.opening import open_database, suppressed_in
 from erasable.requests.queue import Queue
 from erasable.requests.sqlite import SqliteDatabase
 from erasable.service._service import Service
-from erasable.workspace.files import writer_lock
+from erasable.workspace.files import KEYS, QUEUE_FILE, QUEUE_FILES, writer_lock
 from erasable.workspace.folder import read_manifest
-from erasable.workspace.layout import KEYS, QUEUE_FILE, QUEUE_FILES
 from kit import erasure_service, resealing, small_shop
 from kit.asking import Killed, erase_only, submit
 from kit.copies import copy_of
@@ -359,7 +358,7 @@ class TestKilled:
     def test_before_a_new_queue_is_declared_it_stays_lost(self, shop):
         take_away(shop)
         with (
-            patch("erasable.operations.queue_place._amend", side_effect=Killed),
+            patch("erasable.operations.recording._amend", side_effect=Killed),
             pytest.raises(Killed),
         ):
             begin_new_queue(DiskStorage(shop))
@@ -372,7 +371,7 @@ class TestKilled:
         asked = erasure_service.people_in(shop)[0]
         take_away(shop)
         with (
-            patch("erasable.operations.queue_place.open_database", side_effect=Killed),
+            patch("erasable.operations.recording.open_database", side_effect=Killed),
             pytest.raises(Killed),
         ):
             begin_new_queue(DiskStorage(shop))
@@ -390,7 +389,8 @@ class TestFirstUse:
         with writer_lock(never_asked):  # it has a name by now
             open_database(never_asked).close()
 
-    def test_whoever_finds_another_queue_named_meanwhile_asks_nothing_of_its_own(self, never_asked):
+    def test_whoever_finds_another_queue_named_meanwhile_asks_nothing_of_its_own(self, never_asked, monkeypatch):
+        monkeypatch.setattr(opening.time, "sleep", lambda _: pytest.fail("it waits for what can't change"))
         with closing(SqliteDatabase.open(never_asked)) as own:
             own_id = own.change(opening.given_id)
         resealing.with_fields(never_asked, lambda fields: fields["preferences"].update(queue_id="0" * 32))

@@ -14,7 +14,7 @@ from erasable.operations import Inputs, MemoryStorage, Work, forget, learn, lear
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
 from erasable.proof import records_of
-from erasable.proof.do_not_learn import Suppression, add_requests
+from erasable.proof.do_not_learn import DoNotLearnFiles, add_requests
 from erasable.requests import Request
 from erasable.workspace import Stamp
 from kit.asking import submit
@@ -138,9 +138,9 @@ def test_who_comes_with_a_risk_goes_where_learning_from_scratch_would_put_them(r
 def test_of_those_who_come_all_but_one_may_be_suppressed(table, as_table, tmp_path):
     storage = learned(table, groups=2, epochs=1)
     (tmp_path / "key").mkdir()
-    suppression = Suppression(tmp_path / "erased.json", tmp_path / "key" / "erased.key")
-    add_requests(suppression, [Request("zoe")])
-    found = learn_more(storage, as_table({"zoe": {"a": 5}, "yan": {"b": 1}}), Inputs(suppression=suppression))
+    list_files = DoNotLearnFiles(tmp_path / "erased.json", tmp_path / "key" / "erased.key")
+    add_requests(list_files, [Request("zoe")])
+    found = learn_more(storage, as_table({"zoe": {"a": 5}, "yan": {"b": 1}}), Inputs(do_not_learn=list_files))
     assert (found.users_added, found.suppressed) == (1, 1)
 
 

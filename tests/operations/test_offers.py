@@ -8,7 +8,7 @@ import pytest
 from erasable import Recommender
 from erasable.chain import Config, Scoring
 from erasable.data import Ids
-from erasable.grouping import anchors_among
+from erasable.grouping.registry import anchors_among
 from erasable.operations import MemoryStorage, Work, evaluate, forget, learn_more, recommend
 from erasable.operations.learn import learn_into
 from erasable.operations.live import Live

@@ -12,8 +12,8 @@ from erasable.errors import ListUnusable, NewerDocument, WorkspaceError, of_comm
 from erasable.operations import Claim, DiskStorage, Outside, forget, learn, learn_more, plan_upgrade, status, verify
 from erasable.operations.do_not_learn import default_places
 from erasable.proof import Statement, new_key
-from erasable.proof.do_not_learn import Suppression
-from erasable.proof.signing import canonical
+from erasable.proof.certificate import canonical
+from erasable.proof.do_not_learn import DoNotLearnFiles
 from erasable.requests import Request
 from erasable.workspace import Workspace
 from kit import elsewhere
@@ -83,12 +83,12 @@ class TestAListThatCanNotBeRead:
 
     def test_is_not_needed_where_none_is_kept_or_another_is_named(self, shop, tmp_path):
         places = default_places(shop.path)
-        copy = Suppression(tmp_path / "lists" / "copy.json", tmp_path / "keys" / "copy.key")
+        copy = DoNotLearnFiles(tmp_path / "lists" / "copy.json", tmp_path / "keys" / "copy.key")
         for source, target in ((places.list, copy.list), (places.key, copy.key)):
             target.parent.mkdir()
             shutil.move(source, target)
         assert verify(shop).identical is None
-        assert verify(shop, Claim(suppression=copy)).identical is True
+        assert verify(shop, Claim(do_not_learn=copy)).identical is True
         forget(shop, [], outside=Outside(without_do_not_learn=True))
         assert verify(shop).identical is True
 
@@ -114,12 +114,12 @@ class TestAListOfAnotherWorkspace:
 
     def test_is_taken_where_it_is_named_elsewhere(self, shop, other, table, tmp_path):
         exchange_lists(shop, other)
-        moved = Suppression(tmp_path / "lists" / "list.json", tmp_path / "keys" / "key")
+        moved = DoNotLearnFiles(tmp_path / "lists" / "list.json", tmp_path / "keys" / "key")
         places = default_places(shop.path)
         for source, target in ((places.list, moved.list), (places.key, moved.key)):
             target.parent.mkdir()
             shutil.move(source, target)
-        forget(shop, [], outside=Outside(suppression=moved))
+        forget(shop, [], outside=Outside(do_not_learn=moved))
         assert learn_more(shop, table).suppressed == 1  # eve
         forget(shop, BOB)
 

@@ -10,7 +10,7 @@ from erasable.errors import DataRefused, ListUnusable, WrongUse
 from erasable.operations import DiskStorage, Inputs, Work, learn
 from erasable.operations.prepare import NO_INPUTS, prepare
 from erasable.operations.work import QUIET_WORK
-from erasable.proof.do_not_learn import NONE_SUPPRESSED, Suppression, SuppressionList, add_requests
+from erasable.proof.do_not_learn import NONE_LISTED, DoNotLearnFiles, DoNotLearnList, add_requests
 from erasable.requests import Request
 from kit.fitting import fitting
 
@@ -27,7 +27,7 @@ def prepared(table):
 
 
 def opened(inputs):
-    return inputs.suppression and SuppressionList.open(inputs.suppression)
+    return inputs.do_not_learn and DoNotLearnList.open(inputs.do_not_learn)
 
 
 def users_of(dataset):
@@ -157,17 +157,16 @@ class TestSuppressed:
         def call(*requests):
             for folder in ("lists", "keys"):
                 (tmp_path / folder).mkdir(exist_ok=True)
-            suppression = Suppression(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key")
-            add_requests(suppression, requests)
-            return Inputs(suppression=suppression)
+            list_files = DoNotLearnFiles(tmp_path / "lists" / "erased.json", tmp_path / "keys" / "erased.key")
+            add_requests(list_files, requests)
+            return Inputs(do_not_learn=list_files)
 
         return call
 
     def test_a_file_without_them_is_learned_as_ever(self, prepared, erased, table):
         inputs = erased(Request("zoe"), Request("ann", ("f",)))
         assert (
-            prepare(table, Config(model="nmf", groups=2), inputs, QUIET_WORK, opened(inputs)).suppressed
-            == NONE_SUPPRESSED
+            prepare(table, Config(model="nmf", groups=2), inputs, QUIET_WORK, opened(inputs)).suppressed == NONE_LISTED
         )
         assert [group.digest() for group in prepared(inputs=inputs).groups] == [g.digest() for g in prepared().groups]
 
@@ -200,8 +199,8 @@ class TestSuppressed:
     def test_with_given_groups_and_catalogue_they_are_left_out_too(self, prepared, erased, table, tmp_path):
         (tmp_path / "items").write_text("a\nb\nc\nd\ne\n")  # f is not among them; only eve has it
         learn(table, tmp_path / "given", Config(model="nmf", groups=2, epochs=1))
-        suppression = erased(Request("eve")).suppression
-        inputs = Inputs(groups_from=tmp_path / "given", catalogue=tmp_path / "items", suppression=suppression)
+        list_files = erased(Request("eve")).do_not_learn
+        inputs = Inputs(groups_from=tmp_path / "given", catalogue=tmp_path / "items", do_not_learn=list_files)
         dataset = prepared(inputs=inputs)
         assert sorted(user for group in users_of(dataset) for user in group) == ["ann", "bob", "cat", "dan", "fay"]
         assert dataset.items.texts() == ["a", "b", "c", "d", "e"]
@@ -215,7 +214,7 @@ class TestSuppressed:
             prepared(table, erased(*map(Request, gone)))
 
     def test_a_wrong_list_is_refused_before_the_input_is_read(self, erased, tmp_path):
-        suppression = erased().suppression
-        missing = replace(suppression, list=suppression.list.with_name("typo"))
+        list_files = erased().do_not_learn
+        missing = replace(list_files, list=list_files.list.with_name("typo"))
         with pytest.raises(ListUnusable, match="typo: there is no do-not-learn list"):
-            learn("no such file", tmp_path / "shop", Config(), Inputs(suppression=missing))
+            learn("no such file", tmp_path / "shop", Config(), Inputs(do_not_learn=missing))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import erasable
-from erasable import ErasableError, Inputs, Outside, Recommender, Suppression
+from erasable import DoNotLearnFiles, ErasableError, Inputs, Outside, Recommender
 from erasable.requests import Request
 from kit.asking import submit
 
@@ -32,8 +32,8 @@ def unfinished() -> Recommender:
     return recommender
 
 
-def listed(folder: Path) -> Suppression:
-    return Suppression(folder / "list.json", folder / "key")
+def listed(folder: Path) -> DoNotLearnFiles:
+    return DoNotLearnFiles(folder / "list.json", folder / "key")
 
 
 CASES = {
@@ -98,14 +98,14 @@ CASES = {
     "unfinished, more": (lambda _: unfinished().learn_more(table()), "finish it with forget([]), then"),
     "unfinished, saved": (lambda folder: unfinished().save(folder / "x"), "finish it with forget([])"),
     "list and key together": (
-        lambda folder: fitted().forget(1, outside=Outside(suppression=listed(folder))),
+        lambda folder: fitted().forget(1, outside=Outside(do_not_learn=listed(folder))),
         "keep the key apart",
     ),
     "no such list": (
         lambda folder: Recommender().fit(
-            table(), Inputs(suppression=Suppression(folder / "gone", folder / "k" / "key"))
+            table(), Inputs(do_not_learn=DoNotLearnFiles(folder / "gone", folder / "k" / "key"))
         ),
-        "suppression=Suppression(Path(LIST), Path(KEY)) in Inputs or Outside",
+        "do_not_learn=DoNotLearnFiles(Path(LIST), Path(KEY)) in Inputs or Outside",
     ),
     "no folder": (
         lambda folder: Recommender.load(folder / "no shop"),
@@ -138,7 +138,7 @@ FILES = [
     path
     for path in sorted(ROOT.rglob("*.py"))
     if path.relative_to(ROOT).parts[0] not in ("cli", "service", "paper", "testing", "plots.py")
-    and path.name not in ("page.py", "issuing.py", "wording.py", "_wording.py", "__main__.py", "public_data.py")
+    and path.name not in ("issuing.py", "wording.py", "_folder.py", "__main__.py", "public_sets.py")
 ]
 
 

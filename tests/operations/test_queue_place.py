@@ -17,11 +17,11 @@ import psycopg
 
 from erasable.errors import QueueUnreachable, Refused, ResidueFound, SuppressionUnknown, WorkspaceError, WrongUse
 from erasable.operations import DiskStorage, forget, recommend, scan, status, verify
-from erasable.operations import queue_place as queue_place_module
+from erasable.operations import recording as queue_place_module
 from erasable.operations._vocabulary import own_vocabulary
-from erasable.operations.queue_place import name_queue
-from erasable.operations.suppressed import AskingPeople
-from erasable.recommender._estimator import save_copy
+from erasable.operations.recording import name_queue
+from erasable.operations.storage import AskingPeople
+from erasable.recommender._answering import save_copy
 from erasable.requests import Request, opening
 from erasable.requests import postgres as postgres_module
 from erasable.requests.database import WaitingInteraction
@@ -34,7 +34,7 @@ from erasable.requests.request import NOBODY_ASKED
 from erasable.requests.sqlite import SqliteDatabase
 from erasable.requests.tokens import Tokens
 from erasable.scan import Target, scan_folder
-from erasable.workspace.layout import KEYS, QUEUE_FILE
+from erasable.workspace.files import KEYS, QUEUE_FILE
 from kit import small_shop
 
 NOW = datetime(2026, 3, 9, 12, tzinfo=UTC)
@@ -109,7 +109,7 @@ def test_what_can_t_be_moved_stays_where_it_is(storage, folder, postgres, monkey
     def fails(source, target):
         raise OSError("no")
 
-    monkeypatch.setattr("erasable.operations.queue_place.copy_queue", fails)
+    monkeypatch.setattr("erasable.operations.recording.copy_queue", fails)
     with pytest.raises(OSError, match="no"):
         name_queue(storage, postgres.address)
     assert queue_place(folder) is None
@@ -118,7 +118,7 @@ def test_what_can_t_be_moved_stays_where_it_is(storage, folder, postgres, monkey
 
 def test_a_file_that_a_stopped_move_left_is_destroyed_when_the_queue_is_opened(storage, folder, postgres, monkeypatch):
     submitted(folder, FAY)
-    monkeypatch.setattr("erasable.operations.queue_place.remove_queue_file", lambda folder: None)
+    monkeypatch.setattr("erasable.operations.recording.remove_queue_file", lambda folder: None)
     name_queue(storage, postgres.address)
     assert (folder / QUEUE_FILE).exists()
     assert suppressed_in(folder).people == {FAY}

@@ -13,9 +13,9 @@ import pytest
 from rich.console import Console
 
 from erasable import ErasableWarning
+from erasable.chain.plan import samples_of
 from erasable.errors import option, said
 from erasable.operations import DiskStorage, Work, forget, learn, plan, recommend, verify
-from erasable.operations.learn import samples_of
 from erasable.progress import SILENT, Bars, LibraryReporter, Silent
 from erasable.requests import Request
 from kit.choosing import some

@@ -7,9 +7,9 @@ import pytest
 from erasable.chain import Config, Scoring
 from erasable.data import Ids
 from erasable.errors import ResidueFound
-from erasable.grouping import anchors_among
+from erasable.grouping.registry import anchors_among
 from erasable.operations import DiskStorage, forget, learn, verify
-from erasable.operations._searching import held_of
+from erasable.operations.scan import held_of
 from erasable.requests import Request
 from erasable.scan import PERSONAL_OR_SHARED
 from erasable.workspace import Workspace

@@ -13,11 +13,11 @@ import safetensors.numpy
 from erasable import fingerprint
 from erasable.chain import Checkpoint, Config, Sisa
 from erasable.errors import NewerDocument, WrongUse
-from erasable.models import make_model
+from erasable.models.registry import make_model
 from erasable.operations import Claim, DiskStorage, Work, forget, learn, verify
 from erasable.proof import add_record, records_of
+from erasable.proof.certificate import canonical, sign
 from erasable.proof.log import RECORD_FIELDS
-from erasable.proof.signing import canonical, sign
 from erasable.requests import Request
 from erasable.workspace.checkpoints import encode_checkpoint
 from erasable.workspace.manifest import Manifest, decode_manifest, encode_manifest

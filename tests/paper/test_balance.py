@@ -7,8 +7,8 @@ from erasable.grouping.balanced_clustering import plain_k_means
 from erasable.grouping.groups import user_space
 from erasable.grouping.points import ALONE, bipartite_graph
 from erasable.paper._balance import EXPERIMENT, measure
-from erasable.paper._figures import save_figure
-from erasable.paper._settings import ExperimentSettings
+from erasable.paper._cells import ExperimentSettings
+from erasable.paper._report import save_figure
 from erasable.paper._workbench import SPACES
 from kit.small_bench import small_bench
 

@@ -2,9 +2,9 @@ import pytest
 
 from erasable.evaluation.protocols import group_losses
 from erasable.models import Effort
+from erasable.paper._cells import ExperimentSettings
 from erasable.paper._cohesion import EXPERIMENT, GROUPINGS, correlations, measure
-from erasable.paper._figures import save_figure
-from erasable.paper._settings import ExperimentSettings
+from erasable.paper._report import save_figure
 from erasable.paper._workbench import arrange_into_groups, learn_chain
 from kit.small_bench import small_bench
 

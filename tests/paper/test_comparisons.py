@@ -1,6 +1,6 @@
 import pytest
 
-from erasable.paper._comparisons import (
+from erasable.paper._utility_claims import (
     MethodComparison,
     Tally,
     compare,
@@ -11,7 +11,7 @@ from erasable.paper._comparisons import (
     rank_correlation,
     tally,
 )
-from erasable.paper._experiment import Summary
+from erasable.paper._workbench import Summary
 
 
 def pair(one, other, deviation=0.0):

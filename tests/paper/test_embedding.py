@@ -4,9 +4,9 @@ import pytest
 
 from erasable.data import split_holdout
 from erasable.grouping.groups import cohesion_between_rows
+from erasable.paper._cells import ExperimentSettings
 from erasable.paper._embedding import COMPARED, EXPERIMENT, measure, over_random
-from erasable.paper._figures import save_figure
-from erasable.paper._settings import ExperimentSettings
+from erasable.paper._report import save_figure
 from erasable.paper._workbench import SPACES
 from kit.small_bench import small_bench
 

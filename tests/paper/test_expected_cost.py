@@ -6,9 +6,9 @@ import pytest
 
 from erasable.chain import Config, Dataset, Link, State, stages_of
 from erasable.data import Catalogue, RatingScale
-from erasable.grouping import anchors_among
-from erasable.models import make_model
-from erasable.paper._expected_cost import (
+from erasable.grouping.registry import anchors_among
+from erasable.models.registry import make_model
+from erasable.paper._theory_claims import (
     balanced_share,
     balanced_share_for,
     drawn_plans,

@@ -1,6 +1,5 @@
-from erasable.paper._cells import Cell, config_of
-from erasable.paper._experiment import ChainLabels, Entry, Experiment, chain_settings, rounded
-from erasable.paper._settings import ExperimentSettings
+from erasable.paper._cells import Cell, ExperimentSettings, config_of
+from erasable.paper._workbench import ChainLabels, Entry, Experiment, chain_settings, rounded
 
 SETTINGS = ExperimentSettings(epochs=12, epoch_budget="full", batch=64, negatives=2, holdout=0.2, min_interactions=3)
 

@@ -1,5 +1,5 @@
-from erasable.paper._figures import STYLES, save_figure
-from erasable.paper._settings import METHODS
+from erasable.paper._cells import METHODS
+from erasable.paper._report import STYLES, save_figure
 from erasable.plots import one_legend, panels
 
 

@@ -1,7 +1,6 @@
 import pytest
 
-from erasable.paper._cells import config_of
-from erasable.paper._settings import METHODS, method_settings
+from erasable.paper._cells import METHODS, config_of, method_settings
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,9 +1,9 @@
 import pytest
 
 from erasable.paper import _utility as utility
-from erasable.paper._figures import save_figure
+from erasable.paper._cells import ExperimentSettings
 from erasable.paper._order import EXPERIMENT
-from erasable.paper._settings import ExperimentSettings
+from erasable.paper._report import save_figure
 from kit.utility_rows import utility_rows
 
 ORDERS = ("L-CBKM", "L-CBKM hard", "L-Rand")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from erasable.chain import Erasure, link_names
-from erasable.paper._figures import save_figure
+from erasable.paper._cells import ExperimentSettings
 from erasable.paper._poison import (
     EXPERIMENT,
     FakeUsers,
@@ -15,7 +15,7 @@ from erasable.paper._poison import (
     some_users,
     with_fake_users,
 )
-from erasable.paper._settings import ExperimentSettings
+from erasable.paper._report import save_figure
 from erasable.paper._workbench import Chain, arrange_into_groups
 from erasable.requests import Request
 from kit.rated_shop import rated_shop

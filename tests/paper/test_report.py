@@ -1,7 +1,7 @@
 from erasable.data import SyntheticSettings, synthesise
-from erasable.paper._experiment import Experiment, PaperClaim, share_verdict
+from erasable.paper._cells import ExperimentSettings
 from erasable.paper._report import Chapter, DataFacts, Setting, write_report
-from erasable.paper._settings import ExperimentSettings
+from erasable.paper._workbench import Experiment, PaperClaim, share_verdict
 
 CLAIM = PaperClaim("Easy first is better.", "holds if it is always so", "it was so in 3 of 4 cases.", "holds in part")
 

@@ -5,8 +5,7 @@ import pytest
 
 from erasable.data import ColumnNames
 from erasable.paper import EXPERIMENTS, ExperimentSettings, Workforce, reproduce
-from erasable.paper._experiment import Verdict
-from erasable.paper._workbench import DataSource
+from erasable.paper._workbench import DataSource, Verdict
 
 SETTINGS = ExperimentSettings(
     models=("dmf",),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from erasable.data import SyntheticSettings, synthesise
-from erasable.paper._settings import users_to_forget
+from erasable.paper._cells import users_to_forget
 from erasable.paper._workbench import arrange_into_groups
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from erasable.paper._experiment import Summary, crossed, labels, over_seeds, paired, pick, summary, write_csv
+from erasable.paper._workbench import Summary, crossed, labels, over_seeds, paired, pick, summary, write_csv
 
 TABLE = [
     {"model": model, "method": method, "seed": seed, "value": value + seed}

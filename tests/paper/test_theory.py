@@ -3,12 +3,12 @@ import math
 
 import pytest
 
-from erasable.evaluation import group_losses
-from erasable.paper._expected_cost import balanced_share, formula_share
-from erasable.paper._experiment import pick
-from erasable.paper._figures import save_figure
-from erasable.paper._settings import ExperimentSettings
+from erasable.evaluation.protocols import group_losses
+from erasable.paper._cells import ExperimentSettings
+from erasable.paper._report import save_figure
 from erasable.paper._theory import BALANCED, EXPERIMENT, MEASURED, WEIGHED, plainly_clustered, prior_values
+from erasable.paper._theory_claims import balanced_share, formula_share
+from erasable.paper._workbench import pick
 from kit.small_bench import small_bench
 from kit.utility_rows import claim_about
 

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from erasable.paper._experiment import ChainLabels, chain_settings
-from erasable.paper._figures import save_figure
-from erasable.paper._settings import ExperimentSettings, users_to_forget
+from erasable.paper._cells import ExperimentSettings, users_to_forget
+from erasable.paper._report import save_figure
 from erasable.paper._time import EXPERIMENT, measure
+from erasable.paper._workbench import ChainLabels, chain_settings
 from kit.small_bench import small_bench
 from kit.utility_rows import claim_about
 

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from erasable.paper._vectors import SENTENCE_READINGS, SIZE, user_vectors
+from erasable.paper._walks import SENTENCE_READINGS, SIZE, user_vectors
 
 USERS = 12
 LONER = 11
@@ -71,7 +71,7 @@ def test_vectors_follow_seed_and_walks():
 
 _PRINT_VECTORS = """
 import numpy as np
-from erasable.paper._vectors import user_vectors
+from erasable.paper._walks import user_vectors
 walks = np.array({walks}, dtype=np.int32)
 print(user_vectors(walks, {users}, seed=3).tobytes().hex())
 """

@@ -3,11 +3,10 @@ import json
 import pytest
 
 from erasable.evaluation import measure_all
-from erasable.paper._experiment import ChainLabels, labels
-from erasable.paper._figures import save_figure
-from erasable.paper._settings import ExperimentSettings, users_to_forget
+from erasable.paper._cells import ExperimentSettings, users_to_forget
+from erasable.paper._report import save_figure
 from erasable.paper._utility import EXPERIMENT, measure, utility_entry
-from erasable.paper._workbench import learn_chain
+from erasable.paper._workbench import ChainLabels, labels, learn_chain
 from kit.small_bench import small_bench
 from kit.utility_rows import claim_about, utility_rows
 

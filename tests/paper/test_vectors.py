@@ -5,14 +5,13 @@ import pytest
 
 from erasable.data import RatingScale
 from erasable.errors import Refused
-from erasable.grouping import ALONE, GroupingEffort, GroupingSettings
+from erasable.grouping import GroupingEffort, GroupingSettings
 from erasable.grouping.groups import user_space
-from erasable.grouping.points import bipartite_graph, most_pairs, vector_points
+from erasable.grouping.points import ALONE, bipartite_graph, most_pairs, vector_points
 from erasable.paper import _hypergraph as hypergraph_module
-from erasable.paper import _vectors as module
+from erasable.paper import _walks as module
 from erasable.paper._hypergraph import nearest_hypergraph, reachable_hypergraph
-from erasable.paper._vectors import SIZE, user_vectors
-from erasable.paper._walks import walk_hypergraph, walk_keys, walk_unbuilt
+from erasable.paper._walks import SIZE, user_vectors, walk_hypergraph, walk_keys, walk_unbuilt
 from erasable.progress import Silent
 
 SEED = 5

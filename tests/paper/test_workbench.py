@@ -5,7 +5,7 @@ import pytest
 
 from erasable.data import ColumnNames
 from erasable.models import Effort
-from erasable.paper._settings import users_to_forget
+from erasable.paper._cells import users_to_forget
 from erasable.paper._workbench import DataSource, Latest, Workbench, data_digest, learn_chain
 
 SETTINGS = {"model": "nmf", "grouping": "random", "groups": 3, "epochs": 2, "holdout": 0.2, "seed": 1}

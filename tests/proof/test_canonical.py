@@ -8,7 +8,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from erasable.proof.signing import canonical
+from erasable.proof.certificate import canonical
 
 SAFE = 2**53 - 1
 # From 2^53 to 1e21 a fraction is written like a whole number, and is read as one.

@@ -20,10 +20,9 @@ from erasable.chain import Config, State, environment_for
 from erasable.errors import NewerDocument, Refused
 from erasable.operations import DiskStorage, Inputs, forget, learn
 from erasable.proof import data_digest, salted_digest
-from erasable.proof.certificate import Certificate, Statement, read_certificate
+from erasable.proof.certificate import Certificate, Statement, new_key, public_key_of, read_certificate, sign
 from erasable.proof.checking import certificate_fault, chain_fault, held_fault, records_about
 from erasable.proof.issuing import Receipt
-from erasable.proof.signing import new_key, public_key_of, sign
 from erasable.requests import Request
 from kit.choosing import cases, some
 

@@ -7,7 +7,15 @@ import pytest
 
 from erasable.chain import Checkpoint
 from erasable.models import NMF
-from erasable.proof.certificate import Certificate, Statement, read_certificate
+from erasable.proof.certificate import (
+    Certificate,
+    Statement,
+    certified_steps,
+    new_key,
+    read_certificate,
+    recorded_steps,
+    state_digest,
+)
 from erasable.proof.checking import (
     certificate_fault,
     chain_fault,
@@ -18,7 +26,6 @@ from erasable.proof.checking import (
 )
 from erasable.proof.issuing import Outcome, issue_certificates
 from erasable.proof.log import add_record, head_of
-from erasable.proof.signing import certified_steps, new_key, recorded_steps, state_digest
 from erasable.requests import Request
 from erasable.workspace import Documents, Stamp
 from kit.asking import erased

@@ -15,12 +15,18 @@ from erasable.chain import ORIGIN, Checkpoint, Config
 from erasable.data import RatingScale
 from erasable.evaluation import Utility
 from erasable.proof import data_digest, salted_digest
-from erasable.proof.certificate import CertifiedScan, read_certificate
+from erasable.proof.certificate import (
+    CertifiedScan,
+    certified_steps,
+    new_key,
+    public_key_of,
+    read_certificate,
+    reference_commitment,
+)
 from erasable.proof.coarse import grain_for, rounded
 from erasable.proof.issuing import Outcome, issue_certificates
 from erasable.proof.log import Head
 from erasable.proof.search_file import Erased
-from erasable.proof.signing import certified_steps, new_key, public_key_of, reference_commitment
 from erasable.requests import Request
 from erasable.workspace import Stamp
 from kit.asking import erased, sought

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from erasable.proof.certificate import Certificate, Statement, read_certificate
-from erasable.proof.page import STYLE, certificate_page
+from erasable.proof.issuing import STYLE, certificate_page
 
 FACTS = {
     "request_id": "5d0c7a41e2f94b0c8b6fd1a3907e25c4",

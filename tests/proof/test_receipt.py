@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from erasable.errors import NewerDocument, Refused
-from erasable.proof.certificate import CertifiedScan
+from erasable.proof.certificate import CertifiedScan, new_key
 from erasable.proof.issuing import Outcome, Receipt, issue_certificates, read_receipt
 from erasable.proof.log import Head
-from erasable.proof.signing import new_key
 from erasable.requests import Request
 from erasable.workspace import Stamp
 from kit.asking import erased, sought

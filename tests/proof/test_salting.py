@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from erasable.data import Interactions
-from erasable.proof.signing import commitment, data_digest, new_salt, salted_digest, state_digest
+from erasable.proof.certificate import commitment, data_digest, new_salt, salted_digest, state_digest
 from kit.handmade import handmade
 from kit.tables import table
 

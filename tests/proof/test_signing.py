@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from erasable.errors import WorkspaceDamaged
-from erasable.proof.signing import is_signed, new_key, public_key_of, sign
+from erasable.proof.certificate import is_signed, new_key, public_key_of, sign
 
 # RFC 8032, section 7.1, test 2.
 SEED = b"4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb"

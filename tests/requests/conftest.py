@@ -9,7 +9,7 @@ import pytest
 from erasable.requests.lease import Process
 from erasable.requests.queue import Queue
 from erasable.requests.sqlite import SqliteDatabase
-from erasable.workspace.layout import KEYS
+from erasable.workspace.files import KEYS
 from kit import small_shop
 from kit.copies import copy_of
 from kit.postgres_queues import queue_in

@@ -4,7 +4,7 @@ import pytest
 
 from erasable.errors import Refused, WrongUse
 from erasable.requests.tokens import AnsweredBefore, Answers
-from erasable.workspace.layout import QUEUE_FILE
+from erasable.workspace.files import QUEUE_FILE
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from erasable.requests import Request
 from erasable.requests.database import WaitingInteraction
 from erasable.requests.decisions import Intake
 from erasable.requests.queue import Queue
-from erasable.workspace.layout import QUEUE_FILE
+from erasable.workspace.files import QUEUE_FILE
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from erasable.requests.decisions import Decisions, Intake
 from erasable.requests.lease import Lease
 from erasable.requests.queue import Queue
 from erasable.requests.request import Asked, Deadlines, KeptTerms
-from erasable.workspace.layout import QUEUE_FILE
+from erasable.workspace.files import QUEUE_FILE
 
 FAY = "fay-the-unmistakable"
 

@@ -15,7 +15,7 @@ from erasable.requests import _sqlite_file as sqlite_file
 from erasable.requests._sqlite_file import people_in_file
 from erasable.requests.queue import Queue
 from erasable.requests.sqlite import SqliteDatabase
-from erasable.workspace.layout import QUEUE_FILE
+from erasable.workspace.files import QUEUE_FILE
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from erasable.requests.queue import Queue
 from erasable.requests.request import KeptTerms
 from erasable.requests.schema import FORMAT
 from erasable.requests.sqlite import SqliteDatabase
-from erasable.workspace.layout import QUEUE_FILE
+from erasable.workspace.files import QUEUE_FILE
 
 FIRST = (Path(__file__).parent / "ledger_of_0_1.sql").read_text()
 OPEN, ENDED, VERIFYING = "a" * 32, "b" * 32, "c" * 32

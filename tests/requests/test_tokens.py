@@ -7,7 +7,7 @@ import pytest
 from erasable.errors import Refused
 from erasable.requests.sqlite import SqliteDatabase
 from erasable.requests.tokens import ROLES, Tokens
-from erasable.workspace.layout import QUEUE_FILE
+from erasable.workspace.files import QUEUE_FILE
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from erasable.operations._vocabulary import own_vocabulary
 from erasable.scan import Target, scan_folder
-from erasable.scan._encodings import spellings
+from erasable.scan._target import spellings
 
 LONG = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=8, max_size=20)
 WRITERS = {

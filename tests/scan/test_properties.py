@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from erasable.operations._vocabulary import own_vocabulary
 from erasable.scan import Held, Target, scan_folder
+from kit.choosing import examples
 
 ID = st.text("ab1-._@", min_size=1, max_size=11).filter(lambda text: text.strip("-._@") == text)
 PEOPLE = st.lists(ID, min_size=1, max_size=6, unique=True)
@@ -41,7 +42,7 @@ def as_database(path: Path, people: list[str]) -> None:
 @pytest.mark.parametrize(
     "write", [as_text, as_database, *(pytest.param(one, marks=pytest.mark.full) for one in (as_json, as_parquet))]
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20, 60), deadline=None)
 @given(people=PEOPLE, wanted=PEOPLE, data=st.data())
 def test_exactly_those_who_are_there_are_found(tmp_path_factory, write, people, wanted, data):
     # Ids that begin or end like others, or hold them, are what could go wrong.

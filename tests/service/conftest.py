@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from erasable.chain import Config
 from erasable.operations import learn
 from erasable.requests.lease import Process
-from erasable.service._application import make_application
+from erasable.service._running import make_application
 from erasable.service._service import Service
 from erasable.service._worker import Worker, WorkerOptions
 from erasable.service.settings import ServiceSettings

@@ -5,10 +5,9 @@ from starlette.testclient import TestClient
 
 from erasable.errors import UnknownUser
 from erasable.requests import Request
-from erasable.service._application import make_application
 from erasable.service._http import VISIT_COOKIE
-from erasable.service._service import Service
-from erasable.service.api._status import overview
+from erasable.service._running import make_application
+from erasable.service._service import Service, overview
 from erasable.service.settings import ServiceSettings
 from kit import small_shop
 

@@ -19,8 +19,8 @@ from erasable.requests.queue import NOTHING_LEFT
 from erasable.requests.schema import SCHEMA_WORDS
 from erasable.requests.tokens import salt_of_code
 from erasable.scan import Target, scan_folder
-from erasable.service import _erasing as erasing
-from erasable.workspace.layout import QUEUE_FILES
+from erasable.service import _worker as erasing
+from erasable.workspace.files import QUEUE_FILES
 from kit.asking import accept
 from kit.copies import copy_of
 

@@ -11,7 +11,7 @@ from erasable.operations.live import Live
 from erasable.requests import Request
 from erasable.service import _running as running
 from erasable.service._service import Service
-from erasable.workspace.layout import QUEUE_FILE
+from erasable.workspace.files import QUEUE_FILE
 
 
 @pytest.fixture

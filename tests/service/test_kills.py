@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from erasable.requests import Request, queue
-from erasable.service._application import make_application
+from erasable.service._running import make_application
 from erasable.service._service import Service
 from erasable.workspace import Workspace
 from kit import erasure_service, small_shop

@@ -3,7 +3,7 @@
 import pytest
 
 from erasable.requests import Request
-from erasable.service.api._status import overview
+from erasable.service._service import overview
 from erasable.service.settings import ServiceSettings
 from erasable.service.web._request_list import WantedRequests, requests_csv
 

@@ -6,16 +6,15 @@ import pytest
 
 from erasable.errors import Refused
 from erasable.operations import DiskStorage, certificates_of
-from erasable.operations.claims import RequestClaims
+from erasable.operations.claims import LOST, RequestClaims
 from erasable.operations.erase import Carried
-from erasable.operations.queue_place import begin_new_queue
-from erasable.operations.recovery import LOST
+from erasable.operations.recording import begin_new_queue
 from erasable.requests import Request
 from erasable.requests.lease import Lease
-from erasable.service import _erasing as erasing
+from erasable.service import _worker as erasing
 from erasable.service._worker import Worker, WorkerOptions
 from erasable.service.settings import ServiceSettings
-from erasable.workspace.layout import QUEUE_FILES
+from erasable.workspace.files import QUEUE_FILES
 from kit.asking import erase_only
 from kit.copies import copy_of
 
@@ -35,7 +34,7 @@ def workers(folder, settings, clock):
         steps = 0
         for _ in range(count):
             worker = Worker(WorkerOptions(folder, settings, threads=1, clock=clock))
-            while not worker.eraser.has_erased and worker.step():
+            while not worker.eraser.may_hold_ids and worker.step():
                 steps += 1
             worker.lease.release()
             worker.database.close()

@@ -1,7 +1,7 @@
 """What is open, late or stuck, at a glance."""
 
 from erasable.requests import Request
-from erasable.service.api._status import overview
+from erasable.service._service import overview
 
 
 def counts(shop):

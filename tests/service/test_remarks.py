@@ -12,7 +12,7 @@ from erasable.requests.database import WaitingInteraction
 from erasable.requests.request import NOT_KEPT
 from erasable.scan import Target, scan_folder
 from erasable.service.settings import ServiceSettings
-from erasable.workspace.layout import QUEUE_FILE
+from erasable.workspace.files import QUEUE_FILE
 
 NEWCOMER = "newcomer-4711"
 

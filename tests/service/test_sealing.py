@@ -11,7 +11,7 @@ from erasable.requests.queue import Queue
 from erasable.requests.sqlite import SqliteDatabase
 from erasable.service._service import Service
 from erasable.service.settings import ServiceSettings
-from erasable.workspace.layout import QUEUE_FILE, QUEUE_FILES
+from erasable.workspace.files import QUEUE_FILE, QUEUE_FILES
 
 PEOPLE = ("ann", "bob", "cat", "dan", "eve")
 

@@ -8,7 +8,7 @@ import pytest
 
 from erasable.errors import LeaseLost, Refused, UnknownUser
 from erasable.operations import learned_elsewhere, verify
-from erasable.proof.do_not_learn import Suppression, SuppressionList, add_requests
+from erasable.proof.do_not_learn import DoNotLearnFiles, DoNotLearnList, add_requests
 from erasable.requests import Request
 from erasable.requests.database import WaitingInteraction
 from erasable.requests.lease import Lease
@@ -16,9 +16,9 @@ from erasable.requests.queue import Queue
 from erasable.service import _worker as worker_module
 from erasable.service._worker import Worker, WorkerOptions, run_worker
 from erasable.service.settings import ServiceSettings
-from erasable.service.web._wording import event_in_words
+from erasable.service.web._pages import event_in_words
 from erasable.workspace import Workspace
-from erasable.workspace.layout import QUEUE_FILES
+from erasable.workspace.files import QUEUE_FILES
 from kit import elsewhere
 
 
@@ -295,10 +295,10 @@ def test_a_list_that_is_lost_stops_the_worker_until_it_is_back(shop, worker, fol
 
 def test_rows_of_erased_people_alone_are_dropped_and_block_nothing(folder, shop, clock, settings, tmp_path):
     (tmp_path / "apart").mkdir()
-    suppression = Suppression(tmp_path / "list", tmp_path / "apart" / "key")
-    SuppressionList.open_or_create(suppression)
-    add_requests(suppression, [Request("zoe")])
-    worker = Worker(WorkerOptions(folder, settings, suppression, threads=1, clock=clock))
+    list_files = DoNotLearnFiles(tmp_path / "list", tmp_path / "apart" / "key")
+    DoNotLearnList.open_or_create(list_files)
+    add_requests(list_files, [Request("zoe")])
+    worker = Worker(WorkerOptions(folder, settings, list_files, threads=1, clock=clock))
     shop.intake.add([WaitingInteraction("zoe", "a", 5.0, None)])
     worker.step()
     assert shop.intake.count() == 0
@@ -321,5 +321,5 @@ def test_an_erasure_opens_the_workspace_once(shop, worker, clock, monkeypatch):
     for name in ("reading", "writing"):
         monkeypatch.setattr(Workspace, name, counted(name, getattr(Workspace, name)))
     assert worker.step()
-    assert worker.eraser.has_erased
+    assert worker.eraser.may_hold_ids
     assert opened == ["writing"]

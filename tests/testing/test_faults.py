@@ -12,7 +12,7 @@ from pydantic import Field
 from erasable.models import ALS, EASE, Change, Parameters
 from erasable.models._als import ALSSettings
 from erasable.testing import ModelSuite
-from erasable.testing import _abilities as abilities
+from erasable.testing import _exactness as abilities
 
 CALLS = count()
 

@@ -9,7 +9,8 @@ from erasable.errors import WorkspaceError
 from erasable.workspace import Workspace
 from erasable.workspace.manifest import Manifest
 from kit.choosing import some
-from kit.killing import killed_at
+from kit.copies import copy_of
+from kit.killing import at_changes, killed_at
 
 ASKED = b"who asked"
 
@@ -27,9 +28,18 @@ def whole_manifest(path) -> Manifest:
         return workspace.manifest
 
 
-def test_a_learn_killed_anywhere_leaves_nothing_or_everything_and_can_be_repeated(versions, swift_path, content_of):
-    undisturbed = whole_manifest(versions.learn(swift_path / "undisturbed")).files
-    for change in range(1, 1000):
+@pytest.fixture(scope="module")
+def shop(versions, tmp_path_factory):
+    """A workspace that has learned; to be copied."""
+    return versions.learn(tmp_path_factory.mktemp("crashes") / "shop")
+
+
+@at_changes
+def test_a_learn_killed_anywhere_leaves_nothing_or_everything_and_can_be_repeated(
+    versions, shop, swift_path, content_of, moments
+):
+    undisturbed = whole_manifest(shop).files
+    for change in moments(lambda: versions.learn(swift_path / "undisturbed")):
         path = swift_path / "new" / f"shop-{change}"
         died = killed_at(change, lambda path=path: versions.learn(path))
         if (path / "manifest.json").exists():
@@ -46,16 +56,17 @@ def test_a_learn_killed_anywhere_leaves_nothing_or_everything_and_can_be_repeate
     assert change > 40
 
 
+@at_changes
 @pytest.mark.parametrize("opened", some([Workspace.reading, Workspace.writing], 1))
 def test_a_forget_killed_anywhere_leaves_the_state_before_or_after_and_whoever_opens_it_next_sweeps(
-    versions, swift_path, content_of, opened
+    versions, shop, swift_path, content_of, opened, moments
 ):
-    before = whole_manifest(versions.learn(swift_path / "undisturbed")).files
-    versions.forget(swift_path / "undisturbed")
+    before = whole_manifest(shop).files
+    versions.forget(copy_of(shop, swift_path / "undisturbed"))
     after = whole_manifest(swift_path / "undisturbed").files
     seen = []
-    for change in range(1, 1000):
-        path = versions.learn(swift_path / f"shop-{change}")
+    for change in moments(lambda: versions.forget(copy_of(shop, swift_path / "looked at"))):
+        path = copy_of(shop, swift_path / f"shop-{change}")
         died = killed_at(change, lambda path=path: versions.forget(path))
         with opened(path) as workspace:
             left = set(content_of(path))
@@ -71,16 +82,17 @@ def test_a_forget_killed_anywhere_leaves_the_state_before_or_after_and_whoever_o
     assert set(seen) == {1, 2}
 
 
+@at_changes
 @pytest.mark.parametrize("opened", some([Workspace.reading, Workspace.writing], 1))
 def test_an_amendment_killed_anywhere_leaves_the_documents_before_or_after_and_the_same_state(
-    versions, swift_path, content_of, opened
+    versions, shop, swift_path, content_of, opened, moments
 ):
     """As when certificates are issued: a longer chain of records, certificates, and nothing pending any more."""
-    seen = []
-    for change in range(1, 1000):
-        path = versions.learn(swift_path / f"shop-{change}")
-        versions.accept(path)
-        before = content_of(path)
+    accepted, seen = copy_of(shop, swift_path / "accepted"), []
+    versions.accept(accepted)
+    before = content_of(accepted)
+    for change in moments(lambda: versions.certify(copy_of(accepted, swift_path / "looked at"))):
+        path = copy_of(accepted, swift_path / f"shop-{change}")
         died = killed_at(change, lambda path=path: versions.certify(path))
         with opened(path) as workspace:
             assert set(content_of(path)) == {"manifest.json", *workspace.manifest.files}
@@ -101,9 +113,10 @@ def test_an_amendment_killed_anywhere_leaves_the_documents_before_or_after_and_t
     assert set(seen) == {False, True}
 
 
+@at_changes
 @pytest.mark.parametrize("opened", some([Workspace.reading, Workspace.writing], 1))
 def test_a_sealing_killed_anywhere_loses_no_certificate_and_no_record(
-    versions, swift_path, content_of, opened, monkeypatch
+    versions, shop, swift_path, content_of, opened, monkeypatch, moments
 ):
     monkeypatch.setattr("erasable.workspace.versions.OPEN_CERTIFICATES", 1)
     more = {"request-2.json": b"{}"}
@@ -114,10 +127,10 @@ def test_a_sealing_killed_anywhere_loses_no_certificate_and_no_record(
             documents = workspace.documents()
             workspace.amend(replace(documents, log=documents.log + b"sealed\n", certificates=more, seal=True))
 
-    seen = []
-    for change in range(1, 1000):
-        path = versions.learn(swift_path / f"shop-{change}")
-        versions.forget(path)
+    forgotten, seen = copy_of(shop, swift_path / "forgotten"), []
+    versions.forget(forgotten)
+    for change in moments(lambda: seal(copy_of(forgotten, swift_path / "looked at"))):
+        path = copy_of(forgotten, swift_path / f"shop-{change}")
         died = killed_at(change, lambda path=path: seal(path))
         with opened(path) as workspace:
             certificates = {f"certificates/{name}" for name in workspace.issued()}
@@ -133,7 +146,7 @@ def test_a_sealing_killed_anywhere_loses_no_certificate_and_no_record(
     assert set(seen) == {False, True}
 
 
-def test_a_reader_who_sweeps_can_itself_be_killed_anywhere(versions, swift_path, content_of):
+def test_a_reader_who_sweeps_can_itself_be_killed_anywhere(shop, swift_path, content_of):
     def read(path):
         with Workspace.reading(path):
             pass
@@ -141,7 +154,7 @@ def test_a_reader_who_sweeps_can_itself_be_killed_anywhere(versions, swift_path,
     died, change = True, 0
     while died:
         change += 1
-        path = versions.learn(swift_path / f"shop-{change}")
+        path = copy_of(shop, swift_path / f"shop-{change}")
         for leftover in ("checkpoints/old.safetensors", "data/old.parquet", "manifest.json.new"):
             (path / leftover).write_bytes(b"left over")
         died = killed_at(change, lambda path=path: read(path))
@@ -158,20 +171,21 @@ def test_a_forget_that_was_killed_can_be_repeated(versions, swift_path):
     assert whole_manifest(path).version == 2
 
 
-def test_removing_a_failed_learn_can_itself_be_killed_anywhere(versions, swift_path, content_of):
+@at_changes
+def test_removing_a_failed_learn_can_itself_be_killed_anywhere(versions, swift_path, moments):
     def fail_after_commit(path):
         with suppress(KeyboardInterrupt), Workspace.creating(path) as workspace:
             versions.put_all(versions.learned, workspace)
             workspace.commit(versions.learned)
             raise KeyboardInterrupt
 
-    died, change = True, 0
-    while died:
-        change += 1
+    for change in moments(lambda: fail_after_commit(swift_path / "undisturbed")):
         path = swift_path / f"shop-{change}"
         died = killed_at(change, lambda path=path: fail_after_commit(path))
         if (path / "manifest.json").exists():
             whole_manifest(path)
         else:
             versions.learn(path)
+        if not died:
+            break
     assert change > 60

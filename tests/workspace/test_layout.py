@@ -3,8 +3,8 @@ import time
 import pytest
 
 from erasable.errors import WorkspaceError
-from erasable.workspace import layout
-from erasable.workspace.layout import foreign_entries, own_files
+from erasable.workspace import files
+from erasable.workspace.files import foreign_entries, own_files
 
 
 def test_our_files_are_told_from_those_of_others(tmp_path):
@@ -54,7 +54,7 @@ def test_sealed_certificates_are_not_listed_again_while_nothing_has_changed(tmp_
     (folder / "sealed.json").touch()
     sealed, looked = {"sealed.json": "its hash"}, []
     time.sleep(0.2)
-    monkeypatch.setattr(layout, "_entries", lambda path: looked.append(path.name) or [])
+    monkeypatch.setattr(files, "_entries", lambda path: looked.append(path.name) or [])
     own_files(tmp_path, sealed)
     own_files(tmp_path, sealed)
     assert looked.count("certificates") == 1

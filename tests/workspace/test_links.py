@@ -8,7 +8,7 @@ import pytest
 
 from erasable.errors import WorkspaceDamaged, WorkspaceError
 from erasable.workspace import Workspace
-from erasable.workspace.layout import FOLDERS, own_files
+from erasable.workspace.files import FOLDERS, own_files
 from kit.resealing import with_fields
 
 OPENED = (Workspace.reading, Workspace.writing, lambda path: Workspace.reading(path, sweeping=False))

@@ -6,7 +6,8 @@ import pytest
 from erasable.chain import State, grown
 from erasable.data import Catalogue, Interactions, RatingScale
 from erasable.errors import WorkspaceError, WrongUse
-from erasable.grouping import ALONE, Cohesion
+from erasable.grouping import Cohesion
+from erasable.grouping.points import ALONE
 from erasable.workspace import Workspace
 
 

@@ -11,8 +11,9 @@ from erasable import Recommender
 from erasable.chain import Config, Laser, environment_for
 from erasable.data import Ids
 from erasable.errors import NewerDocument, Refused, UnknownModel, WorkspaceError
-from erasable.models import ALS, EASE, NMF, make_model
+from erasable.models import ALS, EASE, NMF
 from erasable.models._als import ALSSettings
+from erasable.models.registry import make_model
 from erasable.workspace._settings_file import decode_settings, encode_settings
 
 TABLE = pa.table({"user": [1, 1, 2, 2, 3], "item": ["a", "b", "a", "c", "b"]})

@@ -8,21 +8,39 @@ from erasable.chain.chain import (
     InMemory,
     Schedule,
     carry_out_schedule,
-    link_names,
     links_to_run,
     made_elsewhere,
     scheduled,
-    stages_of,
     train_chain,
 )
-from erasable.chain.checkpoint import Checkpoint, CheckpointStore, MemoryStore
-from erasable.chain.dataset import Dataset, KnownItems, Link, RowsName, State
-from erasable.chain.environment import environment_for, environment_of, numeric_environment
+from erasable.chain.dataset import (
+    ORIGIN,
+    Checkpoint,
+    CheckpointStore,
+    Dataset,
+    KnownItems,
+    Link,
+    MemoryStore,
+    RowsName,
+    State,
+)
 from erasable.chain.plan import Apart, Erasure, Plan, carry_out, forget, known_requests, largest_cost, plan_change
 from erasable.chain.scoring import ROWS_SERVED, Place, Scoring
 from erasable.chain.settings import Config
 from erasable.chain.strategies import Laser, Retrain, Sisa
-from erasable.chain.tasks import LOCAL, ORIGIN, Executor, Local, Task, TaskInputs, label_of
+from erasable.chain.tasks import (
+    LOCAL,
+    Executor,
+    Local,
+    Task,
+    TaskInputs,
+    environment_for,
+    environment_of,
+    label_of,
+    link_names,
+    numeric_environment,
+    stages_of,
+)
 
 __all__ = [
     "LOCAL",

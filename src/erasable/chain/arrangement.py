@@ -90,10 +90,10 @@ def _given_grouping(training: Interactions, given: Positions, groups: int) -> Gr
 def grown(dataset: Dataset, coming: Interactions, effort: GroupingEffort, risky: Collection[str] = ()) -> Dataset:
     """Return the dataset with more interactions; a declared catalogue must hold their items.
 
-    Existing users keep their group. New users get rows only where rows are solved, join the only group under the
-    strategy retrain, or form a new last group. Under the policies independent and regroup they go where learning from
-    scratch would put them; if they are risky, that is after all groups. Of two rows of one pair the later is kept, as
-    in one table.
+    Existing users keep their group. Where rows are solved, new users only get a row; under the strategy retrain they
+    join the single group; otherwise they form a new last group. Under the policies independent and regroup they go
+    where learning from scratch would put them; if they are risky, that is after all groups. Of two rows of one pair the
+    later is kept, as in one table.
     """
     if dataset.config.min_interactions:
         raise Refused("a filter was applied when this was learned and can't be applied to more: learn again from all")

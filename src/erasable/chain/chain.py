@@ -9,13 +9,21 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from erasable.chain.checkpoint import Checkpoint, CheckpointStore
-from erasable.chain.dataset import Dataset, Link, RowsName, State
-from erasable.chain.environment import CHANGED_CODE, differences, distinct, environment_for, used_beside
-from erasable.chain.tasks import LOCAL, ORIGIN, Executor, Shortcut, Task, in_dependency_order
+from erasable.chain.dataset import ORIGIN, Checkpoint, CheckpointStore, Dataset, Link, RowsName, State
+from erasable.chain.tasks import (
+    CHANGED_CODE,
+    LOCAL,
+    Executor,
+    Shortcut,
+    Task,
+    differences,
+    distinct,
+    environment_for,
+    in_dependency_order,
+    stages_of,
+)
 from erasable.data.interactions import Interactions
 from erasable.errors import Refused
-from erasable.models import calls
 from erasable.models.base import Amends, Change, Effort, Model
 from erasable.models.registry import make_model
 
@@ -59,10 +67,10 @@ class Schedule:
 class InMemory:
     """Finds the inputs of tasks in datasets in memory, and in a store of checkpoints."""
 
-    learners: Mapping[RowsName, tuple[Dataset, int]]
+    places: Mapping[RowsName, tuple[Dataset, int]]
     """The dataset and the stage to which the rows of a name belong."""
     store: CheckpointStore
-    learner: Model
+    trained: Model
 
     @staticmethod
     def of(schedule: Schedule, dataset: Dataset, earlier: Earlier, store: CheckpointStore) -> "InMemory":
@@ -75,9 +83,9 @@ class InMemory:
 
     def rows(self, name: RowsName) -> Interactions:
         """Return the rows of a name."""
-        if name not in self.learners:
+        if name not in self.places:
             raise Refused("the data changed since the plan was made: plan again")
-        dataset, position = self.learners[name]
+        dataset, position = self.places[name]
         return dataset.learners(position)
 
     def checkpoint(self, name: str) -> Checkpoint:
@@ -86,14 +94,14 @@ class InMemory:
 
     def model(self, task: Task) -> Model:
         """Return the dataset's model, whose settings are the task's."""
-        return self.learner
+        return self.trained
 
     def needed_by(self, task: Task) -> "PackedInputs":
         """Return the inputs of this task, and no others."""
         rows = [task.rows, *([task.shortcut.rows] if task.shortcut else [])]
         start = task.begins_from
         checkpoints = {} if start == ORIGIN else {start: self.checkpoint(start)}
-        return PackedInputs({name: self.rows(name) for name in rows}, checkpoints, self.learner)
+        return PackedInputs({name: self.rows(name) for name in rows}, checkpoints, self.trained)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +110,7 @@ class PackedInputs:
 
     held: Mapping[RowsName, Interactions] = field(repr=False)
     checkpoints: Mapping[str, Checkpoint] = field(repr=False)
-    learner: Model
+    trained: Model
 
     def rows(self, name: RowsName) -> Interactions:
         """Return the rows of a name."""
@@ -114,7 +122,7 @@ class PackedInputs:
 
     def model(self, task: Task) -> Model:
         """Return the model that was sent along."""
-        return self.learner
+        return self.trained
 
     def needed_by(self, task: Task) -> "PackedInputs":
         """Return itself."""
@@ -143,21 +151,6 @@ class BoundTask:
 
     def __reduce__(self) -> tuple[type["BoundTask"], tuple[Task, PackedInputs]]:
         return BoundTask, (self.task, self.inputs.needed_by(self.task))
-
-
-def stages_of(dataset: Dataset) -> tuple[Task, ...]:
-    """Return the stages of a chain in order; each stage's rows are hashed once."""
-    found: list[Task] = []
-    beside = used_beside(dataset.config)
-    for position in range(dataset.stages):
-        parent = ORIGIN if not found or dataset.config.strategy == "sisa" else found[-1].name
-        found.append(_stage(dataset, position, parent, beside))
-    return tuple(found)
-
-
-def link_names(dataset: Dataset) -> list[str]:
-    """Return the fingerprint of each stage's checkpoint."""
-    return [task.name for task in stages_of(dataset)]
 
 
 def links_to_run(names: Sequence[str], chain: Sequence[Link]) -> tuple[int, ...]:
@@ -207,24 +200,6 @@ def train_chain(
 
 def _run(bound: BoundTask, effort: Effort) -> tuple[Checkpoint, Link]:
     return bound.task.run(bound.inputs, effort)
-
-
-def _stage(dataset: Dataset, position: int, parent: str, beside: Mapping[str, str]) -> Task:
-    config, learners = dataset.config, dataset.learners(position)
-    samples = calls.counted(make_model(config), learners, config.stage_epochs)
-    return Task(
-        parent=parent,
-        position=position,
-        rows=dataset.learners_name(position),
-        settings=config.stage_facts(),
-        scale=(dataset.scale.low, dataset.scale.high),
-        seed=config.seed,
-        solves_rows=dataset.solves_rows,
-        brings_items=parent != ORIGIN and len(dataset.known(position - 1)) != len(learners.items),
-        samples=samples,
-        visits=samples,
-        beside=beside,
-    )
 
 
 def _with_shortcut(task: Task, dataset: Dataset, earlier: Earlier) -> Task:

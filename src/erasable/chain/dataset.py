@@ -1,22 +1,106 @@
-"""The dataset that learning starts from, the items each stage knows, and the state: a dataset with its chain."""
+"""The dataset that learning starts from, checkpoints and their store, and the state: a dataset with its chain."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.chain.checkpoint import CheckpointStore
 from erasable.chain.settings import Config
 from erasable.data.catalogue import Catalogue, over_own_items, split_holdout
 from erasable.data.ids import Ids
-from erasable.data.interactions import Interactions
-from erasable.data.rating_scale import RatingScale
+from erasable.data.interactions import Interactions, RatingScale
 from erasable.errors import UnknownUser
 from erasable.grouping.groups import Cohesion
 from erasable.grouping.registry import anchors_among
-from erasable.models.base import Arrays
+from erasable.models.base import Arrays, Parameters
+
+_SHARED, _ROWS = "shared.", "rows."
+ARRAY_NAMES = _SHARED, _ROWS
+"""The prefixes of the array names in a checkpoint."""
+ORIGIN = "origin"
+_UNKNOWN: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """The parameters after a stage, named by the fingerprint of everything that made them."""
+
+    fingerprint: str
+    parent: str
+    parameters: Parameters
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The numeric environment that made it."""
+    by_item: tuple[str, ...] = ()
+    """The shared arrays to store in blocks of items (`Model.by_item`)."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays by name, sorted."""
+        named = {_SHARED + name: array for name, array in self.parameters.shared.items()}
+        named |= {_ROWS + name: array for name, array in self.parameters.rows.items()}
+        return dict(sorted(named.items()))
+
+    def arrays_by_item(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays to store in blocks of items, under the names that `arrays` gives them."""
+        return {_SHARED + name: self.parameters.shared[name] for name in sorted(self.by_item)}
+
+    @staticmethod
+    def from_arrays(
+        fingerprint: str,
+        parent: str,
+        arrays: Mapping[str, NDArray[Any]],
+        environment: Mapping[str, str] = _UNKNOWN,
+        by_item: Iterable[str] = (),
+    ) -> "Checkpoint":
+        """Build a checkpoint from the result of `arrays` and the names in `arrays_by_item`."""
+        shared = {name.removeprefix(_SHARED): array for name, array in arrays.items() if name.startswith(_SHARED)}
+        rows = {name.removeprefix(_ROWS): array for name, array in arrays.items() if name.startswith(_ROWS)}
+        in_blocks = tuple(sorted(name.removeprefix(_SHARED) for name in by_item))
+        return Checkpoint(fingerprint, parent, Parameters(shared, rows), environment, in_blocks)
+
+
+class CheckpointStore(Protocol):
+    """Keeps checkpoints by fingerprint."""
+
+    def get(self, fingerprint: str) -> Checkpoint:
+        """Return a checkpoint that is kept."""
+
+    def put(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint."""
+
+    def __contains__(self, fingerprint: str) -> bool:
+        """Whether a checkpoint is kept."""
+
+
+class MemoryStore:
+    """Keeps checkpoints in memory; they are frozen, so sharing them is safe."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, Checkpoint] = {}
+
+    def get(self, fingerprint: str) -> Checkpoint:
+        """Return a checkpoint that is kept."""
+        return self._kept[fingerprint]
+
+    def put(self, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint."""
+        self._kept[checkpoint.fingerprint] = checkpoint
+
+    def __contains__(self, fingerprint: str) -> bool:
+        """Whether a checkpoint is kept."""
+        return fingerprint in self._kept
+
+    def copy(self) -> "MemoryStore":
+        """Return a copy of the store; it shares the checkpoints, which are frozen."""
+        store = MemoryStore()
+        store._kept = dict(self._kept)
+        return store
+
+    def keep_only(self, fingerprints: Iterable[str]) -> None:
+        """Destroy all other checkpoints."""
+        self._kept = {name: self._kept[name] for name in set(fingerprints) & set(self._kept)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,13 @@
 """Erasures: the dataset without what is erased, a plan of what that costs, and carrying it out on a chain."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
 from erasable.chain.arrangement import regrouped
 from erasable.chain.chain import Earlier, Schedule, carry_out_schedule, scheduled, train_chain
-from erasable.chain.checkpoint import CheckpointStore
-from erasable.chain.dataset import Dataset, Link, State
+from erasable.chain.dataset import CheckpointStore, Dataset, Link, State
 from erasable.chain.tasks import LOCAL, Executor, Task
 from erasable.data.interactions import Interactions, Subject
 from erasable.errors import UnknownInteraction, UnknownUser
@@ -168,3 +167,10 @@ def forget(state: State, after: Dataset, store: CheckpointStore, effort: Effort)
     The caller must make the new state current first, and only then destroy the old checkpoints.
     """
     return train_chain(after, store, effort, Earlier.of(state))
+
+
+def samples_of(dataset: Dataset, places: Iterable[int] | None = None) -> int:
+    """Return how many samples training the whole chain visits, or some of its stages; nothing is hashed."""
+    model, epochs = make_model(dataset.config), dataset.config.stage_epochs
+    wanted = range(dataset.stages) if places is None else places
+    return sum(calls.counted(model, dataset.learners(place), epochs) for place in wanted)

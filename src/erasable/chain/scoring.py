@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.chain.checkpoint import CheckpointStore
-from erasable.chain.dataset import State
+from erasable.chain.dataset import CheckpointStore, State
 from erasable.data.interactions import Interactions
 from erasable.errors import Refused
 from erasable.models import calls

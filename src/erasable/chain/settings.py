@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from erasable.chain.strategies import STRATEGIES, Aggregate, Policy, Strategy
-from erasable.data.rating_scale import DataSettings
+from erasable.data.interactions import DataSettings
 from erasable.errors import WrongSetting, WrongUse
 from erasable.grouping.registry import GroupingSettings, OrderName, check_grouping
 from erasable.models.base import Model, Settings, checked, given_twice, in_our_words, no_such_setting
@@ -34,7 +34,7 @@ class OwnSettings(DataSettings, Settings):
     """The share of users, by a hash of seed and id, whose data shape shared parameters; the others only get a row."""
 
     risk_threshold: float | None = None
-    """The risk (--risk-column) from which users go into their own group: last, or with rows only if rows are solved."""
+    """Users with at least this risk (--risk-column) form a last group; it trains nothing if rows are solved."""
 
     seed: int = Field(0, ge=0, lt=2**63)
     """The seed of everything random."""
@@ -49,7 +49,7 @@ class Written:
     further: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Fields that a newer version wrote beside the settings; they are kept."""
     unnamed: frozenset[str] = frozenset()
-    """Settings added to the model later: they have their defaults, and checkpoint names don't cover them."""
+    """Settings that are newer than the workspace, so its file lacks them: checkpoint names leave them out."""
 
 
 @dataclass(frozen=True, init=False, eq=False)

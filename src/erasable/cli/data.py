@@ -9,8 +9,7 @@ import typer
 
 from erasable.cli.options import Json, Quiet, work_with
 from erasable.cli.output import print_json, print_line
-from erasable.data.public_sets import PUBLIC_SETS, public_set
-from erasable.operations.public_data import get_public_set
+from erasable.data.public_sets import PUBLIC_SETS, get_public_set, public_set
 from erasable.wording import counted
 
 NAME = "data"
@@ -25,7 +24,7 @@ def get(
     quiet: Quiet = False,
 ) -> None:
     """Download a public data set, check it, and show its terms of use."""
-    fetched = get_public_set(public_set(name), into, work_with(None, quiet or json_output))
+    fetched = get_public_set(public_set(name), into, work_with(None, quiet or json_output).reporter)
     if json_output:
         print_json(asdict(fetched))
         return

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.chain.environment import numeric_environment
+from erasable.chain.tasks import numeric_environment
 from erasable.cli.options import Json
 from erasable.cli.output import print_facts, print_json
 from erasable.cli.upgrade import tell_plan

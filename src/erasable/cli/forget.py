@@ -17,9 +17,9 @@ from erasable.cli.options import (
     Threads,
     Users,
     UsersFile,
+    do_not_learn_from,
     requests_from,
     settings_options,
-    suppression_from,
     until_then,
     work_with,
 )
@@ -28,8 +28,7 @@ from erasable.errors import Refused, ResidueFound
 from erasable.operations.claims import COMMAND
 from erasable.operations.do_not_learn import Outside
 from erasable.operations.forget import Extent, Forgotten, forget, large_extent, withdraw_submitted
-from erasable.operations.queue_place import begin_new_queue
-from erasable.operations.recording import issuing_as
+from erasable.operations.recording import begin_new_queue, issuing_as
 from erasable.operations.storage import DiskStorage
 from erasable.wording import counted, duration, percentage
 
@@ -102,7 +101,7 @@ def command(
     requests = [] if nobody and (resume or issuer is not None) else requests_from(users, users_file, items)
     work = work_with(threads, quiet or json_output)
     about = listed or {}
-    outside = Outside(receipts, suppression_from(about), bool(about.get("no_do_not_learn")), reference=reference)
+    outside = Outside(receipts, do_not_learn_from(about), bool(about.get("no_do_not_learn")), reference=reference)
     yes = yes or _agreed(large_extent(DiskStorage(folder), requests, ignore_unknown))
     with issuing_as(DiskStorage(folder), issuer):
         forgotten = forget(
@@ -191,7 +190,7 @@ def _tell(forgotten: Forgotten, asked: int, receipts: Path | None) -> None:
 def _what_was_done(forgotten: Forgotten, people: str) -> str:
     if forgotten.finished == len(forgotten.certificates) and not forgotten.stages_rerun:
         return f"certified the erasure of {people}, which was done before"
-    return f"erased what {people} asked for: {_what_was_trained(forgotten)} ({duration(forgotten.seconds)})"
+    return f"erased data of {people}: {_what_was_trained(forgotten)} ({duration(forgotten.seconds)})"
 
 
 def _what_was_trained(forgotten: Forgotten) -> str:

@@ -21,19 +21,18 @@ from erasable.cli.options import (
     Threads,
     columns_from,
     config_options,
+    do_not_learn_from,
     models_that_load,
     of_another_package,
     read_config,
     settings_options,
-    suppression_from,
     work_with,
 )
 from erasable.cli.output import print_json, print_line
 from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse
 from erasable.models.registry import BUILT_IN
-from erasable.operations.learn import Learned, learn
-from erasable.operations.more import LearnedMore, learn_more
+from erasable.operations.learn import Learned, LearnedMore, learn, learn_more
 from erasable.operations.prepare import Inputs
 from erasable.operations.recording import name_issuer
 from erasable.operations.storage import DiskStorage
@@ -200,7 +199,7 @@ def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
 def _about_list(listed: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the options say about the do-not-learn list."""
     return {
-        "suppression": suppression_from(listed),
+        "do_not_learn": do_not_learn_from(listed),
         "without_do_not_learn": listed.get("no_do_not_learn", False),
         "readmit": tuple(dict.fromkeys(listed.get("readmit") or ())),
     }

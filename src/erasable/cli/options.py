@@ -29,7 +29,7 @@ from erasable.models.base import Model, wrong_setting
 from erasable.models.registry import BUILT_IN, every_model, find_model, model_names
 from erasable.operations.people import NOT_SERVED, SERVED_WITHOUT
 from erasable.operations.work import Work, available_cores
-from erasable.proof.do_not_learn import Suppression
+from erasable.proof.do_not_learn import DoNotLearnFiles
 from erasable.requests.request import Request
 from erasable.wording import listed
 
@@ -165,7 +165,7 @@ LEARNING = FORGETTING | {
 }
 
 
-def suppression_from(given: Mapping[str, Any]) -> Suppression | None:
+def do_not_learn_from(given: Mapping[str, Any]) -> DoNotLearnFiles | None:
     """Return the do-not-learn list that the options name; a list and its key must be given together."""
     list_file = given.get("do_not_learn") or given.get("suppression")
     key_file = given.get("do_not_learn_key") or given.get("suppression_key")
@@ -177,7 +177,7 @@ def suppression_from(given: Mapping[str, Any]) -> Suppression | None:
         raise WrongUse("--do-not-learn needs its key: give --do-not-learn-key KEY too")
     if list_file is None:
         raise WrongUse("--do-not-learn-key needs its list: give --do-not-learn LIST too")
-    return Suppression(list_file, key_file)
+    return DoNotLearnFiles(list_file, key_file)
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]

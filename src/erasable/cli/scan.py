@@ -11,8 +11,7 @@ from erasable.cli.options import COLUMN_OPTIONS, Folder, Json, Quiet, columns_fr
 from erasable.cli.output import print_error, print_json, print_line, print_table, with_verdict
 from erasable.errors import said
 from erasable.operations.scan import PersonScan, scan
-from erasable.operations.storage import DiskStorage
-from erasable.operations.suppressed import queue_fault
+from erasable.operations.storage import DiskStorage, queue_fault
 from erasable.scan import UNKNOWN
 from erasable.wording import counted
 

@@ -10,12 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import PLACES, Folder, Issuer, Threads, parameters_of, settings_options, suppression_from
+from erasable.cli.options import PLACES, Folder, Issuer, Threads, do_not_learn_from, parameters_of, settings_options
 from erasable.cli.output import print_line
 from erasable.errors import Refused, WrongUse
 from erasable.operations.inspect import status
-from erasable.operations.queue_place import name_queue
-from erasable.operations.recording import name_issuer
+from erasable.operations.recording import name_issuer, name_queue
 from erasable.operations.storage import DiskStorage
 from erasable.requests.opening import open_database
 from erasable.requests.tokens import Tokens
@@ -48,7 +47,7 @@ def command(
     if missing:
         raise WrongUse(f"the service needs {', '.join(missing)}: run pip install 'erasable[service]'")
     chosen = settings_from(settings or {})
-    named = suppression_from(listed or {})
+    named = do_not_learn_from(listed or {})
     status(DiskStorage(folder))  # refuses a folder that is no workspace
     _refuse_taken(host, port)
     if queue is not None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import PLACES, Folder, Json, Quiet, Threads, settings_options, suppression_from, work_with
+from erasable.cli.options import PLACES, Folder, Json, Quiet, Threads, do_not_learn_from, settings_options, work_with
 from erasable.cli.output import print_json, print_line, with_verdict
 from erasable.errors import of_command
 from erasable.operations.storage import DiskStorage
@@ -41,7 +41,7 @@ def command(
     environment is another one; 2 if something prevents a verdict, such as a do-not-learn list or a queue that can't be
     read.
     """
-    claim = Claim(certificate, receipt, from_scratch, suppression_from(listed or {}))
+    claim = Claim(certificate, receipt, from_scratch, do_not_learn_from(listed or {}))
     verification = verify(DiskStorage(folder), claim, work_with(threads, quiet or json_output))
     code, word = _ELSEWHERE if verification.elsewhere else _OUTCOMES[verification.identical]
     if json_output:

@@ -11,9 +11,7 @@ from erasable.data.catalogue import (
 )
 from erasable.data.columns import ColumnNames, RememberedColumns, column_option
 from erasable.data.ids import LONGEST_ID, NONE_NEAR, Ids, NearIds, near_ids
-from erasable.data.interactions import Interactions, differing_rows, unchanged_users
-from erasable.data.public_sets import PUBLIC_SETS, PublicSet, count_rows, public_set, write_table
-from erasable.data.rating_scale import RatingScale, recognise_scale
+from erasable.data.interactions import Interactions, RatingScale, differing_rows, recognise_scale, unchanged_users
 from erasable.data.readers import ReadResult, read_interactions
 from erasable.data.synthetic import SyntheticData, SyntheticSettings, synthesise
 from erasable.data.values import OnBadRow, RowRules, TimeForm, text_of_time
@@ -21,7 +19,6 @@ from erasable.data.values import OnBadRow, RowRules, TimeForm, text_of_time
 __all__ = [
     "LONGEST_ID",
     "NONE_NEAR",
-    "PUBLIC_SETS",
     "Catalogue",
     "ColumnNames",
     "CoreFilter",
@@ -29,7 +26,6 @@ __all__ = [
     "Interactions",
     "NearIds",
     "OnBadRow",
-    "PublicSet",
     "RatingScale",
     "ReadResult",
     "RememberedColumns",
@@ -39,12 +35,10 @@ __all__ = [
     "TimeForm",
     "apply_frozen",
     "column_option",
-    "count_rows",
     "differing_rows",
     "k_core",
     "near_ids",
     "over_own_items",
-    "public_set",
     "read_catalogue",
     "read_interactions",
     "recognise_scale",
@@ -52,5 +46,4 @@ __all__ = [
     "synthesise",
     "text_of_time",
     "unchanged_users",
-    "write_table",
 ]

@@ -193,6 +193,9 @@ class ColumnNames(BaseModel):
         return self
 
 
+ANY_COLUMNS = ColumnNames()
+
+
 class RememberedColumns(ColumnNames):
     """Columns that were read before: they are read again if the source has them and no other is named."""
 
@@ -305,6 +308,8 @@ def _is_number_up_to(name: str, count: int) -> bool:
 
 
 def _no_such_column(names: Sequence[str], problem: str, role: str, source: str) -> DataRefused:
+    if 2 * sum(bool(name.strip()) for name in names) < len(names):  # most names are blank
+        return DataRefused(f"{source}: does not look like a table: give a CSV or Parquet file with users and items")
     return DataRefused(
         f"{source}: {problem}; the columns are {', '.join(names)}: name one of them with ", column_option(role)
     )
@@ -407,7 +412,7 @@ def _has_header(first: Sequence[str], others: Sequence[Sequence[str]], wanted: C
     above_numbers = any(map(is_number, below[2:])) or (
         bool(others) and all(len(row) >= 2 and is_number(row[0]) and is_number(row[1]) for row in others)
     )
-    # A column was named that is not there: then this is the header that lacks it.
+    # A column was asked for by name, so the first line is a header, even one without that column.
     asked_by_name = any(not name.isdigit() for name in wanted.given().values())
     return above_numbers or asked_by_name
 

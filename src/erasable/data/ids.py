@@ -31,6 +31,13 @@ _FEW = 64
 class Ids:
     """A frozen list of distinct texts; its order is the numbering.
 
+    Parameters
+    ----------
+    array : pyarrow.Array
+        The texts, without gaps; `Ids.of` takes any iterable of text.
+
+    Examples
+    --------
     >>> ids = Ids.of(["7", "007"])
     >>> ids.positions(["007", "8"]).tolist()
     [1, -1]

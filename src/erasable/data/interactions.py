@@ -1,18 +1,20 @@
-"""The table of interactions: frozen, checked, in (user, item) order; who is erased; what changed between two tables."""
+"""Interactions: a frozen, checked table in (user, item) order, what changed between two of them; the rating scale."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 from scipy import sparse
 
 from erasable import fingerprint
 from erasable.data.ids import ArrowColumn, Ids, encode_ids, latest_of_each_pair
-from erasable.errors import DataRefused, Said, WrongUse
+from erasable.errors import DataRefused, Said, WrongUse, option
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,26 @@ class Subject:
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Rows (user, item, rating, time), one for each pair, in (user, item) order.
+    """Rows (user, item, rating, time), one for each pair, in (user, item) order; frozen.
 
-    `users` holds the users with a row, ordered by UTF-8 bytes. Item numbers refer to `items`, which may hold items
-    without a row, so removing a user never changes an item's number. An unknown time is NaN.
+    Attributes
+    ----------
+    users : Ids
+        The users with a row, ordered by UTF-8 bytes.
+    items : Ids
+        The items that numbers refer to. Some may have no row, so removing a user never changes an item's number.
+    user_index, item_index : ndarray of int32
+        The numbers of each row's user and item.
+    rating : ndarray of float32
+        The ratings; 1 for each row if there are none.
+    time : ndarray of float64 or None
+        The times in seconds; an unknown one is NaN.
+
+    Examples
+    --------
+    >>> rows, repeated = Interactions.from_columns(pa.array(["ann", "bob"]), pa.array(["tea", "milk"]))
+    >>> rows.users.texts(), rows.items.texts(), rows.item_index.tolist(), repeated
+    (['ann', 'bob'], ['milk', 'tea'], [1, 0], 0)
     """
 
     users: Ids
@@ -322,3 +340,107 @@ def _rows_of(interactions: Interactions, users: NDArray[np.int64]) -> NDArray[np
     starts, owned = interactions.user_starts[users], np.diff(interactions.user_starts)[users]
     first = np.repeat(starts - np.concatenate([[0], np.cumsum(owned)[:-1]]), owned)
     return first + np.arange(int(owned.sum()))
+
+
+_HIGHEST = 1e12  # documents hold the scale as canonical JSON, which is exact for whole numbers below 2^53 only
+_REMEDY = Said("give the scale with rating_scale=(LOW, HIGH)", "give the scale with --rating-scale LOW HIGH")
+
+
+@dataclass(frozen=True)
+class RatingScale:
+    """The lowest and the highest possible rating; 1 and 1 for implicit feedback.
+
+    Parameters
+    ----------
+    low, high : float
+        The two ends, from 0 up.
+
+    Examples
+    --------
+    >>> str(RatingScale(0.5, 5))
+    '0.5–5'
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        # A stage's name covers the scale, and in JSON 5 and 5.0 differ.
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+        if not (isfinite(self.low) and isfinite(self.high)) or self.high > _HIGHEST:
+            raise WrongUse(option("rating_scale"), f" needs two finite numbers up to {_HIGHEST:g}, such as 1 5")
+        if not 0 <= self.low <= self.high or self.high == 0:
+            raise WrongUse(
+                option("rating_scale"),
+                " needs LOW HIGH from 0 up, HIGH above 0 and not below LOW, such as 1 5: shift ratings that go below 0",
+            )
+
+    def contains(self, rating: ArrayLike) -> bool:
+        """Whether every rating is on the scale."""
+        return not np.any(self.outside(np.asarray(rating)))
+
+    def check(self, rating: ArrayLike) -> None:
+        """Refuse ratings outside the scale, naming the first such row, counted from 1."""
+        ratings = np.atleast_1d(np.asarray(rating, dtype=np.float32))
+        outside = self.outside(ratings)
+        if np.any(outside):
+            row = int(np.argmax(outside))
+            raise DataRefused(
+                f"row {row + 1}: rating {ratings[row]:g} lies outside the scale {self}: correct it, or drop the row"
+            )
+
+    def outside(self, rating: np.ndarray) -> np.ndarray:
+        """Return a mask of the ratings outside the scale."""
+        # Ratings are float32: 0.7 must not fall below a lowest rating of 0.7.
+        return ~((rating >= np.float32(self.low)) & (rating <= np.float32(self.high)))
+
+    def __str__(self) -> str:
+        return f"{self.low:g}" if self.low == self.high else f"{self.low:g}–{self.high:g}"
+
+
+KNOWN_SCALES = (
+    RatingScale(1, 1),
+    RatingScale(0, 1),
+    RatingScale(1, 5),
+    RatingScale(0.5, 5),
+    RatingScale(0, 5),
+    RatingScale(1, 10),
+    RatingScale(0, 10),
+)
+
+
+def recognise_scale(rating: ArrayLike) -> RatingScale:
+    """Return the first known scale that contains the ratings."""
+    ratings = np.asarray(rating, dtype=np.float32)
+    if not ratings.size:
+        raise DataRefused("there is no rating to recognise a scale from: ", _REMEDY)
+    ends = np.array([ratings.min(), ratings.max()])
+    if ends[0] < 0:
+        raise DataRefused(f"ratings from {ends[0]:g} to {ends[1]:g} go below 0: shift them so that none does")
+    found = next((scale for scale in KNOWN_SCALES if scale.contains(ends)), None)
+    if found is None:
+        raise DataRefused(f"ratings from {ends[0]:g} to {ends[1]:g} fit no known scale: ", _REMEDY)
+    return found
+
+
+class DataSettings(BaseModel):
+    """Holdout, filter and rating scale."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    holdout: float = Field(0.0, ge=0, lt=1)
+    """The share of interactions kept out of training for `evaluate`."""
+
+    min_interactions: int = Field(0, ge=0)
+    """Drop users and items with fewer interactions, repeatedly (a k-core); frozen unless the policy is regroup."""
+
+    rating_scale: tuple[float, float] | None = None
+    """The lowest and the highest rating there can be; recognised from the data if not given."""
+
+    @field_validator("rating_scale")
+    @classmethod
+    def _makes_sense(cls, value: tuple[float, float] | None) -> tuple[float, float] | None:
+        if value is not None:
+            RatingScale(*value)  # refuses what makes no sense
+        return value

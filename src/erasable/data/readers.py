@@ -29,8 +29,7 @@ from erasable.data.columns import (
     require_file,
 )
 from erasable.data.ids import LONGEST_ID, ArrowColumn, encode_ids
-from erasable.data.interactions import Interactions
-from erasable.data.rating_scale import RatingScale
+from erasable.data.interactions import Interactions, RatingScale
 from erasable.data.values import (
     ColumnRefused,
     ColumnValues,

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from erasable.data.ids import LONGEST_ID, ArrowColumn
-from erasable.data.rating_scale import RatingScale
+from erasable.data.interactions import RatingScale
 from erasable.errors import BadRows
 
 OnBadRow = Literal["refuse", "skip"]

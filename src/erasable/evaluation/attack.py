@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from erasable.chain.checkpoint import Checkpoint, CheckpointStore, MemoryStore
-from erasable.chain.dataset import Dataset, KnownItems, State
+from erasable.chain.dataset import Checkpoint, CheckpointStore, Dataset, KnownItems, MemoryStore, State
 from erasable.chain.scoring import Scoring
 from erasable.chain.settings import Config
 from erasable.data.interactions import Interactions

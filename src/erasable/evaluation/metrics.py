@@ -130,8 +130,20 @@ _Labels = NDArray[np.int64]
 
 
 def adjusted_rand_index(one: _Labels, other: _Labels) -> float:
-    """Return how far two groupings agree beyond chance (Hubert and Arabie, 1985): 1 if equal, about 0 if random.
+    """Return how far two groupings agree beyond chance (Hubert and Arabie, 1985).
 
+    Parameters
+    ----------
+    one, other : array of int64
+        A group for each user, from 0, in the same order of users.
+
+    Returns
+    -------
+    float
+        1 if they are equal but for the numbers of groups, about 0 if they are random.
+
+    Examples
+    --------
     >>> adjusted_rand_index(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]))
     1.0
     """
@@ -144,7 +156,27 @@ def adjusted_rand_index(one: _Labels, other: _Labels) -> float:
 
 
 def within_group_cosine(interactions: Interactions, labels: _Labels) -> float:
-    """Return the mean cosine of the item sets of two users of the same group, over all such pairs."""
+    """Return the mean cosine of the item sets of two users of the same group, over all such pairs.
+
+    Parameters
+    ----------
+    interactions : Interactions
+        The rows of all users.
+    labels : array of int64
+        A group for each user, from 0, in the order of `interactions.users`.
+
+    Returns
+    -------
+    float
+        From 0 to 1; 0 if no group has two users.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> rows, _ = Interactions.from_columns(pa.array(["ann", "bob", "cy"]), pa.array(["tea", "tea", "milk"]))
+    >>> within_group_cosine(rows, np.array([0, 0, 1]))
+    1.0
+    """
     sets = interactions.csr()
     sets.data = np.repeat(1 / np.sqrt(np.diff(sets.indptr)), np.diff(sets.indptr))
     members = sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))

@@ -8,13 +8,11 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.chain.checkpoint import CheckpointStore
-from erasable.chain.dataset import Dataset, State
+from erasable.chain.dataset import CheckpointStore, Dataset, State
 from erasable.chain.scoring import Scoring
 from erasable.data.catalogue import kept_rows, pair_hashes
 from erasable.data.ids import Ids
-from erasable.data.interactions import Interactions
-from erasable.data.rating_scale import RatingScale
+from erasable.data.interactions import Interactions, RatingScale
 from erasable.errors import Refused, WrongUse, option
 from erasable.evaluation.metrics import LIKED, hit_rate, liked_ndcg, liked_share, ndcg, recall
 from erasable.models.machine import ItemNumbers, one_blas_thread, top_items
@@ -167,7 +165,9 @@ def group_losses(state: State, checkpoints: CheckpointStore, test: Interactions,
 
 
 Protocol = Literal["whole-catalogue", "one-of-100", "held-out-only"]
+"""The name of a protocol; `measure_all` says what each ranks."""
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
+"""The names of all protocols."""
 CUTOFFS = (10, 20)
 CANDIDATES = 99
 _METRICS = {"hr": hit_rate, "ndcg": ndcg, "recall": recall}
@@ -181,7 +181,22 @@ _Rule: TypeAlias = Callable[[Case, _Scores, _Owned], list[float]]
 
 @dataclass(frozen=True)
 class Utility:
-    """How good recommendations are: the mean over users of each metric, named like ndcg@10."""
+    """How good recommendations are.
+
+    Attributes
+    ----------
+    protocol : str
+        What was ranked.
+    users : int
+        How many users were measured.
+    values : mapping of str to float
+        The mean over users of each metric: `hr@10`, `ndcg@10`, `recall@10`, `hr@20`, `ndcg@20`, `recall@20`.
+
+    Examples
+    --------
+    >>> Utility("whole-catalogue", users=2, values={"ndcg@10": 0.25}).values["ndcg@10"]
+    0.25
+    """
 
     protocol: str
     users: int
@@ -195,7 +210,44 @@ def measure(
     threads: int,
     protocol: Protocol = "whole-catalogue",
 ) -> Utility:
-    """Measure recommendations by one protocol; see `measure_all`."""
+    """Measure recommendations by one protocol; `measure_all` says what each ranks.
+
+    Parameters
+    ----------
+    state : State
+        A learned recommender, as a workspace holds it.
+    checkpoints : CheckpointStore
+        Its checkpoints.
+    test : Interactions
+        The interactions to find; users who are not known are left out.
+    threads : int
+        How many threads to use at most.
+    protocol : str, default "whole-catalogue"
+        One of `PROTOCOLS`.
+
+    Returns
+    -------
+    Utility
+        The mean of each metric.
+
+    Raises
+    ------
+    erasable.errors.Refused
+        If no user of the test set is known.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, tempfile
+    >>> from erasable import Recommender
+    >>> from erasable.workspace import Workspace
+    >>> table = pa.table({"user": [1, 1, 1, 2, 2, 2, 3, 3, 3], "item": list("abcabdacd")})
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     Recommender("ease", holdout=0.4).fit(table).save(f"{place}/shop")
+    ...     with Workspace.reading(f"{place}/shop") as workspace:
+    ...         state = workspace.state()
+    ...         measure(state, workspace.checkpoints, state.dataset.held_out, threads=1).users
+    2
+    """
     return measure_all(state, checkpoints, test, threads, (protocol,))[protocol]
 
 
@@ -215,6 +267,43 @@ def measure_all(
     - held-out-only ranks the user's test items among themselves and looks at their ratings, as the LASER authors' code
       does (`liked_share`, `liked_ndcg`). It never sees an item that the user has not rated, so it can't tell whether
       good items would be found among all the others. Its recall, the share of liked test items, is not from that code.
+
+    Parameters
+    ----------
+    state : State
+        A learned recommender, as a workspace holds it.
+    checkpoints : CheckpointStore
+        Its checkpoints.
+    test : Interactions
+        The interactions to find; users who are not known are left out.
+    threads : int
+        How many threads to use at most.
+    protocols : sequence of str, optional
+        Some of `PROTOCOLS`; all if not given.
+
+    Returns
+    -------
+    dict of str to Utility
+        The mean of each metric, by protocol.
+
+    Raises
+    ------
+    erasable.errors.Refused
+        If no user of the test set is known.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, tempfile
+    >>> from erasable import Recommender
+    >>> from erasable.workspace import Workspace
+    >>> table = pa.table({"user": [1, 1, 1, 2, 2, 2, 3, 3, 3], "item": list("abcabdacd")})
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     Recommender("ease", holdout=0.4).fit(table).save(f"{place}/shop")
+    ...     with Workspace.reading(f"{place}/shop") as workspace:
+    ...         state = workspace.state()
+    ...         found = measure_all(state, workspace.checkpoints, state.dataset.held_out, threads=1)
+    >>> list(found)
+    ['whole-catalogue', 'one-of-100', 'held-out-only']
     """
     scoring = Scoring(state, checkpoints)
     rules = [_rule(protocol, state.dataset, test) for protocol in protocols]
@@ -239,6 +328,46 @@ def sampled_candidates(
 
     With one test item and 99 candidates it is one-of-100 with given candidates. A candidate that is not in the
     catalogue has no score and is left out.
+
+    Parameters
+    ----------
+    state : State
+        A learned recommender, as a workspace holds it.
+    checkpoints : CheckpointStore
+        Its checkpoints.
+    test : Interactions
+        The interactions to find; users who are not known are left out.
+    candidates : mapping of str to sequence of str
+        The items to rank for each user of the test set, beside the test items.
+    threads : int
+        How many threads to use at most.
+
+    Returns
+    -------
+    Utility
+        The mean of each metric.
+
+    Raises
+    ------
+    erasable.errors.WrongUse
+        If a known user has no candidates.
+    erasable.errors.Refused
+        If no user of the test set is known.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, tempfile
+    >>> from erasable import Recommender
+    >>> from erasable.workspace import Workspace
+    >>> table = pa.table({"user": [1, 1, 1, 2, 2, 2, 3, 3, 3], "item": list("abcabdacd")})
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     Recommender("ease", holdout=0.4).fit(table).save(f"{place}/shop")
+    ...     with Workspace.reading(f"{place}/shop") as workspace:
+    ...         state = workspace.state()
+    ...         test = state.dataset.held_out
+    ...         candidates = {user: ["a", "b", "c", "d"] for user in test.users}
+    ...         sampled_candidates(state, workspace.checkpoints, test, candidates, threads=1).values["hr@10"]
+    1.0
     """
     scoring = Scoring(state, checkpoints)
     catalogue = state.dataset.items

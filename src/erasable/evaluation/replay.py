@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from erasable.chain.arrangement import regrouped
 from erasable.chain.chain import Earlier, train_chain
-from erasable.chain.checkpoint import Checkpoint, CheckpointStore, MemoryStore
-from erasable.chain.dataset import Link, State
+from erasable.chain.dataset import Checkpoint, CheckpointStore, Link, MemoryStore, State
 from erasable.chain.tasks import LOCAL, Executor, label_of
 from erasable.grouping.points import GroupingEffort
 from erasable.models.base import Effort
@@ -22,7 +21,22 @@ NOT_TRAINED = Link("", "", 0, 0.0)
 
 @dataclass(frozen=True)
 class Comparison:
-    """Whether checkpoints are byte for byte the same, how many arrays were compared, the first difference."""
+    """Whether checkpoints are byte for byte the same.
+
+    Attributes
+    ----------
+    identical : bool
+        Whether no difference was found.
+    compared : int
+        How many arrays were compared.
+    difference : str or None
+        The first difference, in words.
+
+    Examples
+    --------
+    >>> Comparison(identical=True, compared=4).difference is None
+    True
+    """
 
     identical: bool
     compared: int
@@ -36,6 +50,38 @@ def replay(
 
     With all positions, none of the state's checkpoints is used. Under the policy regroup the groups are computed again
     as well.
+
+    Parameters
+    ----------
+    state : State
+        A learned recommender, as a workspace holds it.
+    effort : Effort
+        Threads and progress.
+    kept : CheckpointStore
+        The checkpoints of the stages that are not trained again.
+    positions : collection of int
+        The positions of the stages to train, from 0.
+    executor : Executor, optional
+        Where the stages are trained; threads of this process if not given.
+
+    Returns
+    -------
+    MemoryStore
+        The checkpoints of all stages.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, tempfile
+    >>> from erasable import Recommender
+    >>> from erasable.workspace import Workspace
+    >>> table = pa.table({"user": [1, 1, 1, 2, 2, 2, 3, 3, 3], "item": list("abcabdacd")})
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     Recommender("ease", holdout=0.4).fit(table).save(f"{place}/shop")
+    ...     with Workspace.reading(f"{place}/shop") as workspace:
+    ...         state = workspace.state()
+    ...         again = replay(state, Effort(), workspace.checkpoints, range(len(state.chain)))
+    >>> state.chain[-1].fingerprint in again
+    True
     """
     dataset, store = state.dataset, MemoryStore()
     if dataset.config.policy == "regroup":
@@ -51,7 +97,38 @@ def replay(
 def compare(
     state: State, checkpoints: CheckpointStore, replayed: CheckpointStore, positions: Collection[int] | None = None
 ) -> Comparison:
-    """Compare checkpoints with replayed ones, all or at some positions: names, and each array's type, shape, bytes."""
+    """Compare checkpoints with replayed ones: names, and each array's type, shape and bytes.
+
+    Parameters
+    ----------
+    state : State
+        A learned recommender, as a workspace holds it.
+    checkpoints : CheckpointStore
+        Its checkpoints.
+    replayed : CheckpointStore
+        What `replay` returned.
+    positions : collection of int, optional
+        The positions of the stages to compare; all if not given.
+
+    Returns
+    -------
+    Comparison
+        Whether they are the same, or the first difference.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, tempfile
+    >>> from erasable import Recommender
+    >>> from erasable.workspace import Workspace
+    >>> table = pa.table({"user": [1, 1, 1, 2, 2, 2, 3, 3, 3], "item": list("abcabdacd")})
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     Recommender("ease", holdout=0.4).fit(table).save(f"{place}/shop")
+    ...     with Workspace.reading(f"{place}/shop") as workspace:
+    ...         state = workspace.state()
+    ...         again = replay(state, Effort(), workspace.checkpoints, range(len(state.chain)))
+    ...         compare(state, workspace.checkpoints, again).identical
+    True
+    """
     places = range(len(state.chain)) if positions is None else positions
     found = list(_stage_differences(state, checkpoints, replayed, places))
     differences = [difference for difference, _ in found if difference]

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.data.interactions import Interactions
-from erasable.data.rating_scale import RatingScale
+from erasable.data.interactions import Interactions, RatingScale
 from erasable.errors import Refused, option
 from erasable.grouping.balanced_clustering import balanced_k_means, balanced_label_propagation, balanced_mixture
 from erasable.grouping.points import (
@@ -37,13 +36,26 @@ _CLOSEST = 1e-3
 
 
 class Cohesion(NamedTuple):
-    """ρ = Σ over ordered pairs x ≠ y of 1 / distance(x, y), divided by the number of users; and its standard error."""
+    """How close the users of a group are.
+
+    Attributes
+    ----------
+    value : float
+        ρ = Σ over ordered pairs x ≠ y of 1 / distance(x, y), divided by the number of users.
+    error : float
+        Its standard error; 0 if all pairs were counted.
+    clamped : float
+        The share of pairs whose distance was clamped; reported when learning, and not stored.
+
+    Examples
+    --------
+    >>> Cohesion(2.5, 0.0)
+    Cohesion(value=2.5, error=0.0, clamped=0.0)
+    """
 
     value: float
     error: float
-    """0 if all pairs were counted."""
     clamped: float = 0.0
-    """The share of pairs whose distance was clamped; reported when learning, and not stored."""
 
 
 def cohesion_of_groups(points: Points, labels: Labels, groups: int, seed: int, threads: int) -> list[Cohesion]:
@@ -182,7 +194,20 @@ _CLUSTERINGS = {
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """The position in the chain of each user's group, and the cohesion of the group at each position."""
+    """Who is trained together, and in which order.
+
+    Attributes
+    ----------
+    positions : array of int64
+        The position in the chain of each user's group.
+    cohesion : tuple of Cohesion or None
+        The cohesion of the group at each position, where it was computed.
+
+    Examples
+    --------
+    >>> Grouping(np.array([0, 1, 0]), (None, None)).positions.tolist()
+    [0, 1, 0]
+    """
 
     positions: NDArray[np.int64]
     cohesion: tuple[Cohesion | None, ...]
@@ -195,7 +220,40 @@ def assign_groups(
     seed: int,
     effort: GroupingEffort = ALONE,
 ) -> Grouping:
-    """Divide users into groups and put the groups in order."""
+    """Divide users into groups and put the groups in order.
+
+    Parameters
+    ----------
+    interactions : Interactions
+        The rows of all users.
+    scale : RatingScale
+        The lowest and the highest possible rating.
+    settings : GroupingSettings
+        Which grouping, how many groups, which order.
+    seed : int
+        What all draws start from.
+    effort : GroupingEffort, optional
+        Threads and progress.
+
+    Returns
+    -------
+    Grouping
+        The position of each user's group, and the cohesion of groups.
+
+    Raises
+    ------
+    erasable.errors.Refused
+        If a grouping of another package fails or returns wrong labels, or the data are too large for this one.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from erasable.data import Interactions, RatingScale
+    >>> rows, _ = Interactions.from_columns(pa.array(["ann", "bob", "cy", "dee"]), pa.array(["tea"] * 4))
+    >>> found = assign_groups(rows, RatingScale(1, 1), GroupingSettings(grouping="random", groups=2), seed=0)
+    >>> sorted(found.positions.tolist())
+    [0, 0, 1, 1]
+    """
     users = interactions.users
     if settings.grouping == "independent" or settings.groups == 1 or not len(users):
         return Grouping(independent_labels(interactions, settings.groups, seed), (None,) * settings.groups)

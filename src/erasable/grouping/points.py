@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.data.interactions import Interactions
-from erasable.data.rating_scale import RatingScale
+from erasable.data.interactions import Interactions, RatingScale
 from erasable.progress import SILENT, Advance, Reporter, ignore
 from erasable.seeding.compiled import compiled
 from erasable.threads import pool_of
@@ -19,7 +18,20 @@ _PIECES_PER_THREAD = 32
 
 @dataclass(frozen=True)
 class GroupingEffort:
-    """The number of threads, and who receives progress and notes."""
+    """What changes no group: threads, and who is told of progress.
+
+    Parameters
+    ----------
+    threads : int, default 1
+        How many threads to use at most.
+    reporter : Reporter, optional
+        Receives progress and notes; by default nobody does.
+
+    Examples
+    --------
+    >>> GroupingEffort(threads=2).threads
+    2
+    """
 
     threads: int = 1
     reporter: Reporter = SILENT

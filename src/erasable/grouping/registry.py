@@ -28,7 +28,13 @@ BY_LIKENESS: tuple[GroupingName, ...] = (*BY_VECTORS, "bkm")
 
 
 class GroupingSettings(BaseModel):
-    """How users are divided into groups, and in which order the groups are trained."""
+    """How users are divided into groups, and in which order the groups are trained.
+
+    Examples
+    --------
+    >>> GroupingSettings(grouping="bkm", groups=4).order
+    'easy'
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -42,7 +48,7 @@ class GroupingSettings(BaseModel):
     """Which groups come first: easy (cohesive), hard, count (interactions), number; easy if grouping compares users."""
 
     reach: int = Field(4, ge=4, le=64, multiple_of=2)
-    """The paper's l: a hyperedge joins users connected by a path of fewer vertices (4: by a shared item)."""
+    """The paper's l: a hyperedge joins users connected by a path of fewer than l vertices (4: by a shared item)."""
 
     @model_validator(mode="after")
     def _usual_order(self) -> Self:
@@ -92,7 +98,18 @@ _LEARNS_VECTORS = "gensim"
 
 
 def grouping_names() -> tuple[str, ...]:
-    """Return the names of all groupings, the built-in ones first; none is imported."""
+    """Return the names of all groupings, the built-in ones first; none is imported.
+
+    Returns
+    -------
+    tuple of str
+        The names of the built-in groupings and of those that installed packages register.
+
+    Examples
+    --------
+    >>> "random" in grouping_names()
+    True
+    """
     return (*BUILT_IN, *sorted(set(registered(GROUP)) - set(BUILT_IN)))
 
 
@@ -119,7 +136,30 @@ def find_vectors(name: str) -> Space:
 
 
 def find_grouping(name: str) -> Labelling:
-    """Return the function of a grouping that is not built in; import the package that registers it."""
+    """Return the function of a grouping that is not built in; import the package that registers it.
+
+    Parameters
+    ----------
+    name : str
+        The name of its entry point.
+
+    Returns
+    -------
+    callable
+        The function (interactions, groups, seed) to a label for each user.
+
+    Raises
+    ------
+    erasable.errors.WrongSetting
+        If no installed package registers the name, or what it registers can't be called.
+
+    Examples
+    --------
+    >>> find_grouping("by-taste")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    erasable.errors.WrongSetting: there is no grouping 'by-taste': choose one of ...
+    """
     points = registered(GROUP)
     if name in BUILT_IN or name not in points:
         raise WrongSetting(no_such_name("grouping", name, grouping_names(), GROUP))

@@ -8,13 +8,33 @@ from numpy.typing import NDArray
 from erasable.seeding.compiled import below, compiled, draw
 
 HELPERS_REVISION = 1
-"""The revision of what other packages' models build on: `seeding`, this file, and the defaults of `Model`. It goes up
-when one of them gives different bytes, and is recorded with the checkpoints of models that are not ours."""
+"""The revision of what other packages' models build on: `seeding`, `shuffled`, `missing_item`, the defaults of `Model`.
+It goes up when one of them gives different bytes, and is recorded with the checkpoints of models that are not ours."""
 
 
 @compiled
 def shuffled(count: int, key: np.uint64) -> NDArray[np.int32]:
-    """Return 0 … count − 1 in random order (Fisher and Yates)."""
+    """Return 0 … count − 1 in random order (Fisher and Yates); it can be called in compiled code.
+
+    Parameters
+    ----------
+    count : int
+        How many numbers.
+    key : uint64
+        A key of `erasable.seeding`; the same key gives the same order.
+
+    Returns
+    -------
+    array of int32
+        The numbers in their order.
+
+    Examples
+    --------
+    >>> from erasable.seeding import child_key
+    >>> order = shuffled(6, np.uint64(child_key(7, "epoch", 0)))
+    >>> sorted(order.tolist())
+    [0, 1, 2, 3, 4, 5]
+    """
     order = np.empty(count, np.int32)
     for place in range(count):
         order[place] = place
@@ -26,9 +46,26 @@ def shuffled(count: int, key: np.uint64) -> NDArray[np.int32]:
 
 @compiled
 def missing_item(owned: NDArray[np.int32], rank: int) -> int:
-    """Return item number `rank` among those that are not in `owned`, which is ascending.
+    """Return an item that someone does not have; it can be called in compiled code.
 
     `owned[p] − p` items below `owned[p]` are missing, so the answer is found by bisection, without rejection.
+
+    Parameters
+    ----------
+    owned : array of int32
+        The numbers of the items that they have, ascending.
+    rank : int
+        Which of the missing items, counted from 0.
+
+    Returns
+    -------
+    int
+        The number of the item.
+
+    Examples
+    --------
+    >>> int(missing_item(np.array([1, 3], np.int32), 1))
+    2
     """
     low, left = 0, len(owned)
     while left > 0:

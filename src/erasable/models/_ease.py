@@ -11,8 +11,9 @@ from scipy.linalg import lapack
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.errors import Refused, option
-from erasable.models._ease_columns import LEAST_BASE, ColumnEASE
-from erasable.models._gram import (
+from erasable.models._ease_columns import (
+    LEAST_BASE,
+    ColumnEASE,
     Correction,
     add_rows,
     count_pairs,

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from erasable.data.ids import Ids
-from erasable.data.interactions import Interactions
-from erasable.data.rating_scale import RatingScale
+from erasable.data.interactions import Interactions, RatingScale
 from erasable.models._batches import (
     FIRST_DECAY,
     SECOND_DECAY,

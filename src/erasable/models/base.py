@@ -14,17 +14,31 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from scipy.special import expit
 
 from erasable.data.ids import Ids
-from erasable.data.interactions import Interactions, differing_rows
-from erasable.data.rating_scale import RatingScale
+from erasable.data.interactions import Interactions, RatingScale, differing_rows
 from erasable.errors import WrongSetting
 from erasable.progress import Advance, ignore
 
 Arrays = Mapping[str, NDArray[Any]]
+"""Arrays by name: shared parameters, or user rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parameters:
-    """Named arrays, read-only; in each of `rows` row n belongs to user n of the stage's interactions."""
+    """What training a stage returns; its arrays become read-only.
+
+    Parameters
+    ----------
+    shared : Arrays
+        The shared parameters, with the names and types that `Model.start` gave them.
+    rows : Arrays
+        User rows: row n of each array belongs to user n of the stage's interactions. Empty if `Model.represent` solves
+        them.
+
+    Examples
+    --------
+    >>> Parameters({"item": np.zeros((3, 2), np.float32)}, {}).all_finite()
+    True
+    """
 
     shared: Arrays
     rows: Arrays
@@ -70,14 +84,24 @@ _AMERICAN = {"regularization": "regularisation", "random_state": "seed"}
 
 
 class Settings(BaseModel):
-    """Settings that check themselves; each field has a sentence under it."""
+    """Settings that check themselves: derive from it; each field has a default and a sentence under it.
+
+    Examples
+    --------
+    >>> from pydantic import Field
+    >>> class MySettings(Settings):
+    ...     factors: int = Field(32, ge=1)
+    ...     "How many numbers stand for an item."
+    >>> MySettings(factors=8)
+    MySettings(factors=8)
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
 
     only_for_rows: ClassVar[frozenset[str]] = frozenset()
     """Settings that only solving rows uses, so that they reach no stage."""
     earlier: ClassVar[Mapping[str, Any]] = {}
-    """Values of settings that were added later, for workspaces that do not name them, if not their defaults."""
+    """What to assume of a setting in workspaces that are older than it, where its default would be wrong."""
 
 
 _S = TypeVar("_S", bound=Settings)
@@ -239,11 +263,35 @@ def _and(names: Collection[str]) -> str:
 
 
 Scores = NDArray[np.float32]
+"""One score of 32 bits for each item; higher is better."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The data of one stage, and everything else that decides the result of training on it."""
+    """The data of one stage, and everything else that decides the result of training on it.
+
+    Parameters
+    ----------
+    interactions : Interactions
+        The rows of the stage's users, sorted by user and item, without times.
+    scale : RatingScale
+        The lowest and the highest possible rating.
+    epochs : int
+        How often to go through the interactions.
+    seed : int
+        What all draws start from.
+    position : int
+        The place of the stage in the chain, from 0.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from erasable.data import Interactions, RatingScale
+    >>> rows, _ = Interactions.from_columns(pa.array(["ann", "ann", "bob"]), pa.array(["tea", "milk", "tea"]))
+    >>> stage = Stage(rows, RatingScale(1, 1), epochs=2, seed=0, position=0)
+    >>> list(stage.interactions.items), stage.interactions.item_index.tolist()
+    (['milk', 'tea'], [0, 1, 1])
+    """
 
     interactions: Interactions
     scale: RatingScale
@@ -254,7 +302,22 @@ class Stage:
 
 @dataclass(frozen=True)
 class Effort:
-    """What changes no byte of a result: the number of threads, and a callback for progress in samples."""
+    """What changes no byte of a result: threads and progress.
+
+    Parameters
+    ----------
+    threads : int, default 1
+        How many threads to use at most.
+    advance : callable, optional
+        Called with the number of samples in each part that is done.
+
+    Examples
+    --------
+    >>> done = []
+    >>> Effort(threads=2, advance=done.append).advance(100)
+    >>> done
+    [100]
+    """
 
     threads: int = 1
     advance: Advance = ignore
@@ -262,15 +325,30 @@ class Effort:
 
 @dataclass(frozen=True)
 class Change:
-    """All rows of the users whose data change, before (`taken`) and after (`given`); either may be empty.
+    """All rows of the users whose data change, before and after; either may be empty.
 
-    `taken` is numbered by the items known before, `given` by those known after: items may come and go.
+    Parameters
+    ----------
+    taken : Interactions
+        Their rows before, numbered by the items known before.
+    given : Interactions
+        Their rows after, numbered by the items known after: items may come and go.
+    after : Interactions, optional
+        Everyone's rows after the change, numbered like `given`; erasable always gives them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from erasable.data import Interactions
+    >>> before, _ = Interactions.from_columns(pa.array(["ann", "bob"]), pa.array(["tea", "milk"]))
+    >>> change = Change.between(before, before.without(users=["ann"]))
+    >>> list(change.taken.users), list(change.given.users)
+    (['ann'], [])
     """
 
     taken: Interactions
     given: Interactions
     after: Interactions | None = None
-    """Everyone's rows after the change, numbered like `given`; erasable always gives them."""
 
     @classmethod
     def between(cls, before: Interactions, after: Interactions) -> "Change":
@@ -287,8 +365,36 @@ class Model(Configured[Settings], ABC):
     Every method is a pure function of its arguments: no clock, no global state, no file, nothing changed in place. All
     interactions that a method is given are numbered by the items that the shared parameters know; `catalogue` is the
     list of these items. `prepared` is what `prepare` computed from the shared parameters, or the shared parameters
-    themselves if the model has no `prepare`. A model is made from its settings alone, given as keywords; every setting
-    that reaches a stage is part of its checkpoint's name.
+    themselves if the model has no `prepare`. A model is made from its settings alone; every setting that reaches a
+    stage is part of its checkpoint's name.
+
+    Parameters
+    ----------
+    **settings
+        Those of the model's `settings_class`.
+
+    Examples
+    --------
+    >>> class Popular(Model):
+    ...     "Scores an item by how many people have it."
+    ...     name, revision, uses, settings_class = "popular", 1, (), Settings
+    ...     trains_rows, has_rows = True, False
+    ...     def start(self, catalogue, seed):
+    ...         return {"count": np.zeros(len(catalogue), np.float32)}
+    ...     def train(self, shared, stage, effort):
+    ...         more = np.bincount(stage.interactions.item_index, minlength=len(shared["count"]))
+    ...         effort.advance(self.samples(stage.interactions, stage.epochs))
+    ...         return Parameters({"count": shared["count"] + more.astype(np.float32)}, {})
+    ...     def represent(self, prepared, people, effort):
+    ...         return {}
+    ...     def score(self, prepared, row, owned):
+    ...         return prepared["count"].copy()
+    >>> import pyarrow as pa
+    >>> from erasable import Recommender
+    >>> table = pa.table({"user": [1, 2, 3, 3], "item": ["tea", "tea", "tea", "milk"]})
+    >>> recommender = Recommender(Popular(), "retrain").fit(table)
+    >>> recommender.recommend(1, k=1)["item_id"].to_pylist()
+    ['milk']
     """
 
     name: ClassVar[str]
@@ -312,27 +418,96 @@ class Model(Configured[Settings], ABC):
 
     @abstractmethod
     def start(self, catalogue: Ids, seed: int) -> Arrays:
-        """Return the shared parameters before any stage; an item's row depends only on the seed and its id."""
+        """Return the shared parameters before any stage.
+
+        Parameters
+        ----------
+        catalogue : Ids
+            The items, in the order of their numbers.
+        seed : int
+            What all draws start from. The row of an item depends on it and on the item's id alone.
+
+        Returns
+        -------
+        Arrays
+            Named arrays; training keeps their names and types.
+        """
 
     @abstractmethod
     def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
-        """Train on one stage from these shared parameters; without interactions, return them unchanged."""
+        """Train on one stage; without interactions, return a copy of the shared parameters.
+
+        Parameters
+        ----------
+        shared : Arrays
+            The shared parameters to start from.
+        stage : Stage
+            The interactions, and everything else that decides the result.
+        effort : Effort
+            Threads and progress.
+
+        Returns
+        -------
+        Parameters
+            New shared parameters; and the rows of the stage's users, if the model trains them.
+        """
 
     @abstractmethod
     def represent(self, prepared: Any, people: Stage, effort: Effort) -> Arrays:  # noqa: ANN401 - the model's own
         """Return a row for each person, from the shared parameters and that person's own history, id and seed alone.
 
-        The stage's position in a chain does not matter. Without people, return arrays with 0 rows.
+        Parameters
+        ----------
+        prepared : object
+            The shared parameters, as prepared.
+        people : Stage
+            The people's own interactions. Its epochs are the setting `row_epochs`; its position does not matter.
+        effort : Effort
+            Threads and progress.
+
+        Returns
+        -------
+        Arrays
+            Row n of each array belongs to person n; without people, arrays with 0 rows.
         """
 
     @abstractmethod
     def score(self, prepared: Any, row: Arrays, owned: NDArray[np.int32]) -> Scores:  # noqa: ANN401 - the model's own
-        """Return one score for each item, higher is better, from the user's row and own items alone."""
+        """Score all items for one user.
+
+        Parameters
+        ----------
+        prepared : object
+            The shared parameters, as prepared.
+        row : Arrays
+            The user's row.
+        owned : array of int32
+            The numbers of the user's own items, ascending.
+
+        Returns
+        -------
+        Scores
+            One for each item, from the user's row and own items alone.
+        """
 
     def newcomers(self, prepared: Any, users: Ids, catalogue: Ids, seed: int) -> Arrays:  # noqa: ANN401 - the model's own
-        """Return rows for users without any history, each from seed and id alone: zeros by default.
+        """Return rows for users without any history: zeros, unless a model that starts from other rows returns those.
 
-        They have the shape of rows from `represent`. A model that starts training from other rows returns those.
+        Parameters
+        ----------
+        prepared : object
+            The shared parameters, as prepared.
+        users : Ids
+            The users.
+        catalogue : Ids
+            The items that the shared parameters know.
+        seed : int
+            What all draws start from. A row depends on it and on the user's id alone.
+
+        Returns
+        -------
+        Arrays
+            Rows of the shape that `represent` gives.
         """
         nobody = np.empty(0, np.int32)
         none = Interactions(Ids.of([]), catalogue, nobody, nobody, nobody.astype(np.float32))
@@ -340,7 +515,22 @@ class Model(Configured[Settings], ABC):
         return {name: np.zeros((len(users), *array.shape[1:]), array.dtype) for name, array in like.items()}
 
     def extended(self, shared: Arrays, catalogue: Ids, seed: int) -> Arrays:
-        """Append the catalogue's new items to the shared parameters; they begin as in `start`."""
+        """Append the catalogue's new items to the shared parameters; they begin as in `start`.
+
+        Parameters
+        ----------
+        shared : Arrays
+            The shared parameters, which know the first items of the catalogue.
+        catalogue : Ids
+            All items.
+        seed : int
+            What all draws start from.
+
+        Returns
+        -------
+        Arrays
+            The shared parameters of all items; what was known is unchanged.
+        """
         fresh = self.start(catalogue, seed)
         return {name: _with_known(array, shared[name]) for name, array in fresh.items()}
 
@@ -348,63 +538,246 @@ class Model(Configured[Settings], ABC):
         """Return the names of shared arrays, with a row for each item, to store in blocks of items: none by default.
 
         It pays where a change leaves most rows as they are: blocks with the same bytes are not written again.
+
+        Returns
+        -------
+        tuple of str
+            Names of shared arrays.
         """
         return ()
 
     def samples(self, interactions: Interactions, epochs: int) -> int:
-        """Return how many samples training visits; a closed form counts its work in units of one sample."""
+        """Return how many samples training visits; a closed form counts its work in units of one sample.
+
+        Parameters
+        ----------
+        interactions : Interactions
+            The rows of a stage.
+        epochs : int
+            How often training goes through them.
+
+        Returns
+        -------
+        int
+            What `train` reports to `effort.advance` in all.
+        """
         return len(interactions) * epochs
 
 
 @runtime_checkable
 class Prepares(Protocol):
-    """Computes something from the shared parameters once, for many people."""
+    """Computes something from the shared parameters once, for many people.
+
+    Methods
+    -------
+    prepare(shared)
+        Called once for each shared parameters, before people are represented or scored.
+
+    Examples
+    --------
+    >>> from erasable import ALS
+    >>> isinstance(ALS(), Prepares)
+    True
+    """
 
     def prepare(self, shared: Arrays) -> Any:  # noqa: ANN401 - the model's own
-        """Return what `represent` and `score` receive in place of the shared parameters."""
+        """Return what `represent` and `score` receive in place of the shared parameters.
+
+        Parameters
+        ----------
+        shared : Arrays
+            The shared parameters.
+
+        Returns
+        -------
+        object
+            Anything; it is never changed.
+        """
 
 
 @runtime_checkable
 class Amends(Protocol):
-    """Has a shortcut: gets from trained parameters to those of the changed data without training from the start."""
+    """Has a shortcut: gets from trained parameters to those of the changed data without training from the start.
+
+    Methods
+    -------
+    amended(trained, change, effort)
+        Called when a first stage is forgotten from or added to.
+    samples_amended(interactions, change)
+        Called to plan that.
+
+    Examples
+    --------
+    >>> from erasable import EASE, NMF
+    >>> isinstance(EASE(), Amends), isinstance(NMF(), Amends)
+    (True, False)
+    """
 
     def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays:
-        """Return what training from the start on the changed data would return, to the byte."""
+        """Return what training from the start on the changed data would return, to the byte.
+
+        Parameters
+        ----------
+        trained : Arrays
+            The shared parameters before the change.
+        change : Change
+            Which rows go, and which come.
+        effort : Effort
+            Threads and progress.
+
+        Returns
+        -------
+        Arrays
+            The shared parameters after the change.
+        """
 
     def samples_amended(self, interactions: Interactions, change: Change) -> int:
-        """Return how many samples amending visits; the interactions are those after the change."""
+        """Return how many samples amending visits.
+
+        Parameters
+        ----------
+        interactions : Interactions
+            Everyone's rows after the change.
+        change : Change
+            Which rows go, and which come.
+
+        Returns
+        -------
+        int
+            Counted like `Model.samples`.
+        """
 
 
 @runtime_checkable
 class Subtracts(Protocol):
-    """Can remove someone's influence at once, to serve until the change is trained."""
+    """Can remove someone's influence at once, to serve until the change is trained.
+
+    Methods
+    -------
+    provisional(shared, change)
+        Called by the service as soon as someone asks to be erased.
+
+    Examples
+    --------
+    >>> from erasable import EASE
+    >>> isinstance(EASE(), Subtracts)
+    True
+    """
 
     def provisional(self, shared: Arrays, change: Change) -> Arrays:
-        """Return shared parameters to serve until a change is trained; they may approximate the change."""
+        """Return shared parameters to serve until a change is trained.
+
+        Parameters
+        ----------
+        shared : Arrays
+            The shared parameters before the change.
+        change : Change
+            Which rows go, and which come.
+
+        Returns
+        -------
+        Arrays
+            Shared parameters that may approximate the change.
+        """
 
 
 @runtime_checkable
 class Probabilities(Protocol):
-    """Turns scores into probabilities, as its loss does."""
+    """Turns scores into probabilities, as its loss does; without it their sigmoid is taken.
+
+    Methods
+    -------
+    probability(scores)
+        Called when scores are shown or judged as shares of the highest rating.
+
+    Examples
+    --------
+    >>> from erasable import ALS
+    >>> isinstance(ALS(), Probabilities)
+    True
+    """
 
     def probability(self, scores: Scores) -> NDArray[np.float64]:
-        """Return the expected rating as a share of the highest, between 0 and 1."""
+        """Return the expected rating as a share of the highest.
+
+        Parameters
+        ----------
+        scores : Scores
+            What `score` returned.
+
+        Returns
+        -------
+        array of float64
+            One for each score, between 0 and 1, in the same order.
+        """
 
 
 @runtime_checkable
 class TellsSimilarItems(Protocol):
-    """Can tell which items are similar, from its shared parameters alone."""
+    """Can tell which items are similar, from its shared parameters alone.
+
+    Methods
+    -------
+    similar(shared, number)
+        Called by `Recommender.similar_items`.
+
+    Examples
+    --------
+    >>> from erasable import EASE
+    >>> isinstance(EASE(), TellsSimilarItems)
+    True
+    """
 
     def similar(self, shared: Arrays, number: int) -> Scores:
-        """Return the similarity of each item to the one with this number; above 0 if they are similar at all."""
+        """Return the similarity of each item to one of them.
+
+        Parameters
+        ----------
+        shared : Arrays
+            The shared parameters.
+        number : int
+            The number of that one item.
+
+        Returns
+        -------
+        Scores
+            One for each item; above 0 if it is similar at all.
+        """
 
 
 @runtime_checkable
 class Explains(Protocol):
-    """Can explain a score by the user's own items."""
+    """Can explain a score by the user's own items.
+
+    Methods
+    -------
+    reasons(prepared, owned, item)
+        Called by `Recommender.explain` and `erasable recommend --why`.
+
+    Examples
+    --------
+    >>> from erasable import ALS, EASE
+    >>> isinstance(EASE(), Explains), isinstance(ALS(), Explains)
+    (True, False)
+    """
 
     def reasons(self, prepared: Any, owned: NDArray[np.int32], item: int) -> Scores:  # noqa: ANN401 - the model's own
-        """Return what each owned item adds to the score of one item; it may be negative."""
+        """Return what each of the user's own items adds to the score of one item.
+
+        Parameters
+        ----------
+        prepared : object
+            The shared parameters, as prepared.
+        owned : array of int32
+            The numbers of the user's own items, ascending.
+        item : int
+            The number of the item whose score is explained.
+
+        Returns
+        -------
+        Scores
+            One for each of `owned`, in their order; it may be negative. Together they are the score.
+        """
 
 
 def prepared_by(model: Model, shared: Arrays) -> Any:  # noqa: ANN401 - the model's own

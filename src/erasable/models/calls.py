@@ -195,7 +195,7 @@ def _like(model: object, method: str, found: object, given: Arrays) -> Arrays:
         raise _wrong(model, method, f"arrays named {sorted(arrays)}", f"{sorted(given)}, as they were given")
     for name, array in arrays.items():
         if (array.dtype, array.ndim) != (given[name].dtype, given[name].ndim):
-            expected = f"{_described(given[name])} or as many dimensions, as it was given"
+            expected = f"{given[name].ndim}-dimensional {given[name].dtype}, as it was given"
             raise _wrong(model, method, f"{name!r} as {_described(array)}", expected)
     return arrays
 

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from erasable.errors import Refused, option
-from erasable.seeding.compiled import compiled
-from erasable.seeding.inside_numba import atomic_add, atomic_load, atomic_swap
+from erasable.seeding.compiled import atomic_add, atomic_load, atomic_swap, compiled
 from erasable.threads import pool_of
 
 
@@ -67,7 +66,18 @@ _one_thread = _OneThread()
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread inside; several threads may enter at once."""
+    """Limit BLAS to one thread inside, so that products of matrices give the same bytes; several threads may enter.
+
+    Returns
+    -------
+    context manager
+        It yields nothing.
+
+    Examples
+    --------
+    >>> with one_blas_thread():
+    ...     product = np.ones((2, 3)) @ np.ones((3, 2))
+    """
     _one_thread.enter()
     try:
         yield
@@ -88,7 +98,7 @@ def available_memory() -> int:
 
 
 def refuse_beyond_memory(items: int, needed: int, *remedy: str) -> None:
-    """Refuse what needs more memory than is available; the remedy says what to give instead."""
+    """Refuse EASE on so many items if it needs more memory than is available; the remedy says what to give instead."""
     available = available_memory()
     if needed > available:
         raise Refused(

@@ -73,12 +73,44 @@ def make_model(config: HasModel) -> Model:
 
 
 def model_names() -> tuple[str, ...]:
-    """Return the names of all models, the built-in ones first."""
+    """Return the names of all models, the built-in ones first; nothing is imported.
+
+    Returns
+    -------
+    tuple of str
+        The names of the built-in models and of those that installed packages register.
+
+    Examples
+    --------
+    >>> model_names()[:4]
+    ('als', 'ease', 'nmf', 'dmf')
+    """
     return (*BUILT_IN, *sorted(set(registered(GROUP)) - set(BUILT_IN)))
 
 
 def find_model(name: str) -> type[Model]:
-    """Return the model of a name; if it is not built in, import the package that registers it."""
+    """Return the model of a name; if it is not built in, import the package that registers it.
+
+    Parameters
+    ----------
+    name : str
+        Its name in commands and workspaces.
+
+    Returns
+    -------
+    type of Model
+        The class.
+
+    Raises
+    ------
+    erasable.errors.WrongSetting
+        If no installed package registers the name, or what it registers is not a complete model.
+
+    Examples
+    --------
+    >>> find_model("als")(factors=8)
+    ALS(factors=8)
+    """
     if name in BUILT_IN:
         return BUILT_IN[name]
     points = registered(GROUP)

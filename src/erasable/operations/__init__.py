@@ -15,15 +15,13 @@ from erasable.operations.inspect import (
     show,
     status,
 )
-from erasable.operations.learn import Learned, learn
+from erasable.operations.learn import Learned, LearnedMore, learn, learn_more
 from erasable.operations.live import Live, Recommended
-from erasable.operations.more import LearnedMore, learn_more
 from erasable.operations.people import near_in
 from erasable.operations.planning import plan, plan_random
 from erasable.operations.prepare import Inputs
-from erasable.operations.queue_place import begin_new_queue, name_queue
 from erasable.operations.recommend import Recommendation, recommend, recommend_for_history
-from erasable.operations.recording import issuing_as, name_issuer
+from erasable.operations.recording import begin_new_queue, issuing_as, name_issuer, name_queue
 from erasable.operations.scan import scan
 from erasable.operations.storage import DiskStorage, MemoryStorage, Storage
 from erasable.operations.upgrade import Upgraded, UpgradePlan, plan_upgrade, upgrade

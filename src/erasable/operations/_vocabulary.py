@@ -12,21 +12,20 @@ from typing import Any
 from pydantic import BaseModel
 
 from erasable.chain.dataset import Dataset
-from erasable.chain.environment import numeric_environment
 from erasable.chain.settings import settings_classes
+from erasable.chain.tasks import numeric_environment
 from erasable.evaluation.protocols import PROTOCOLS
 from erasable.grouping.registry import grouping_names
 from erasable.models.registry import model_names
-from erasable.proof.certificate import FIELDS_OF_0_1, Statement
+from erasable.proof.certificate import FIELDS_OF_0_1, CertifiedStep, Statement
+from erasable.proof.issuing import STYLE
 from erasable.proof.log import FACTS, RECORD_FIELDS
-from erasable.proof.page import STYLE
 from erasable.proof.search_file import Search
-from erasable.proof.signing import CertifiedStep
 from erasable.requests.request import STATES
 from erasable.requests.schema import FREE_TEXT_COLUMNS, PEOPLE_TABLES, SCHEMA_WORDS
 from erasable.requests.tokens import ROLES
 from erasable.scan import Vocabulary
-from erasable.workspace.layout import (
+from erasable.workspace.files import (
     AUDIT,
     CONFIG,
     FOLDERS,

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from erasable import chain
 from erasable.chain.arrangement import regrouped
-from erasable.chain.chain import link_names, links_to_run, train_chain
-from erasable.chain.checkpoint import MemoryStore
-from erasable.chain.dataset import Dataset, Link, State
-from erasable.chain.plan import Erasure
-from erasable.chain.tasks import LOCAL, Executor
+from erasable.chain.chain import links_to_run, train_chain
+from erasable.chain.dataset import Dataset, Link, MemoryStore, State
+from erasable.chain.plan import Erasure, samples_of
+from erasable.chain.tasks import LOCAL, Executor, link_names
 from erasable.data.catalogue import Catalogue, split_holdout
-from erasable.data.columns import ColumnNames
+from erasable.data.columns import ANY_COLUMNS, ColumnNames
 from erasable.data.interactions import Interactions
 from erasable.data.readers import read_interactions
 from erasable.errors import Refused, UnknownUser, WrongUse, option
@@ -33,8 +32,6 @@ from erasable.evaluation.attack import (
 )
 from erasable.grouping.points import GroupingEffort
 from erasable.models.base import Effort
-from erasable.operations.learn import samples_of
-from erasable.operations.prepare import ANY_COLUMNS
 from erasable.operations.storage import Storage
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.requests.request import Request

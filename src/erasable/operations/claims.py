@@ -1,19 +1,31 @@
-"""Claim requests from the queue under a lease, choose which to carry out together, wait for another worker."""
+"""Claim requests from the queue under a lease, wait for another worker, and recover what earlier processes left."""
 
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from erasable.chain.dataset import State
 from erasable.chain.plan import known_requests
-from erasable.errors import Said, said
+from erasable.errors import Said, WorkspaceDamaged, WorkspaceError, WrongUse, said
+from erasable.operations.storage import Session, Storage
 from erasable.progress import Reporter, retelling
+from erasable.proof.certificate import Certificate, outcome_of, read_certificate
+from erasable.proof.checking import (
+    certificate_fault,
+    documents_fault,
+    newest_documents_fault,
+    records_about,
+    signing_public_key,
+    version_fault,
+)
+from erasable.proof.log import first_fault, records_of
+from erasable.proof.search_file import Search, Sought, read_search
 from erasable.requests.database import Connection
 from erasable.requests.lease import Lease, holder_of, read_progress
 from erasable.requests.queue import NOTHING_LEFT, Queue
-from erasable.requests.request import Request, RequestState
+from erasable.requests.request import AT_ONCE, Request, RequestState
 
 _PAUSE = timedelta(minutes=1)
 _LOOK_SECONDS = 0.5
@@ -30,6 +42,7 @@ NOT_CERTIFIED = said(
 """What the queue records of a residue: where it was found may name people, so only the search file says that."""
 COMMAND, LIBRARY = "command", "library"
 """The actors of requests that are carried out at once."""
+_PUT_BACK = " (if an older manifest.json was put back, it names destroyed files: take the newest copy of the folder)"
 
 
 def of_commands(request: Request) -> bool:
@@ -102,7 +115,7 @@ class RequestClaims:
     def forget(self, erased: Sequence[Request]) -> None:
         """Remove from the queue who asked, since their data is gone, and wipe its files.
 
-        A request that failed after that step was removed already, and keeps waiting.
+        A failed request whose subject is already gone is skipped: it waits for its retry.
         """
         ids = [one.request_id for one in erased]
         kept = {one.request_id for one in self.queue.subjects(ids)}
@@ -240,3 +253,127 @@ def wait_for(queue: Queue, request_ids: Sequence[str], reporter: Reporter) -> bo
 def _wait(queue: Queue, request_ids: Sequence[str]) -> bool:
     """Whether any of these requests is waiting or being carried out."""
     return any(one.open and one.state not in ("failed", "on hold") for one in queue.history.some(request_ids))
+
+
+LOST = (
+    "its certificate is missing, and it is no longer known who asked: put back the newest copy of the workspace and "
+    "try again; if there is none the person may be in the data again, so submit their request again"
+)
+"""Why a request fails whose subject is removed, and that no certificate and no search file names."""
+
+
+def refuse_broken_documents(session: Session) -> None:
+    """Refuse if log, signing key and version contradict each other: a new certificate would never verify."""
+    documents = session.documents()
+    fault = newest_documents_fault(documents, session.issued(), bool(session.sealed_files))
+    if fault is None and not is_unrecorded(session):
+        fault = version_fault(documents, session.stamp, session.state())
+    if fault:
+        remedy = ": nothing was done; restore the workspace from a copy made after the last erasure"
+        raise WorkspaceDamaged(said(fault, remedy))
+
+
+def integrity_fault(session: Session, certificate: Certificate | None = None) -> str | None:
+    """Return what is wrong with files, records or signatures, if anything is; no data or parameters are loaded."""
+    damaged = session.damaged()
+    if damaged:
+        return _damage(session, damaged)
+    if session.leftovers:
+        return f"files of an earlier version are left, remove them: {', '.join(session.leftovers)}"
+    documents, issued = session.documents(), session.issued()
+    fault = documents_fault(documents, issued)
+    if fault or certificate is None:
+        return fault
+    if certificate.public_key != signing_public_key(documents):
+        raise WrongUse(
+            "the certificate was signed with another key: it is of another workspace; name the folder that it is of"
+        )
+    return certificate_fault(certificate, documents, issued, session.stamp)
+
+
+def _damage(session: Session, damaged: Sequence[str]) -> str:
+    """Name the damaged files, and the record if the log is one of them."""
+    named = f"damaged or missing: {', '.join(damaged)}"
+    if session.path is not None and any(not (session.path / name).exists() for name in damaged):
+        named = f"{named}{_PUT_BACK}"
+    if not any(name.startswith("audit") for name in damaged):
+        return named
+    try:
+        located = first_fault(session.unchecked_log()) or "records at its end are missing"
+    except WorkspaceError:  # the log can't be read
+        return named
+    return f"{named}; the log: {located}"
+
+
+def is_unrecorded(session: Session) -> bool:
+    """Whether the current version comes from an erasure of which nobody is certified yet."""
+    documents = session.documents()
+    recorded = [record["version"] for record in records_of(documents.log) if record["what"] != "verify"]
+    made = [one.version for one in read_search(documents.pending).erasures]
+    return any(one in (None, session.stamp.version) for one in made) and session.stamp.version not in recorded[-1:]
+
+
+def take_over(session: Session, claims: RequestClaims) -> None:
+    """Move requests into the queue that an earlier release kept in the workspace.
+
+    A person's open request is joined, so this can be repeated after a kill. People who are erased and not certified get
+    a request too, which records what comes of it and when it is tried again.
+    """
+    documents = session.documents()
+    search = read_search(documents.pending)
+    queue = Queue(claims.queue.database, AT_ONCE)
+    for one in search.accepted:
+        received = datetime.fromisoformat(one.received)
+        queue.submit(Request(one.user, one.items), True, COMMAND, received, one.reference)
+    for sought in unknown_to(claims.queue, search):
+        queue.adopt(sought.request, COMMAND, datetime.fromisoformat(sought.received))
+    if search.accepted:
+        session.amend(replace(documents, pending=search.model_copy(update={"accepted": ()}).encoded()))
+
+
+def unknown_to(queue: Queue, search: Search) -> list[Sought]:
+    """Return people who are erased and not certified, and have no request in the queue."""
+    people = [*search.people]
+    known = {one.request_id for one in queue.history.some([one.request_id for one in people])}
+    return [one for one in people if one.request_id not in known]
+
+
+def look_back(session: Session, claims: RequestClaims, tried: Collection[str] = ()) -> None:
+    """Record requests that were begun and are certified by now as erased.
+
+    Requests that the search file names are erased, and certified next. A request that is neither there nor certified,
+    and whose subject is removed, is lost: it can't be retried automatically, someone has to look at it.
+    """
+    found = claims.queue.history.in_states(["erasing", "certifying", "failed"])
+    certified = _end_certified(session, claims, found)
+    sought = {one.request_id for one in read_search(session.documents().pending).people}
+    left = [one.request_id for one in found if one.request_id not in certified | sought]
+    kept = {one.request_id for one in claims.queue.subjects(left)}
+    claims.fail([one for one in left if one not in kept], LOST, tried, retry=lambda request: None)
+
+
+def begin(session: Session, claims: RequestClaims, request_ids: Sequence[str]) -> list[Request]:
+    """Begin requests, except those that the search file names as erased, and return them with their subjects."""
+    sought = {one.request_id for one in read_search(session.documents().pending).people}
+    return [one for one in claims.begin([one for one in request_ids if one not in sought]) if one.user]
+
+
+def _end_certified(session: Session, claims: RequestClaims, found: Sequence[Request]) -> set[str]:
+    issued = session.issued()
+    contents = {one.request_id: issued[name] for one in found if (name := f"{one.request_id}.json") in issued}
+    if contents:
+        records = records_about(contents, session.documents())
+        read = {one: read_certificate(content) for one, content in contents.items()}
+        claims.end({one: outcome_of(certificate, records.get(one, {})) for one, certificate in read.items()})
+    return {*contents}
+
+
+def is_left(request: Request) -> bool:
+    """Whether an open request came by command or from the library: then the next `forget` finishes it."""
+    return of_commands(request) and request.state in ("suppressed", "erasing", "failed")
+
+
+def left_to_finish(storage: Storage, session: Session) -> frozenset[str]:
+    """Return people who are erased and not certified, or asked by command and are not erased."""
+    search = read_search(session.documents().pending)
+    return search.users.union(one.user for one in storage.asked() if is_left(one))

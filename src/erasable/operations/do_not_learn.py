@@ -11,8 +11,8 @@ from erasable.operations.storage import MemorySession, Session, Storage
 from erasable.proof.do_not_learn import (
     ANOTHER_LIST,
     NO_LIST,
-    Suppression,
-    SuppressionList,
+    DoNotLearnFiles,
+    DoNotLearnList,
     add_requests,
     refuse_unwritable,
     remove_list,
@@ -31,10 +31,10 @@ _EARLIER = "whoever was erased before can't be recognised: take them out of your
 
 
 @dataclass(frozen=True)
-class Listing:
+class ListChoice:
     """What the caller says about the do-not-learn list: another place for it, or that none is kept."""
 
-    places: Suppression | None = None
+    places: DoNotLearnFiles | None = None
     without: bool = False
 
     @property
@@ -51,7 +51,7 @@ class Outside:
     ----------
     receipts : Path, optional
         The folder for the people's receipts.
-    suppression : Suppression, optional
+    do_not_learn : DoNotLearnFiles, optional
         Another do-not-learn list, with its key, than the one that is remembered.
     without_do_not_learn : bool, default False
         Whether no such list is kept from now on.
@@ -66,7 +66,7 @@ class Outside:
 
     receipts: Path | None = None
     """The folder for the people's receipts."""
-    suppression: Suppression | None = None
+    do_not_learn: DoNotLearnFiles | None = None
     """Another do-not-learn list, with its key, than the one that is remembered."""
     without_do_not_learn: bool = False
     """Whether no such list is kept from now on."""
@@ -74,20 +74,20 @@ class Outside:
     """Your own case number of one person's request; the receipt holds it."""
 
     @property
-    def listing(self) -> Listing:
+    def listing(self) -> ListChoice:
         """What is said here about the do-not-learn list."""
-        return Listing(self.suppression, self.without_do_not_learn)
+        return ListChoice(self.do_not_learn, self.without_do_not_learn)
 
 
 NOTHING_OUTSIDE = Outside()
 
 
 @dataclass(frozen=True)
-class Roll:
+class OpenList:
     """The do-not-learn list during one operation; `entries` is None if there is no list."""
 
-    entries: SuppressionList | None = None
-    places: Suppression | None = None
+    entries: DoNotLearnList | None = None
+    places: DoNotLearnFiles | None = None
     """Where it is; None if it is in memory."""
     without: bool = False
     """Whether no list is kept."""
@@ -102,39 +102,35 @@ class Roll:
         return preferences.model_copy(update={**remembered, "without_do_not_learn": self.without})
 
 
-def default_places(workspace: Path) -> Suppression:
+def default_places(workspace: Path) -> DoNotLearnFiles:
     """Return the default places of the list and its key: in two folders beside the workspace."""
     root = Path(os.path.realpath(workspace))
     list_folder, key_folder = (root.with_name(root.name + ending) for ending in (".do-not-learn", ".do-not-learn.key"))
-    return Suppression(list_folder / "list.json", key_folder / "key")
+    return DoNotLearnFiles(list_folder / "list.json", key_folder / "key")
 
 
-def remembered_places(preferences: Preferences, workspace: Path | None) -> Suppression | None:
+def remembered_places(preferences: Preferences, workspace: Path | None) -> DoNotLearnFiles | None:
     """Return where the list is, as the workspace remembers it, if it does."""
-    if preferences.do_not_learn is None:
-        return None
-    base = "" if workspace is None else os.path.realpath(workspace)
-    list_file, key_file = (Path(os.path.normpath(os.path.join(base, place))) for place in preferences.do_not_learn)
-    return Suppression(list_file, key_file)
+    return None if preferences.do_not_learn is None else _resolved(preferences.do_not_learn, workspace)
 
 
 @contextmanager
-def beginning(session: Session, listing: Listing) -> Iterator[Roll]:
+def beginning(session: Session, listing: ListChoice) -> Iterator[OpenList]:
     """Open the list of a recommender that is about to learn; files made here are removed if the block fails."""
     if listing.without:
-        yield Roll(without=True)
+        yield OpenList(without=True)
     elif listing.places is not None:
         with _made(listing.places) as entries:
-            yield Roll(entries, listing.places, notes=_begun_note(listing.places, entries))
+            yield OpenList(entries, listing.places, notes=_begun_note(listing.places, entries))
     elif session.path is None:
-        yield Roll(_in_memory(session))
+        yield OpenList(_in_memory(session))
     else:
         places = default_places(session.path)
         with _folders_of(places), _made(places) as entries:
-            yield Roll(entries, places, notes=_found_note(places, entries))
+            yield OpenList(entries, places, notes=_found_note(places, entries))
 
 
-def roll_of(session: Session, listing: Listing, erasing: bool) -> Roll:
+def open_list_of(session: Session, listing: ListChoice, erasing: bool) -> OpenList:
     """Return the list of a recommender that has learned; a missing list is refused, never taken as empty.
 
     A workspace from a version without such a list gets one with its next erasure.
@@ -143,75 +139,79 @@ def roll_of(session: Session, listing: Listing, erasing: bool) -> Roll:
     # A place that is remembered already must still hold the same list.
     if another is not None and _written(another, session.path) != preferences.do_not_learn:
         entries = _opened_or_begun(another)
-        return Roll(entries, another, notes=_begun_note(another, entries))
+        return OpenList(entries, another, notes=_begun_note(another, entries))
     if listing.without or preferences.without_do_not_learn:
-        return Roll(without=True)
+        return OpenList(without=True)
     places = another or remembered_places(preferences, session.path)
     if places is not None:
-        return Roll(_remembered(places, preferences), places)
+        return OpenList(_remembered(places, preferences), places)
     if session.path is None:
-        return Roll(_in_memory(session))
-    return _first(session.path, session.erasures) if erasing else Roll(notes=_missing_note(session.erasures))
+        return OpenList(_in_memory(session))
+    return _first(session.path, session.erasures) if erasing else OpenList(notes=_missing_note(session.erasures))
 
 
-def prepare_list(storage: Storage, places: Suppression) -> None:
+def prepare_list(storage: Storage, places: DoNotLearnFiles) -> None:
     """Create a list that is named, or refuse one that is lost, before anything uses it."""
     with storage.reading() as session:
-        roll_of(session, Listing(places), erasing=True)
+        open_list_of(session, ListChoice(places), erasing=True)
 
 
-def remember(session: Session, roll: Roll) -> None:
+def remember(session: Session, open_list: OpenList) -> None:
     """Remember where the list is, if that has changed."""
     documents = session.documents()
-    preferences = roll.remembered_by(documents.preferences, session.path)
+    preferences = open_list.remembered_by(documents.preferences, session.path)
     if preferences != documents.preferences:
         session.amend(replace(documents, preferences=preferences))
 
 
-def lists_of(roll: Roll) -> Places:
-    """Return the lists for the people who are erased now."""
-    return () if roll.entries is None else (_mark(roll),)
+def lists_of(open_list: OpenList, workspace: Path | None) -> Places:
+    """Return the lists for the people who are erased now, as the search file names them."""
+    if open_list.entries is None:
+        return ()
+    return (IN_MEMORY if open_list.places is None else _written(open_list.places, workspace),)
 
 
-def still_listed(erased: Erased, roll: Roll, listing: Listing) -> Erased:
+def still_listed(erased: Erased, open_list: OpenList, listing: ListChoice, workspace: Path | None) -> Erased:
     """Return an unfinished erasure with the lists that its people are on; a list that the caller names replaces missing
     ones.
 
     Lists that can be read stay named even if none is kept from now on.
     """
     if listing.without:
-        return erased.model_copy(update={"suppression": tuple(filter(_is_usable, erased.suppression))})
-    kept = filter(_is_there, erased.suppression) if listing.places is not None else erased.suppression
-    return erased.model_copy(update={"suppression": tuple(dict.fromkeys([*kept, *lists_of(roll)]))})
+        kept = tuple(mark for mark in erased.suppression if _is_usable(mark, workspace))
+        return erased.model_copy(update={"suppression": kept})
+    named = [mark for mark in erased.suppression if listing.places is None or _is_there(mark, workspace)]
+    lists = dict.fromkeys([*named, *lists_of(open_list, workspace)])
+    return erased.model_copy(update={"suppression": tuple(lists)})
 
 
-def refuse_unusable(lists: Places) -> None:
+def refuse_unusable(lists: Places, workspace: Path | None) -> None:
     """Refuse, before any work, lists that could not be written afterwards."""
-    for places in _files(lists):
-        SuppressionList.open(places)
+    for places in _files(lists, workspace):
+        DoNotLearnList.open(places)
         refuse_unwritable(Path(os.path.realpath(places.list)))
 
 
 def put_on_lists(session: Session, lists: Places, requests: Sequence[Request]) -> None:
     """Put the erased people and interactions on the lists, durably."""
-    for places in _files(lists):
+    for places in _files(lists, session.path):
         add_requests(places, requests, begin=False)
     if IN_MEMORY in lists and isinstance(session, MemorySession):
         session.do_not_learn = with_requests(_in_memory(session), requests)
 
 
 @contextmanager
-def readmitting(session: Session, roll: Roll, entries: SuppressionList | None) -> Iterator[None]:
+def readmitting(session: Session, open_list: OpenList, entries: DoNotLearnList | None) -> Iterator[None]:
     """Take the entries of people who come back off the list; they are put back if the block fails."""
     if entries is None or not entries.size:
         yield
-    elif roll.places is not None:
-        nothing = SuppressionList(entries.key)
-        replace_entries(roll.places, entries, nothing)
+    elif open_list.places is not None:
+        nothing = DoNotLearnList(entries.key)
+        replace_entries(open_list.places, entries, nothing)
         try:
             yield
         except BaseException:
-            replace_entries(roll.places, nothing, entries)
+            replace_entries(open_list.places, nothing, entries)
             raise
     else:
         if isinstance(session, MemorySession):  # which is dropped as a whole if anything fails
@@ -235,10 +235,10 @@ def copying(session: Session, into: Path) -> Iterator[Preferences]:
         with _folders_of(copy):
             write_list(copy, entries)
             with _removed_on_failure(copy, None if was_there else entries):
-                yield Roll(entries, copy).remembered_by(preferences, into)
+                yield OpenList(entries, copy).remembered_by(preferences, into)
 
 
-def checkable(session: Session) -> tuple[SuppressionList | None, str]:
+def checkable(session: Session) -> tuple[DoNotLearnList | None, str]:
     """Return the list that a recommender remembers, or why it can't be read."""
     preferences = session.documents().preferences
     places = remembered_places(preferences, session.path)
@@ -258,9 +258,9 @@ def list_facts(session: Session) -> dict[str, str | None]:
     return {"kept": "no" if preferences.without_do_not_learn else where, "list": None, "key": None}
 
 
-def _remembered(places: Suppression, preferences: Preferences) -> SuppressionList:
+def _remembered(places: DoNotLearnFiles, preferences: Preferences) -> DoNotLearnList:
     """Read the list that was used before; one with another key was put there by mistake or on purpose."""
-    found = SuppressionList.open(places)
+    found = DoNotLearnList.open(places)
     if preferences.do_not_learn_key not in (None, found.key_digest):
         raise ListUnusable(
             f"{places.list} is not the do-not-learn list that this workspace has used, its key is another: restore "
@@ -273,15 +273,15 @@ def _remembered(places: Suppression, preferences: Preferences) -> SuppressionLis
     return found
 
 
-def _in_memory(session: Session) -> SuppressionList:
+def _in_memory(session: Session) -> DoNotLearnList:
     if not isinstance(session, MemorySession):
-        return SuppressionList.new()
+        return DoNotLearnList.new()
     if session.do_not_learn is None:
-        session.do_not_learn = SuppressionList.new()
+        session.do_not_learn = DoNotLearnList.new()
     return session.do_not_learn
 
 
-def _first(workspace: Path, erasures: int) -> Roll:
+def _first(workspace: Path, erasures: int) -> OpenList:
     """Create the list of a workspace that has none, or use the one that is in its place."""
     places = default_places(workspace)
     with _folders_of(places):
@@ -289,17 +289,17 @@ def _first(workspace: Path, erasures: int) -> Roll:
     notes = _found_note(places, entries)
     if erasures:
         notes = (*notes, f"a do-not-learn list begins with this erasure, {places.list}: {_EARLIER}")
-    return Roll(entries, places, notes=notes)
+    return OpenList(entries, places, notes=notes)
 
 
-def _opened_or_begun(places: Suppression) -> SuppressionList:
+def _opened_or_begun(places: DoNotLearnFiles) -> DoNotLearnList:
     """Read a list, or create one if there is neither list nor key; one without the other is refused."""
     lost = os.path.exists(places.key) and not os.path.exists(places.list)
-    return SuppressionList.open(places) if lost else SuppressionList.open_or_create(places)
+    return DoNotLearnList.open(places) if lost else DoNotLearnList.open_or_create(places)
 
 
 @contextmanager
-def _made(places: Suppression) -> Iterator[SuppressionList]:
+def _made(places: DoNotLearnFiles) -> Iterator[DoNotLearnList]:
     was_there = os.path.exists(places.list) and os.path.exists(places.key)
     entries = _opened_or_begun(places)
     with _removed_on_failure(places, None if was_there else entries):
@@ -307,7 +307,7 @@ def _made(places: Suppression) -> Iterator[SuppressionList]:
 
 
 @contextmanager
-def _removed_on_failure(places: Suppression, made: SuppressionList | None) -> Iterator[None]:
+def _removed_on_failure(places: DoNotLearnFiles, made: DoNotLearnList | None) -> Iterator[None]:
     try:
         yield
     except BaseException:
@@ -318,7 +318,7 @@ def _removed_on_failure(places: Suppression, made: SuppressionList | None) -> It
 
 
 @contextmanager
-def _folders_of(places: Suppression) -> Iterator[None]:
+def _folders_of(places: DoNotLearnFiles) -> Iterator[None]:
     """Make the folders of a list and its key, readable by their owner alone; they are removed if the block fails."""
     made: list[Path] = []
     try:
@@ -343,7 +343,7 @@ def _make_folder(folder: Path) -> None:
         raise WorkspaceError("the do-not-learn list can't be created: ", error.said, "; or ", _OTHERWISE) from error
 
 
-def _written(places: Suppression, workspace: Path | None) -> tuple[str, str]:
+def _written(places: DoNotLearnFiles, workspace: Path | None) -> tuple[str, str]:
     """Return places as they are remembered: relative if they are beside the workspace, so that all move together."""
     beside = None if workspace is None else os.path.dirname(os.path.realpath(workspace))
 
@@ -356,35 +356,37 @@ def _written(places: Suppression, workspace: Path | None) -> tuple[str, str]:
     return written(places.list), written(places.key)
 
 
-def _mark(roll: Roll) -> tuple[str, str]:
-    """Return the name of a list in the search file."""
-    places = roll.places
-    return IN_MEMORY if places is None else (os.path.abspath(places.list), os.path.abspath(places.key))
+def _resolved(written: tuple[str, str], workspace: Path | None) -> DoNotLearnFiles:
+    """Return where places are that `_written` wrote; up to 0.1 the search file named them by their whole paths."""
+    base = "" if workspace is None else os.path.realpath(workspace)
+    list_file, key_file = (Path(os.path.normpath(os.path.join(base, place))) for place in written)
+    return DoNotLearnFiles(list_file, key_file)
 
 
-def _files(lists: Places) -> Sequence[Suppression]:
-    return [Suppression(Path(mark[0]), Path(mark[1])) for mark in lists if mark != IN_MEMORY]
+def _files(lists: Places, workspace: Path | None) -> Sequence[DoNotLearnFiles]:
+    return [_resolved(mark, workspace) for mark in lists if mark != IN_MEMORY]
 
 
-def _is_there(mark: tuple[str, str]) -> bool:
-    return mark == IN_MEMORY or all(map(os.path.exists, mark))
+def _is_there(mark: tuple[str, str], workspace: Path | None) -> bool:
+    places = _resolved(mark, workspace)
+    return mark == IN_MEMORY or (places.list.exists() and places.key.exists())
 
 
-def _is_usable(mark: tuple[str, str]) -> bool:
+def _is_usable(mark: tuple[str, str], workspace: Path | None) -> bool:
     if mark == IN_MEMORY:
         return True
     try:
-        SuppressionList.open(Suppression(Path(mark[0]), Path(mark[1])))
+        DoNotLearnList.open(_resolved(mark, workspace))
     except ListUnusable:
         return False
     return True
 
 
-def _begun_note(places: Suppression, entries: SuppressionList) -> tuple[str, ...]:
+def _begun_note(places: DoNotLearnFiles, entries: DoNotLearnList) -> tuple[str, ...]:
     return () if entries.size else (f"the do-not-learn list {places.list} is empty so far",)
 
 
-def _found_note(places: Suppression, entries: SuppressionList) -> tuple[str, ...]:
+def _found_note(places: DoNotLearnFiles, entries: DoNotLearnList) -> tuple[str, ...]:
     if not entries.size:
         return ()
     return (f"there is a do-not-learn list of an earlier workspace, {places.list}: whoever is on it stays out",)

@@ -5,7 +5,6 @@ So after a kill there is one rule for each request that was begun: if its certif
 search file names it, it is certified next; else it begins again.
 """
 
-import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,34 +15,32 @@ from erasable import fingerprint
 from erasable.chain.dataset import Dataset, State
 from erasable.chain.plan import Erasure, Plan, carry_out, known_requests, largest_cost, plan_change
 from erasable.evaluation.protocols import Utility, measure, measured_people
-from erasable.operations._searching import (
+from erasable.operations._vocabulary import vocabulary_of
+from erasable.operations.claims import RequestClaims, joined_cheaply
+from erasable.operations.do_not_learn import OpenList, Outside, lists_of, put_on_lists, still_listed, write_receipts
+from erasable.operations.recording import version_facts, without_names_like
+from erasable.operations.scan import (
     Found,
+    describe_residues,
     held_of,
     items_that_go,
     names_that_go,
     places_shown,
-    said,
     search_for,
-    sought_after,
     targets_of,
+    to_search_for,
 )
-from erasable.operations._vocabulary import vocabulary_of
-from erasable.operations.claims import RequestClaims, joined_cheaply
-from erasable.operations.do_not_learn import Outside, Roll, lists_of, put_on_lists, still_listed, write_receipts
-from erasable.operations.recording import version_facts, without_names_like
 from erasable.operations.storage import Session
 from erasable.operations.work import Work
 from erasable.proof import coarse
-from erasable.proof.certificate import Certificate, CertifiedScan
-from erasable.proof.issuing import Outcome, Receipt, issue_certificates
+from erasable.proof.certificate import Certificate, CertifiedScan, certified_steps, data_digest, now, outcome_of
+from erasable.proof.issuing import Outcome, Receipt, certificate_page, issue_certificates
 from erasable.proof.log import add_record, head_of
-from erasable.proof.page import certificate_page
 from erasable.proof.search_file import Erased, Search, read_search
-from erasable.proof.signing import certified_steps, data_digest, now
 from erasable.requests.queue import one_for_each
 from erasable.requests.request import Request
 from erasable.scan import PERSONAL, PERSONAL_OR_SHARED, TEXTS, TEXTS_IF_ANY, Scan, scan_contents
-from erasable.workspace.layout import AUDIT, certificate_name
+from erasable.workspace.files import AUDIT, certificate_name
 from erasable.workspace.manifest import Stamp
 
 _BYTES_PER_CERTIFICATE = 40_000
@@ -54,7 +51,7 @@ _SLOWER = 2  # on a busy machine training may take this many times as long as be
 class Manner:
     """How an erasure is carried out."""
 
-    roll: Roll
+    open_list: OpenList
     """The do-not-learn list that people are put on."""
     outside: Outside
     rerun: bool = False
@@ -127,35 +124,18 @@ def erase(
     first = _search_and_certify(session, claims, search, current, manner, work)
     done = _carried_out(session, claims, due, waiting, manner, work)
     search = read_search(session.documents().pending)
+    # Without an erasure nothing has changed since the first search: whoever that left out is not searched for again.
     left = search if done.plan else search.without([one.request_id for one in current.people])
     return first.joined_with(done).joined_with(
         _search_and_certify(session, claims, search, left, manner, work, done.state)
     )
 
 
-def outcome_of(certificate: Certificate, record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what pages show beside a certificate: its own facts, and those of its record in the log."""
-    said = json.loads(certificate.content)
-    scan, utility = said["scan"], said["utility"]
-    kept = [step["kept"] for step in record.get("steps") or said.get("chain", ())]
-    stages = record.get("stages", said.get("stages_total", len(kept)))
-    return {
-        "version": certificate.version,
-        "duration": record.get("duration"),
-        "stages_rerun": kept[:stages].count(False),
-        "stages_total": stages,
-        "cost": record.get("cost"),
-        "kept": kept,
-        "files_searched": record.get("files", scan["files"] if scan else 0),
-        "utility": utility and {"before": utility["before"], "after": utility["after"], "grain": utility.get("grain")},
-    }
-
-
 def _listed(session: Session, manner: Manner) -> Search:
     """Put everyone whom the search file names on the do-not-learn lists, and return it."""
     search = read_search(session.documents().pending)
     listing = manner.outside.listing
-    erasures = tuple(still_listed(one, manner.roll, listing) for one in search.erasures)
+    erasures = tuple(still_listed(one, manner.open_list, listing, session.path) for one in search.erasures)
     for one in erasures:
         put_on_lists(session, one.suppression, one.requests)
     return search.model_copy(update={"erasures": erasures})
@@ -183,12 +163,12 @@ def _carried_out(
     utility = _utility(session, state, change.after, work)
     with work.training("forgetting", change.plan.samples) as effort:
         after = carry_out(change.plan, change.before, change.after, session.checkpoints, effort, work.executor)
-    lists = lists_of(manner.roll)
+    lists = lists_of(manner.open_list, session.path)
     put_on_lists(session, lists, change.requests)
     seconds = time.perf_counter() - began
     stamp = Stamp.after(session.stamp.version)
     erased = Erased(
-        people=sought_after(change.requests, held, session.checkpoints, after),
+        people=to_search_for(change.requests, held, session.checkpoints, after),
         version=stamp.version,
         suppression=lists,
         at=now(),
@@ -317,7 +297,7 @@ def _certified(
         declared = documents.preferences.issuers
         residues = scan_contents(contents, sought, vocabulary_of(state.dataset), [*ids], declared)
         if residues:
-            places = {**found.places, **dict.fromkeys(ids, said(session, residues))}
+            places = {**found.places, **dict.fromkeys(ids, describe_residues(session, residues))}
             shown = {**found.shown, **places_shown(search, dict.fromkeys(ids, residues))}
             return _set_aside(session, search, places, shown)
     if outside.receipts is not None:
@@ -351,8 +331,8 @@ def _work_facts(session: Session, state: State, erased: Erased) -> dict[str, obj
 def _certified_scan(scan: Scan, has_rows: bool) -> CertifiedScan:
     """Return a scan that found nothing, in the form that certificates have.
 
-    A row that the person still has is not searched for, and not every erasure destroys a checkpoint. Either would
-    reveal what was erased, or who is an anchor, so the sentences about rows and names are always there, in one place.
+    Whether rows or checkpoint names were searched would reveal what was erased and who is an anchor. So every
+    certificate has both sentences, in the same place.
     """
     said = [sentence for sentence in scan.searched if sentence not in (PERSONAL, TEXTS)]
     return CertifiedScan(

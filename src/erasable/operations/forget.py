@@ -22,22 +22,33 @@ from erasable.errors import (
     option,
     said,
 )
-from erasable.operations.claims import LIBRARY, NOT_CERTIFIED, RequestClaims, joined_by, of_commands_alone, wait_for
+from erasable.operations.claims import (
+    LIBRARY,
+    NOT_CERTIFIED,
+    RequestClaims,
+    begin,
+    is_left,
+    joined_by,
+    look_back,
+    of_commands_alone,
+    refuse_broken_documents,
+    take_over,
+    wait_for,
+)
 from erasable.operations.do_not_learn import (
     NOTHING_OUTSIDE,
+    OpenList,
     Outside,
-    Roll,
     lists_of,
+    open_list_of,
     prepare_outside,
     refuse_unusable,
     remember,
     remembered_places,
-    roll_of,
     write_receipts,
 )
 from erasable.operations.erase import Carried, Manner, erase
 from erasable.operations.people import served_meanwhile, telling_near_ids
-from erasable.operations.recovery import begin, is_left, look_back, refuse_broken_documents, take_over
 from erasable.operations.storage import Session, Storage, resuming, upgrading, withdrawing
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof.certificate import read_certificate
@@ -235,7 +246,7 @@ class _ForgetCall:
                     _check_environment(session, self.rerun)
                 manner = self._manner(session, left or bool(search.erasures))
                 if not self._ids and not left and not search.erasures and not self.storage.has_begun(session):
-                    return self._forgotten(Carried(), notes=manner.roll.notes)
+                    return self._forgotten(Carried(), notes=manner.open_list.notes)
                 queue = at_work.enter_context(self.storage.queue(session))
                 lease = Lease(queue.database, _LEASE_SECONDS)
                 if not lease.take():
@@ -249,7 +260,7 @@ class _ForgetCall:
                 carried = self._carried(session, claims, [*dict.fromkeys([*earlier, *self._ids])], manner)
             claims.end(carried.outcomes, carried.rejected)
             claims.fail(sorted(carried.set_aside), NOT_CERTIFIED)
-            done = self._forgotten(carried, earlier, manner.roll.notes)
+            done = self._forgotten(carried, earlier, manner.open_list.notes)
             return self._with_told(queue, done, [one for one in self._ids if one not in carried.told])
 
     @property
@@ -290,14 +301,14 @@ class _ForgetCall:
         prepare_outside(self.outside, session.path)
         listing, preferences = self.outside.listing, session.documents().preferences
         if anyone or listing.is_said:
-            roll = roll_of(session, listing, erasing=True)
+            open_list = open_list_of(session, listing, erasing=True)
         else:
             places = remembered_places(preferences, session.path)
-            roll = Roll(places=places, without=preferences.without_do_not_learn)
+            open_list = OpenList(places=places, without=preferences.without_do_not_learn)
         if anyone:
-            refuse_unusable(lists_of(roll))
-        remember(session, roll)
-        return Manner(roll, self.outside, self.rerun)
+            refuse_unusable(lists_of(open_list, session.path), session.path)
+        remember(session, open_list)
+        return Manner(open_list, self.outside, self.rerun)
 
     def _left_by_others(self, session: Session, claims: RequestClaims) -> list[str]:
         """Return the requests that an earlier process began or submitted and did not finish."""

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.chain.dataset import Dataset
-from erasable.data.columns import ColumnNames, RememberedColumns, column_option
-from erasable.data.interactions import Interactions
-from erasable.data.rating_scale import RatingScale
+from erasable.data.columns import ANY_COLUMNS, ColumnNames, RememberedColumns, column_option
+from erasable.data.interactions import Interactions, RatingScale
 from erasable.data.readers import read_interactions
 from erasable.data.values import TimeForm, text_of_time
 from erasable.errors import Refused, Said, UnknownRequest, WorkspaceError, option
@@ -29,12 +28,10 @@ from erasable.grouping.groups import (
 )
 from erasable.grouping.points import MOST_PAIRS, Labels, Points, bipartite_graph, most_pairs
 from erasable.grouping.registry import BY_VECTORS, GroupingName, GroupingSettings, vectors_are_there
+from erasable.operations.claims import left_to_finish
 from erasable.operations.do_not_learn import list_facts
 from erasable.operations.people import not_served, telling_near_ids
-from erasable.operations.prepare import ANY_COLUMNS
-from erasable.operations.recovery import left_to_finish
-from erasable.operations.storage import Session, Storage
-from erasable.operations.suppressed import pending_people, queue_fault, suppressed_people
+from erasable.operations.storage import Session, Storage, pending_people, queue_fault, suppressed_people
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof.certificate import Certificate, read_certificate
 from erasable.proof.checking import records_about, signing_public_key

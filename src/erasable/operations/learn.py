@@ -1,27 +1,43 @@
-"""Learn: train a recommender that can forget, from a file or table."""
+"""Learn from a file or table, or learn more: the result is the same as learning from everything at once."""
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from erasable.chain.chain import carry_out_schedule, scheduled
-from erasable.chain.dataset import Dataset
+from erasable.chain.arrangement import grown
+from erasable.chain.chain import carry_out_schedule, made_elsewhere, scheduled
+from erasable.chain.dataset import Dataset, State
+from erasable.chain.plan import Plan, carry_out, plan_change
 from erasable.chain.settings import Config
+from erasable.data.columns import RememberedColumns, column_option
 from erasable.data.ids import Ids
-from erasable.errors import option, said
+from erasable.data.interactions import Interactions
+from erasable.errors import DataRefused, NotReproducible, Refused, Said, WrongUse, option, said
 from erasable.models import calls
 from erasable.models.base import Arrays
 from erasable.models.registry import make_model
-from erasable.operations.do_not_learn import Roll, beginning, readmitting
-from erasable.operations.prepare import NO_INPUTS, Inputs, Prepared, prepare
-from erasable.operations.recording import InputFacts, first_documents, remembering
-from erasable.operations.storage import Session
+from erasable.operations.claims import is_left
+from erasable.operations.do_not_learn import OpenList, beginning, open_list_of, readmitting, remember
+from erasable.operations.prepare import (
+    NO_INPUTS,
+    Inputs,
+    Prepared,
+    Read,
+    declared_catalogue,
+    prepare,
+    read_source,
+    risky_users,
+)
+from erasable.operations.recording import InputFacts, first_documents, readmission_facts, remembering, version_facts
+from erasable.operations.storage import Session, Storage, resuming, upgrading
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof.do_not_learn import NONE_SUPPRESSED, SuppressedCount
+from erasable.proof.do_not_learn import NONE_LISTED, ListedCount
+from erasable.proof.log import add_record
+from erasable.proof.search_file import read_search
 from erasable.workspace.manifest import Preferences, Stamp
 from erasable.workspace.workspace import Workspace
 
@@ -48,7 +64,7 @@ class Learned(InputFacts):
     held_out: int
     suppressed: int
     """How many people and single interactions were left out because they are on the do-not-learn list."""
-    left_out: SuppressedCount = NONE_SUPPRESSED
+    left_out: ListedCount = NONE_LISTED
     """The same, people and interactions apart."""
     readmitted: int = 0
     """How many people came back who were on that list."""
@@ -71,11 +87,15 @@ def learn(
 def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, work: Work) -> Learned:  # noqa: ANN401
     """Learn into a session that is open for writing."""
     began = time.perf_counter()
-    with beginning(session, inputs.listing) as roll:
-        return _learned(session, prepare(source, config, inputs, work, roll.entries), roll, inputs, work, began)
+    with beginning(session, inputs.listing) as open_list:
+        return _learned(
+            session, prepare(source, config, inputs, work, open_list.entries), open_list, inputs, work, began
+        )
 
 
-def _learned(session: Session, prepared: Prepared, roll: Roll, inputs: Inputs, work: Work, began: float) -> Learned:
+def _learned(
+    session: Session, prepared: Prepared, open_list: OpenList, inputs: Inputs, work: Work, began: float
+) -> Learned:
     dataset = prepared.dataset
     if not any(len(dataset.learners(position)) for position in range(dataset.stages)):
         work.reporter.doubt(_NOBODY_SHAPES)
@@ -92,8 +112,8 @@ def _learned(session: Session, prepared: Prepared, roll: Roll, inputs: Inputs, w
         preferences = Preferences(
             readable_by_group=inputs.readable_by_group, users_are_numbers=True, items_are_numbers=True
         )
-        preferences = roll.remembered_by(remembering(preferences, prepared.source), session.path)
-        with readmitting(session, roll, prepared.readmitted):
+        preferences = open_list.remembered_by(remembering(preferences, prepared.source), session.path)
+        with readmitting(session, open_list, prepared.readmitted):
             session.commit(state, replace(documents, preferences=preferences), stamp)
     return Learned(
         users=dataset.users,
@@ -105,7 +125,7 @@ def _learned(session: Session, prepared: Prepared, roll: Roll, inputs: Inputs, w
         suppressed=prepared.suppressed.total,
         left_out=prepared.suppressed,
         readmitted=len(inputs.readmit),
-        notes=roll.notes,
+        notes=open_list.notes,
         **vars(InputFacts.of(prepared.source, dataset)),
     )
 
@@ -127,8 +147,172 @@ def _vanished(shared: Arrays) -> bool:
     return all(np.max(np.abs(array), initial=0) < _NOTHING for array in shared.values())
 
 
-def samples_of(dataset: Dataset, places: Iterable[int] | None = None) -> int:
-    """Return how many samples training the whole chain visits, or some of its stages; nothing is hashed."""
-    model, epochs = make_model(dataset.config), dataset.config.stage_epochs
-    wanted = range(dataset.stages) if places is None else places
-    return sum(calls.counted(model, dataset.learners(place), epochs) for place in wanted)
+_FOR_SCALE = said("for another scale learn everything again into another folder, with ", option("rating_scale"))
+
+
+@dataclass(frozen=True)
+class _Listed:
+    """The do-not-learn list, what was read without the people on it, and how many come back."""
+
+    open_list: OpenList
+    read: Read
+    people: int
+
+
+@dataclass(frozen=True)
+class LearnedMore(InputFacts):
+    """Sizes after learning more, what of them is new, and what it cost."""
+
+    users: int
+    items: int
+    interactions: int
+    groups: int
+    seconds: float
+    users_added: int
+    items_added: int
+    items_unknown: int
+    """How many items no stage has learned yet, so that they are recommended to nobody."""
+    interactions_added: int
+    suppressed: int
+    left_out: ListedCount
+    """How many people and single interactions were left out because they are on the do-not-learn list."""
+    readmitted: int
+    """How many people came back who were on that list."""
+    notes: tuple[str, ...]
+    """What is worth knowing about that list."""
+    stages_rerun: int
+    stages_total: int
+    cost_ratio: float
+
+
+def learn_more(
+    storage: Storage,
+    source: Any,  # noqa: ANN401 - a path or any table that data.read_interactions takes
+    inputs: Inputs = NO_INPUTS,
+    work: Work = QUIET_WORK,
+    rerun: bool = False,
+) -> LearnedMore:
+    """Add data to a recommender; settings, groups and rating scale stay. If anything fails nothing changes.
+
+    In another numeric environment than the one that learned, this is refused; with `rerun` everything is trained again.
+    """
+    began = time.perf_counter()
+    if inputs.groups_from is not None:
+        raise WrongUse("existing users keep their group: leave out ", option("groups_from"))
+    with storage.writing() as session:
+        _refuse_unready(storage, session, rerun)
+        before, open_list = _earlier(session, rerun).dataset, open_list_of(session, inputs.listing, erasing=False)
+        as_before = _as_before(inputs, session)
+        read = read_source(source, as_before, before.scale, work.reporter, 1, _FOR_SCALE, open_list.entries)
+        _refuse_unlike(read, before)
+        after = _grown(before, read, inputs, work) if len(read.interactions) else before
+        planned = plan_change(_earlier(session, rerun), after)
+        if len(read.interactions):
+            _learn(session, after, planned, _Listed(open_list, read, len(inputs.readmit)), work, rerun)
+        else:  # everyone in the table is on the list
+            remember(session, open_list)
+    return LearnedMore(
+        users=after.users,
+        items=len(after.items),
+        interactions=after.interactions,
+        groups=len(after.groups),
+        seconds=time.perf_counter() - began,
+        users_added=after.users - before.users,
+        items_added=len({*after.items} - {*before.items}),
+        items_unknown=int(np.count_nonzero(~after.known_to_some[_learned_items(after)])),
+        interactions_added=after.interactions - before.interactions,
+        suppressed=read.suppressed.total,
+        left_out=read.suppressed,
+        readmitted=len(inputs.readmit),
+        notes=open_list.notes,
+        stages_rerun=planned.stages_rerun,
+        stages_total=planned.stages_total,
+        cost_ratio=planned.cost_ratio,
+        **vars(InputFacts.of(read.source, after)),
+    )
+
+
+def _learned_items(dataset: Dataset) -> NDArray[np.int32]:
+    """Return the items that someone has in training, not only in the holdout."""
+    return np.unique(np.concatenate([group.item_index for group in dataset.groups]))
+
+
+def _as_before(inputs: Inputs, session: Session) -> Inputs:
+    """Return inputs that read the same columns as before, unless others are named."""
+    remembered = dict(session.documents().preferences.columns)
+    return replace(inputs, columns=RememberedColumns(**inputs.columns.given(), remembered=remembered))
+
+
+def _refuse_unready(storage: Storage, session: Session, rerun: bool) -> None:
+    """Refuse while an erasure is unfinished; one that can't be certified is set aside and does not block learning."""
+    search = read_search(session.documents().pending)
+    begun = search.accepted or any(one.found is None for one in search.people)
+    if begun or any(map(is_left, storage.asked())):
+        raise Refused("an erasure is not finished: finish it with ", resuming(session.path), ", then learn more")
+    found = made_elsewhere(session.state())
+    if found and not rerun:
+        raise NotReproducible(
+            f"this was learned {found.how} ({found}): bring it here with ",
+            upgrading(session),
+            ", then learn more; or learn more there",
+        )
+
+
+def _refuse_unlike(read: Read, before: Dataset) -> None:
+    """Refuse a table that lacks ratings, or has risks, unlike the first one."""
+    if not read.rated and before.scale.low < before.scale.high:
+        raise DataRefused(
+            f"there is no rating, and ratings go from {before.scale} here: name one with ", column_option("rating")
+        )
+    if read.risk is not None and before.config.risk_threshold is None:
+        given = Said("risk=", "--risk-column")
+        raise WrongUse("this was learned without ", option("risk_threshold"), ": leave out ", given)
+
+
+def _grown(before: Dataset, read: Read, inputs: Inputs, work: Work) -> Dataset:
+    risky = risky_users(read.risk, before.config) if read.risk is not None else ()
+    return grown(_listing(before, read.interactions, inputs), read.interactions, work.grouping, risky)
+
+
+def _listing(before: Dataset, coming: Interactions, inputs: Inputs) -> Dataset:
+    """Return the dataset with its new catalogue: a declared one may be extended.
+
+    A catalogue that 0.1 froze counts as declared until `upgrade`, and as in 0.1 new items join it.
+    """
+    if before.catalogue is None and inputs.catalogue is not None:
+        raise WrongUse(
+            "this was learned without ",
+            option("catalogue"),
+            ", so items follow the people: leave it out, or learn everything again into another folder with ",
+            option("catalogue"),
+        )
+    if before.catalogue is None:
+        return before
+    if inputs.catalogue is not None:
+        return replace(before, catalogue=before.catalogue.grown(declared_catalogue(inputs.catalogue)[0].items))
+    if before.catalogue.declared:
+        return before
+    return replace(before, catalogue=before.catalogue.grown(coming.items))
+
+
+def _earlier(session: Session, rerun: bool) -> State:
+    """Return the current state; with `rerun` as if no stage were trained."""
+    return session.state().untrained() if rerun else session.state()
+
+
+def _learn(session: Session, after: Dataset, planned: Plan, listed: _Listed, work: Work, rerun: bool) -> None:
+    """Train the stages that changed, or all, and make the result current."""
+    state = _earlier(session, rerun)
+    session.refuse_if_full(session.size)
+    with work.training("learning", planned.samples) as effort:
+        new = carry_out(planned, state, after, session.checkpoints, effort, work.executor)
+    with work.reporter.track("saving"):
+        documents, stamp = session.documents(), Stamp.after(session.stamp.version)
+        facts = {**version_facts(new, stamp), **readmission_facts(listed.people)}
+        preferences = remembering(documents.preferences, listed.read.source)
+        preferences = listed.open_list.remembered_by(preferences, session.path)
+        sought = read_search(documents.pending).made_again(planned.rerun)
+        log = add_record(documents.log, "learn more", facts)
+        more = replace(documents, log=log, preferences=preferences, pending=sought.encoded())
+        with readmitting(session, listed.open_list, listed.read.readmitted):
+            session.commit(new, more, stamp)

@@ -7,16 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from erasable.chain.checkpoint import MemoryStore
-from erasable.chain.dataset import Dataset, State
+from erasable.chain.dataset import Dataset, MemoryStore, State
 from erasable.chain.scoring import ROWS_SERVED, Place, Scoring
 from erasable.data.interactions import Interactions
 from erasable.errors import Refused, Said, Suppressed, SuppressionUnknown, UnknownUser, WorkspaceBusy, WorkspaceError
 from erasable.models.base import Change
 from erasable.operations.offers import MOST_REASONS, Offer, OwnItem, Served, Stock, refuse_no_items
 from erasable.operations.people import NumberedIds
-from erasable.operations.storage import Session, Storage
-from erasable.operations.suppressed import pending_people, places_found
+from erasable.operations.storage import Session, Storage, pending_people, places_found
 from erasable.requests.request import NOBODY_ASKED, Asked
 from erasable.workspace.manifest import Stamp
 

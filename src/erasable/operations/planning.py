@@ -15,12 +15,12 @@ from erasable.chain.dataset import Dataset, State
 from erasable.chain.plan import Apart, Erasure, Plan, known_requests, plan_change
 from erasable.errors import Refused, option
 from erasable.evaluation.protocols import measure, measured_people
-from erasable.operations._searching import held_ids, held_of
 from erasable.operations._vocabulary import vocabulary_of
 from erasable.operations.people import served_meanwhile, telling_near_ids
+from erasable.operations.scan import held_ids, held_of
 from erasable.operations.storage import Session, Storage
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof.signing import data_digest
+from erasable.proof.certificate import data_digest
 from erasable.requests.queue import one_for_each
 from erasable.requests.request import Request
 from erasable.scan import scan_folder

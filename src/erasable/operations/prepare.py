@@ -13,21 +13,19 @@ from erasable.chain.arrangement import arrange
 from erasable.chain.dataset import Dataset
 from erasable.chain.settings import Config
 from erasable.data.catalogue import Catalogue, CoreFilter, read_catalogue
-from erasable.data.columns import ColumnNames, column_option
+from erasable.data.columns import ANY_COLUMNS, ColumnNames, column_option
 from erasable.data.ids import Ids
-from erasable.data.interactions import Interactions
-from erasable.data.rating_scale import RatingScale, recognise_scale
+from erasable.data.interactions import Interactions, RatingScale, recognise_scale
 from erasable.data.readers import ReadResult, read_interactions
 from erasable.data.values import OnBadRow
 from erasable.errors import BadRows, DataRefused, Refused, Said, WrongUse, option
 from erasable.grouping.registry import MOST_GROUPS, read_positions
-from erasable.operations.do_not_learn import Listing
+from erasable.operations.do_not_learn import ListChoice
 from erasable.operations.work import Work
 from erasable.progress import Reporter
-from erasable.proof.do_not_learn import NONE_SUPPRESSED, SuppressedCount, Suppression, SuppressionList
+from erasable.proof.do_not_learn import NONE_LISTED, DoNotLearnFiles, DoNotLearnList, ListedCount
 from erasable.workspace.workspace import Workspace
 
-ANY_COLUMNS = ColumnNames()
 _FOR_SCALE = Said("for another scale give rating_scale=(LOW, HIGH)", "for another scale give --rating-scale LOW HIGH")
 Column = str | int | None
 """A column by its name, or by its number from 1 if there are no names; None to recognise it."""
@@ -45,7 +43,7 @@ class Inputs:
         The columns to read.
     groups_from, catalogue : Path, optional
         Files or workspaces that give the groups and the items.
-    suppression : Suppression, optional
+    do_not_learn : DoNotLearnFiles, optional
         Another do-not-learn list, with its key, than the one that is remembered.
     on_bad_row : {"refuse", "skip"}, default "refuse"
         Whether unusable rows are refused, or left out and counted.
@@ -65,7 +63,7 @@ class Inputs:
     columns: ColumnNames = ANY_COLUMNS
     groups_from: Path | None = None
     catalogue: Path | None = None
-    suppression: Suppression | None = None
+    do_not_learn: DoNotLearnFiles | None = None
     """Another do-not-learn list, with its key, than the one that is remembered."""
     on_bad_row: OnBadRow = "refuse"
     """Whether unusable rows are refused, or left out and counted."""
@@ -77,9 +75,9 @@ class Inputs:
     """Whether the group of the owner may read the files of a new workspace."""
 
     @property
-    def listing(self) -> Listing:
+    def listing(self) -> ListChoice:
         """What is said here about the do-not-learn list."""
-        return Listing(self.suppression, self.without_do_not_learn)
+        return ListChoice(self.do_not_learn, self.without_do_not_learn)
 
 
 NO_INPUTS = Inputs()
@@ -116,12 +114,12 @@ class Read:
 
     interactions: Interactions
     risk: Mapping[str, float] | None
-    suppressed: SuppressedCount
+    suppressed: ListedCount
     rated: bool
     """Whether there is a column of ratings."""
     source: ReadResult
     """Everything that was read, before the do-not-learn list."""
-    readmitted: SuppressionList | None = None
+    readmitted: DoNotLearnList | None = None
     """The entries to take off the list, because those people come back."""
 
 
@@ -130,9 +128,9 @@ class Prepared:
     """The dataset to learn, what the do-not-learn list kept out of it, and the entries to take off that list."""
 
     dataset: Dataset
-    suppressed: SuppressedCount
+    suppressed: ListedCount
     source: ReadResult
-    readmitted: SuppressionList | None = None
+    readmitted: DoNotLearnList | None = None
 
 
 def prepare(
@@ -140,7 +138,7 @@ def prepare(
     config: Config,
     inputs: Inputs,
     work: Work,
-    erased: SuppressionList | None = None,
+    erased: DoNotLearnList | None = None,
 ) -> Prepared:
     """Read interactions, leave out people who were erased, and build the dataset."""
     reporter, given = work.reporter, _given(config, inputs)
@@ -177,7 +175,7 @@ def read_source(
     reporter: Reporter,
     fewest_users: int = 2,
     for_scale: str = _FOR_SCALE,
-    erased: SuppressionList | None = None,
+    erased: DoNotLearnList | None = None,
 ) -> Read:
     """Read interactions, leave out those on the do-not-learn list, and count them.
 
@@ -190,7 +188,7 @@ def read_source(
     for note in read.notes:
         reporter.note(note)
     if erased is None:
-        return Read(read.interactions, read.risk, NONE_SUPPRESSED, read.rated, read)
+        return Read(read.interactions, read.risk, NONE_LISTED, read.rated, read)
     with reporter.track("looking for erased people"), _naming(source):
         back = _readmitted(read.interactions, erased, inputs.readmit)
         rows, suppressed = erased.without(back).interactions_among(read.interactions)
@@ -210,9 +208,9 @@ def _naming_remedies(for_scale: str) -> Iterator[None]:
         raise DataRefused(refused.said, "; to leave bad rows out give ", skip, *scale) from None
 
 
-def _readmitted(interactions: Interactions, erased: SuppressionList, readmit: Sequence[str]) -> SuppressionList:
+def _readmitted(interactions: Interactions, erased: DoNotLearnList, readmit: Sequence[str]) -> DoNotLearnList:
     """Return the list entries of those who come back; people who are not on the list are refused."""
-    back = SuppressionList(erased.key)
+    back = DoNotLearnList(erased.key)
     for user in readmit:
         found = erased.entries_of(user, interactions)
         if not found.size:

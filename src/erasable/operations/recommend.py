@@ -10,8 +10,7 @@ from erasable.chain.scoring import Place, Scoring
 from erasable.errors import Said, Suppressed, UnknownUser
 from erasable.models.machine import one_blas_thread
 from erasable.operations.offers import MOST_REASONS, Explanation, Offer, OwnItem, Served, Stock, refuse_no_items
-from erasable.operations.storage import Storage
-from erasable.operations.suppressed import asked_people
+from erasable.operations.storage import Storage, asked_people
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.threads import pool_of
 

@@ -1,21 +1,42 @@
-"""What operations record: versions in the log, facts about the input, columns to remember, the issuer's name."""
+"""What operations record: versions in the log, facts about the input, the issuer's name, and where the queue is."""
 
 import re
+import secrets
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from erasable.chain.dataset import Dataset, State
 from erasable.data.readers import ReadResult
-from erasable.errors import ErasableError, Refused, ResidueFound, Said, WorkspaceError, said
-from erasable.operations.storage import Storage
+from erasable.errors import (
+    ErasableError,
+    QueueLost,
+    Refused,
+    ResidueFound,
+    Said,
+    WorkspaceDamaged,
+    WorkspaceError,
+    WrongUse,
+    said,
+)
+from erasable.operations.storage import DiskStorage, Session, Storage
 from erasable.operations.work import Work
 from erasable.progress import LOG
+from erasable.proof.certificate import data_digest, new_key, public_key_of, state_digest
 from erasable.proof.log import add_record
-from erasable.proof.signing import data_digest, new_key, public_key_of, state_digest
-from erasable.requests.queue import LONG
+from erasable.requests.database import Database, beginning, given_id
+from erasable.requests.lease import holder_of
+from erasable.requests.opening import asked_in, copy_queue, database_at, open_database, queue_place, remove_queue_file
+from erasable.requests.queue import SHORTEST_PART
+from erasable.workspace.files import KEYS, QUEUE_FILES
 from erasable.workspace.manifest import Documents, Preferences, Stamp
+
+if TYPE_CHECKING:
+    from erasable.requests.postgres import PostgresDatabase
+
 
 _REMEMBERED_ROLES = ("user", "item", "rating", "time")
 _LONGEST = 200
@@ -99,7 +120,7 @@ def remembering(preferences: Preferences, read: ReadResult) -> Preferences:
     """Return what a workspace remembers after learning from an input: columns, and how times and ids are written.
 
     A role that this input lacks keeps its column. Times are shown as in the first input, ids as whole numbers if they
-    always were. The number of a column is kept only if it is not the usual one: 1 may be somebody's id.
+    always were. Default column numbers are not stored: a scan would take a stored 1 for user 1.
     """
     columns = {
         role: read.taken.columns[role]
@@ -117,7 +138,7 @@ def remembering(preferences: Preferences, read: ReadResult) -> Preferences:
 
 
 def _names(column: str, user: str) -> bool:
-    return user == column or (len(user) >= LONG and user in column)
+    return user == column or (len(user) >= SHORTEST_PART and user in column)
 
 
 def without_names_like(preferences: Preferences, users: Collection[str]) -> Preferences:
@@ -173,3 +194,97 @@ def _holds_an_id(name: str, dataset: Dataset) -> bool:
     text = name.casefold()
     found = {user.casefold() for group in dataset.groups for user in group.users if user.casefold() in text}
     return any(re.search(rf"(?<!\w){re.escape(user)}(?!\w)", text) for user in found)
+
+
+def name_queue(storage: DiskStorage, address: str) -> None:
+    """Keep requests in Postgres from now on; those in the workspace move there, open ones too."""
+    with storage.writing() as session:
+        preferences = session.documents().preferences
+        named = preferences.queue
+        if named is None:
+            _move(session, storage.path, address)
+        elif named[0] != address:
+            _rename(session, storage.path, (address, named[1]), preferences.queue_id)
+
+
+def begin_new_queue(storage: Storage) -> None:
+    """Begin a new queue in place of one that is lost. Its requests are lost and must be made again; the log says so."""
+    if storage.path is None:
+        raise WrongUse("in memory no queue is lost: leave out new_queue")
+    with storage.writing() as session:
+        _refuse_unless_lost(storage.path)
+        documents = session.documents()
+        record = add_record(documents.log, "new queue", version_facts(session.state(), session.stamp))
+        place = documents.preferences.queue
+        if place is not None:
+            place, queue_id = _made_elsewhere(storage.path, place[0])
+            _amend(session, replace(documents, log=record), place, queue_id)
+            return
+        remove_queue_file(storage.path)  # which is empty
+        # If stopped here, the workspace has no queue yet, as the log says.
+        _amend(session, replace(documents, log=record), None, None)
+        open_database(storage.path, session).close()
+
+
+def _refuse_unless_lost(folder: Path) -> None:
+    try:
+        asked_in(folder)
+    except (QueueLost, WorkspaceDamaged):
+        pass
+    else:
+        raise Refused("the queue of this workspace is there, and says who has asked: nothing was done")
+    left = [str(path) for path in (folder / name for name in QUEUE_FILES) if path.is_file() and path.stat().st_size]
+    if queue_place(folder) is None and any((folder / KEYS).glob("*")):
+        left.append(str(folder / KEYS))  # of a queue in Postgres that an older manifest does not name
+    if left:
+        raise Refused(
+            f"these files may hold people's requests: move {', '.join(left)} elsewhere, then begin with ",
+            beginning(folder),
+        )
+
+
+def _made_elsewhere(folder: Path, address: str) -> tuple[tuple[str, str], str]:
+    schema = f"erasable_{secrets.token_hex(8)}"
+    with closing(database_at(folder, address, schema)) as there:
+        there.create()
+        return (address, schema), there.change(given_id)
+
+
+def _rename(session: Session, folder: Path, place: tuple[str, str], queue_id: str | None) -> None:
+    """Remember another address of the same queue; another queue would not know who has asked."""
+    with closing(database_at(folder, *place, queue_id)) as there:
+        if not there.exists():
+            raise Refused(
+                f"this workspace's queue, the schema {place[1]}, is not in that database: move it there first with "
+                "pg_dump and pg_restore, while no server runs"
+            )
+        there.migrate()
+    _amend(session, session.documents(), place, queue_id)
+
+
+def _move(session: Session, folder: Path, address: str) -> None:
+    schema = f"erasable_{secrets.token_hex(8)}"
+    with closing(database_at(folder, address, schema)) as there, closing(open_database(folder, session)) as here:
+        there.create()
+        try:
+            # A writer that waits meanwhile finds the new queue named and is refused, so nothing is left behind.
+            here.change(lambda _: _copied_and_named(here, there, session, (address, schema)))
+        except BaseException:
+            if queue_place(folder) is None:
+                there.drop()
+            raise
+    remove_queue_file(folder)
+
+
+def _copied_and_named(here: Database, there: "PostgresDatabase", session: Session, place: tuple[str, str]) -> None:
+    holder = holder_of(here)
+    if holder is not None:
+        raise Refused(f"a worker is at work here (process {holder.number}): stop the service, then move the queue")
+    copy_queue(here, there)
+    documents = session.documents()
+    _amend(session, documents, place, documents.preferences.queue_id)
+
+
+def _amend(session: Session, documents: Documents, place: tuple[str, str] | None, queue_id: str | None) -> None:
+    preferences = documents.preferences.model_copy(update={"queue": place, "queue_id": queue_id})
+    session.amend(replace(documents, preferences=preferences))

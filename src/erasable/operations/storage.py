@@ -1,21 +1,23 @@
-"""Where a recommender is kept: a workspace on disk, or memory; operations treat both alike."""
+"""Where a recommender is kept, on disk or in memory; operations treat both alike. And who there is suppressed."""
 
 import shlex
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from erasable.chain.checkpoint import CheckpointStore, MemoryStore
-from erasable.chain.dataset import State
-from erasable.errors import Said, WorkspaceBusy, WrongUse
+from erasable.chain.dataset import CheckpointStore, MemoryStore, State
+from erasable.errors import Said, WorkspaceBusy, WorkspaceError, WrongUse
 from erasable.models.base import Model
-from erasable.proof.do_not_learn import SuppressionList
-from erasable.requests.opening import adopt_queue, asked_in, is_there, open_database
+from erasable.operations.people import not_served
+from erasable.proof.do_not_learn import DoNotLearnList
+from erasable.proof.search_file import read_search
+from erasable.requests.opening import adopt_queue, asked_in, is_there, open_database, queue_mark, suppressed_in
 from erasable.requests.queue import Queue
-from erasable.requests.request import AT_ONCE, BEGUN, Request
+from erasable.requests.request import AT_ONCE, BEGUN, NOBODY_ASKED, Asked, Request
 from erasable.requests.sqlite import SqliteDatabase
 from erasable.workspace.manifest import FORMAT, NO_DOCUMENTS, Documents, Stamp
 from erasable.workspace.workspace import Workspace
@@ -203,7 +205,7 @@ class MemorySession:
         self._documents: Documents = before._documents if before else NO_DOCUMENTS
         self._certificates: dict[str, bytes] = dict(before._certificates) if before else {}
         self._state: State | None = before._state if before else None
-        self.do_not_learn: SuppressionList | None = before.do_not_learn if before else None
+        self.do_not_learn: DoNotLearnList | None = before.do_not_learn if before else None
         """Who must not be learned again; None until the list is first needed."""
 
     @property
@@ -324,3 +326,69 @@ def resuming(path: Path | None) -> Said:
 def withdrawing(path: Path | None) -> Said:
     """Return the call or command that withdraws what was submitted and not carried out."""
     return Said("withdraw_submitted()", f"erasable forget {shlex.quote(str(path))} --withdraw")
+
+
+_SETTLED_NANOSECONDS = 1_000_000_000  # two changes within one tick of the file clock look like one
+
+
+def suppressed_people(storage: Storage, session: Session) -> frozenset[str]:
+    """Return everyone who is not served."""
+    return not_served(session.state().dataset, asked_people(storage, session))
+
+
+def asked_people(storage: Storage, session: Session) -> Asked:
+    """Return everyone with an open request; an error if that can't be read, since then nobody may be served."""
+    return pending_people(session) | (suppressed_in(session.path) if session.path else Asked.of(storage.asked()))
+
+
+def queue_fault(storage: Storage) -> str | None:
+    """Return why the queue can't be read, if it can't."""
+    try:
+        if storage.path is not None:
+            suppressed_in(storage.path)
+    except WorkspaceError as error:
+        return error.said
+    return None
+
+
+def pending_people(session: Session) -> Asked:
+    """Return whose requests the workspace itself holds; the others are in the queue.
+
+    People who are erased and not certified are served like those who wait: this version has none of the items they
+    named. People who asked an earlier release were told that they are not served at all.
+    """
+    content = session.documents().pending
+    if session.pending_files and not content:
+        raise WorkspaceError(
+            f"{session.pending_files[0]} may not be read by this user, and it says who has asked to be erased: run "
+            "this as the owner of the workspace"
+        )
+    search = read_search(content)
+    return Asked.of(one.request for one in search.people) | Asked(frozenset(one.user for one in search.accepted))
+
+
+def places_found(session: Session) -> dict[str, tuple[str, ...]]:
+    """Return where something is left of people who can't be certified, by request; it names nobody."""
+    return read_search(session.documents().pending).places_shown
+
+
+class AskingPeople:
+    """The people with an open request in the queue; read again whenever the queue may have changed."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._folder = storage.path
+        self._mark: object = None
+        self.last_read = NOBODY_ASKED
+
+    def now(self) -> Asked:
+        """Return who they are now."""
+        if self._folder is None:
+            self.last_read = Asked.of(self._storage.asked())
+            return self.last_read
+        # In this order: what is written after the mark is read next time at the latest.
+        mark, changed = queue_mark(self._folder)
+        if mark != self._mark or time.time_ns() - changed < _SETTLED_NANOSECONDS:
+            self.last_read = suppressed_in(self._folder)
+            self._mark = mark
+        return self.last_read

@@ -10,17 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from erasable.chain.arrangement import regrouped
-from erasable.chain.chain import Earlier, Elsewhere, link_names, links_to_run, made_elsewhere, train_chain
-from erasable.chain.checkpoint import Checkpoint, CheckpointStore
-from erasable.chain.dataset import Dataset, State
-from erasable.chain.environment import environment_for
+from erasable.chain.chain import Earlier, Elsewhere, links_to_run, made_elsewhere, train_chain
+from erasable.chain.dataset import Checkpoint, CheckpointStore, Dataset, State
+from erasable.chain.plan import samples_of
+from erasable.chain.tasks import environment_for, link_names
 from erasable.errors import Refused, WorkspaceDamaged, said
 from erasable.evaluation.replay import NOT_TRAINED, same_bytes
-from erasable.operations.learn import samples_of
+from erasable.operations.claims import integrity_fault
 from erasable.operations.recording import version_facts
-from erasable.operations.storage import Session, Storage, resuming
-from erasable.operations.suppressed import queue_fault
-from erasable.operations.verify import integrity_fault
+from erasable.operations.storage import Session, Storage, queue_fault, resuming
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof.checking import version_fault
 from erasable.proof.issuing import numeric_part

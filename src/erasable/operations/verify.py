@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from erasable.chain.chain import Elsewhere, made_elsewhere
-from erasable.chain.checkpoint import MemoryStore
-from erasable.chain.dataset import State
+from erasable.chain.dataset import MemoryStore, State
+from erasable.chain.plan import samples_of
 from erasable.chain.tasks import label_of
 from erasable.errors import (
     NewerDocument,
@@ -22,29 +22,23 @@ from erasable.errors import (
     said,
 )
 from erasable.evaluation.replay import compare, replay
+from erasable.operations.claims import integrity_fault, is_unrecorded, left_to_finish
 from erasable.operations.do_not_learn import checkable
-from erasable.operations.learn import samples_of
 from erasable.operations.recording import record_verification, version_facts
-from erasable.operations.recovery import is_unrecorded, left_to_finish
-from erasable.operations.storage import Session, Storage, resuming, upgrading
-from erasable.operations.suppressed import queue_fault
+from erasable.operations.storage import Session, Storage, queue_fault, resuming, upgrading
 from erasable.operations.work import QUIET_WORK, Work
-from erasable.proof.certificate import Certificate, read_certificate
+from erasable.proof.certificate import Certificate, read_certificate, recorded_steps
 from erasable.proof.checking import (
-    certificate_fault,
     chain_fault,
-    documents_fault,
     held_fault,
     newest_certificate,
     records_about,
-    signing_public_key,
     version_fault,
 )
-from erasable.proof.do_not_learn import Suppression, SuppressionList, held, with_requests
+from erasable.proof.do_not_learn import DoNotLearnFiles, DoNotLearnList, held, with_requests
 from erasable.proof.issuing import Receipt, read_receipt
-from erasable.proof.log import first_fault, says_more_than_known
+from erasable.proof.log import says_more_than_known
 from erasable.proof.search_file import read_search
-from erasable.proof.signing import recorded_steps
 from erasable.requests.request import Request
 from erasable.wording import listed
 
@@ -52,7 +46,6 @@ _Read = TypeVar("_Read")
 # Each kind of document, and a field that only it has: a changed file may have lost one of the two.
 _CERTIFICATE = "certificate of erasure", "signature"
 _RECEIPT = "receipt of erasure", "salt"
-_PUT_BACK = " (if an older manifest.json was put back, it names destroyed files: take the newest copy of the folder)"
 
 
 @dataclass(frozen=True)
@@ -67,7 +60,7 @@ class Claim:
         A receipt that must belong to that certificate.
     from_scratch : bool, default False
         Whether all stages are trained again, not only those that the certificate's erasure trained.
-    suppression : Suppression, optional
+    do_not_learn : DoNotLearnFiles, optional
         A do-not-learn list to check instead of the one that the workspace remembers.
 
     Examples
@@ -82,12 +75,12 @@ class Claim:
     """A receipt that must belong to that certificate."""
     from_scratch: bool = False
     """Whether all stages are trained again, not only those that the certificate's erasure trained."""
-    suppression: Suppression | None = None
+    do_not_learn: DoNotLearnFiles | None = None
     """A do-not-learn list to check instead of the one that the workspace remembers."""
 
     def in_words(self) -> str:
         """Say which documents agree with the workspace."""
-        given = {"certificate": self.certificate, "receipt": self.receipt, "do-not-learn list": self.suppression}
+        given = {"certificate": self.certificate, "receipt": self.receipt, "do-not-learn list": self.do_not_learn}
         checked = [f"the {name}" for name, value in given.items() if value is not None]
         return f"{listed(checked)} {'agrees' if len(checked) == 1 else 'agree'}; " if checked else ""
 
@@ -124,7 +117,7 @@ def verify(storage: Storage, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -
 
     With a certificate only the stages that its erasure trained are replayed, unless `from_scratch` is set.
     """
-    named = SuppressionList.open(claim.suppression) if claim.suppression else None
+    named = DoNotLearnList.open(claim.do_not_learn) if claim.do_not_learn else None
     try:
         certificate, receipt = _given(claim)
         with storage.reading() as session:
@@ -229,33 +222,15 @@ def _refuse_other_files(path: Path, content: bytes, sign: tuple[str, str]) -> No
         raise WrongUse(f"{path}: it is no {kind}: give the .json file that forget made")
 
 
-def integrity_fault(session: Session, certificate: Certificate | None = None) -> str | None:
-    """Return what is wrong with files, records or signatures, if anything is; no data or parameters are loaded."""
-    damaged = session.damaged()
-    if damaged:
-        return _damage(session, damaged)
-    if session.leftovers:
-        return f"files of an earlier version are left, remove them: {', '.join(session.leftovers)}"
-    documents, issued = session.documents(), session.issued()
-    fault = documents_fault(documents, issued)
-    if fault or certificate is None:
-        return fault
-    if certificate.public_key != signing_public_key(documents):
-        raise WrongUse(
-            "the certificate was signed with another key: it is of another workspace; name the folder that it is of"
-        )
-    return certificate_fault(certificate, documents, issued, session.stamp)
-
-
 def _content_fault(
-    storage: Storage, session: Session, certificate: Certificate | None, suppressed: SuppressionList | None
+    storage: Storage, session: Session, certificate: Certificate | None, suppressed: DoNotLearnList | None
 ) -> str | None:
     """Return where data and checkpoints contradict the last record, the certificate or the do-not-learn list."""
     documents, state = session.documents(), session.state()
     fault = None if is_unrecorded(session) else version_fault(documents, session.stamp, state)
     if suppressed is not None:
         # People who are about to be erased may be on the list already.
-        leaving = with_requests(SuppressionList(suppressed.key), _leaving(storage, session))
+        leaving = with_requests(DoNotLearnList(suppressed.key), _leaving(storage, session))
         fault = fault or _resurrection(state, suppressed.without(leaving))
     newest = newest_certificate(session.issued())
     if newest is not None:
@@ -281,7 +256,7 @@ def _unreadable_queue(storage: Storage) -> str | None:
     return None if fault is None else said("it can't be told who has asked to be erased (", fault, ")")
 
 
-def _resurrection(state: State, suppressed: SuppressionList) -> str | None:
+def _resurrection(state: State, suppressed: DoNotLearnList) -> str | None:
     found = held(suppressed, state.dataset)
     if not found.total:
         return None
@@ -289,20 +264,6 @@ def _resurrection(state: State, suppressed: SuppressionList) -> str | None:
         f"what was erased is held again ({found}): an old copy was put back, or it was erased elsewhere with the same "
         "do-not-learn list; forget it here"
     )
-
-
-def _damage(session: Session, damaged: Sequence[str]) -> str:
-    """Name the damaged files, and the record if the log is one of them."""
-    named = f"damaged or missing: {', '.join(damaged)}"
-    if session.path is not None and any(not (session.path / name).exists() for name in damaged):
-        named = f"{named}{_PUT_BACK}"
-    if not any(name.startswith("audit") for name in damaged):
-        return named
-    try:
-        located = first_fault(session.unchecked_log()) or "records at its end are missing"
-    except WorkspaceError:  # the log can't be read
-        return named
-    return f"{named}; the log: {located}"
 
 
 def _made_again(certificate: Certificate | None, session: Session) -> set[int] | None:

@@ -3,12 +3,11 @@
 `grouping` loads `vector_space` by name when a grouping needs it; otherwise only `erasable reproduce` imports this unit.
 """
 
-from erasable.paper._cells import Cell
-from erasable.paper._expected_cost import drawn_plans, likely_plans
+from erasable.paper._cells import Cell, ExperimentSettings
 from erasable.paper._reproduce import EXPERIMENTS, Reproduced, RunProgress, Watcher, Workforce, reproduce
-from erasable.paper._settings import ExperimentSettings
+from erasable.paper._theory_claims import drawn_plans, likely_plans
 from erasable.paper._utility import measure as measure_utility
-from erasable.paper._vectors import vector_space
+from erasable.paper._walks import vector_space
 from erasable.paper._workbench import (
     Chain,
     DataSource,

@@ -9,23 +9,26 @@ import numpy as np
 from erasable.grouping.balanced_clustering import plain_k_means
 from erasable.grouping.groups import check_room
 from erasable.grouping.registry import GroupingSettings
-from erasable.paper._cells import Cell, Result
-from erasable.paper._experiment import (
+from erasable.paper._cells import Cell, ExperimentSettings, Result
+from erasable.paper._report import COLOURS
+from erasable.paper._workbench import (
+    SPACES,
     Entry,
     Experiment,
     PaperClaim,
     Row,
     Table,
     Verdict,
+    Workbench,
     labels,
     markdown,
     over_seeds,
     pick,
     summary,
+    training_part,
+    training_space,
+    ungrouped_settings,
 )
-from erasable.paper._figures import COLOURS
-from erasable.paper._settings import ExperimentSettings
-from erasable.paper._workbench import SPACES, Workbench, training_part, training_space, ungrouped_settings
 from erasable.plots import panels
 
 PAPER_NUMBERS = (2, 4, 8, 16)

@@ -7,9 +7,10 @@ from typing import Any
 from erasable.chain.dataset import Dataset
 from erasable.evaluation.protocols import group_losses
 from erasable.grouping.registry import GroupingName
-from erasable.paper._cells import Cell, Result
-from erasable.paper._comparisons import rank_correlation
-from erasable.paper._experiment import (
+from erasable.paper._cells import Cell, ExperimentSettings, Result
+from erasable.paper._report import COLOURS
+from erasable.paper._utility_claims import rank_correlation
+from erasable.paper._workbench import (
     ChainLabels,
     Entry,
     Experiment,
@@ -17,6 +18,7 @@ from erasable.paper._experiment import (
     Row,
     Table,
     Verdict,
+    Workbench,
     chain_settings,
     labels,
     markdown,
@@ -25,9 +27,6 @@ from erasable.paper._experiment import (
     summary,
     usual_groups,
 )
-from erasable.paper._figures import COLOURS
-from erasable.paper._settings import ExperimentSettings
-from erasable.paper._workbench import Workbench
 from erasable.plots import panels
 
 GROUPINGS: tuple[GroupingName, ...] = ("cbkm", "cbkm-near", "bkm")

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 from erasable.grouping.groups import check_room, cohesion_of_groups, label_users
 from erasable.grouping.registry import GroupingName, GroupingSettings
-from erasable.paper._cells import Cell, Result
-from erasable.paper._experiment import (
+from erasable.paper._cells import Cell, ExperimentSettings, Result
+from erasable.paper._report import STYLES
+from erasable.paper._workbench import (
+    SPACES,
     Entry,
     Experiment,
     PaperClaim,
@@ -15,17 +17,18 @@ from erasable.paper._experiment import (
     Summary,
     Table,
     Verdict,
+    Workbench,
     labels,
     markdown,
     over_seeds,
     paired,
     pick,
     summary,
+    training_part,
+    training_space,
+    ungrouped_settings,
     usual_groups,
 )
-from erasable.paper._figures import STYLES
-from erasable.paper._settings import ExperimentSettings
-from erasable.paper._workbench import SPACES, Workbench, training_part, training_space, ungrouped_settings
 from erasable.plots import panels
 
 COMPARED: tuple[GroupingName, ...] = ("random", "bkm", "cbkm", "cbkm-near")

@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from erasable.paper._comparisons import COUNTS, METRICS, REQUESTS, compare, grouped, judged, mean_difference, tally
-from erasable.paper._experiment import (
+from erasable.paper._cells import ExperimentSettings, MethodName
+from erasable.paper._report import draw_bars
+from erasable.paper._utility import utility_entry, values
+from erasable.paper._utility_claims import COUNTS, METRICS, REQUESTS, compare, grouped, judged, mean_difference, tally
+from erasable.paper._workbench import (
     ChainLabels,
     Entry,
     Experiment,
@@ -16,9 +19,6 @@ from erasable.paper._experiment import (
     summary,
     usual_groups,
 )
-from erasable.paper._figures import draw_bars
-from erasable.paper._settings import ExperimentSettings, MethodName
-from erasable.paper._utility import utility_entry, values
 from erasable.plots import one_legend, panels
 
 _EASY: MethodName = "L-CBKM"

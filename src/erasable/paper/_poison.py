@@ -16,23 +16,28 @@ from erasable.chain.dataset import Dataset
 from erasable.chain.scoring import Scoring
 from erasable.data.catalogue import k_core
 from erasable.data.ids import Ids
-from erasable.data.interactions import Interactions
-from erasable.data.rating_scale import RatingScale
+from erasable.data.interactions import Interactions, RatingScale
 from erasable.evaluation.protocols import Case, cases_of, for_each_case, measure
 from erasable.evaluation.replay import compare
 from erasable.grouping.points import GroupingEffort
 from erasable.models.machine import top_items
-from erasable.paper._cells import Cell, Result
-from erasable.paper._experiment import (
+from erasable.paper._cells import Cell, ExperimentSettings, MethodName, Result
+from erasable.paper._report import draw_bars
+from erasable.paper._workbench import (
+    Chain,
     ChainLabels,
     Entry,
     Experiment,
     PaperClaim,
     Row,
     Table,
+    Workbench,
+    arrange_into_groups,
     chain_settings,
     crossed,
+    forget_users,
     labels,
+    learn_chain,
     paired,
     pick,
     rounded,
@@ -40,9 +45,6 @@ from erasable.paper._experiment import (
     summary,
     usual_groups,
 )
-from erasable.paper._figures import draw_bars
-from erasable.paper._settings import ExperimentSettings, MethodName
-from erasable.paper._workbench import Chain, Workbench, arrange_into_groups, forget_users, learn_chain
 from erasable.plots import one_legend, panels
 from erasable.seeding import child_key, id_keys, mix
 

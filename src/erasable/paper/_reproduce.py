@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from erasable import __version__
-from erasable.chain.environment import numeric_environment
+from erasable.chain.tasks import numeric_environment
 from erasable.data.catalogue import k_core
 from erasable.data.interactions import Interactions
 from erasable.errors import DataRefused, Refused, WrongUse
@@ -27,12 +27,18 @@ from erasable.paper import _poison as poison
 from erasable.paper import _theory as theory
 from erasable.paper import _time as unlearning_time
 from erasable.paper import _utility as utility
-from erasable.paper._cells import Cell, CellStore, config_of, in_batches, processor
-from erasable.paper._experiment import Entry, Experiment, Measure, PaperClaim, write_csv
-from erasable.paper._figures import save_figure
-from erasable.paper._report import Chapter, DataFacts, ExperimentFinding, Setting, write_report
-from erasable.paper._settings import ExperimentSettings
-from erasable.paper._workbench import DataSource, Workbench, data_digest
+from erasable.paper._cells import Cell, CellStore, ExperimentSettings, config_of, in_batches, processor
+from erasable.paper._report import Chapter, DataFacts, ExperimentFinding, Setting, save_figure, write_report
+from erasable.paper._workbench import (
+    DataSource,
+    Entry,
+    Experiment,
+    Measure,
+    PaperClaim,
+    Workbench,
+    data_digest,
+    write_csv,
+)
 from erasable.plots import figure_class
 
 EXPERIMENTS: Mapping[str, Experiment] = {

@@ -13,20 +13,29 @@ from erasable.grouping.balanced_clustering import plain_k_means
 from erasable.grouping.groups import cohesion_of_groups, positions_of_groups
 from erasable.grouping.points import bipartite_graph, rating_rows
 from erasable.models.registry import make_model
-from erasable.paper._cells import Cell, Result, config_of
-from erasable.paper._expected_cost import (
+from erasable.paper._cells import Cell, ExperimentSettings, MethodName, Result, config_of
+from erasable.paper._theory_claims import (
     asking_together,
     balanced_share_for,
+    claims,
     drawn_shares,
     expected_share,
+    figures,
     formula_share,
     plans_by_group,
     retraining_costs,
+    tables,
 )
-from erasable.paper._experiment import ChainLabels, Entry, Experiment, Row, chain_settings, usual_groups
-from erasable.paper._settings import ExperimentSettings, MethodName
-from erasable.paper._theory_claims import claims, figures, tables
-from erasable.paper._workbench import Workbench, learn_chain
+from erasable.paper._workbench import (
+    ChainLabels,
+    Entry,
+    Experiment,
+    Row,
+    Workbench,
+    chain_settings,
+    learn_chain,
+    usual_groups,
+)
 
 BALANCED: tuple[MethodName, ...] = ("L-Rand", "L-BKM", "L-CBKM")
 WEIGHED: tuple[MethodName, ...] = ("L-CBKM", "L-CBKM hard", "L-Near", "L-BKM")

@@ -10,8 +10,10 @@ from erasable.chain.dataset import Dataset
 from erasable.chain.plan import Erasure, forget, plan_change
 from erasable.models.base import Effort
 from erasable.operations.work import available_cores
-from erasable.paper._cells import Cell, Result, processor
-from erasable.paper._experiment import (
+from erasable.paper._cells import Cell, ExperimentSettings, MethodName, RequestName, Result, processor, users_to_forget
+from erasable.paper._report import draw_line, mark_groups
+from erasable.paper._workbench import (
+    Chain,
     ChainLabels,
     Entry,
     Experiment,
@@ -19,6 +21,7 @@ from erasable.paper._experiment import (
     Row,
     Summary,
     Table,
+    Workbench,
     chain_settings,
     crossed,
     labels,
@@ -26,9 +29,6 @@ from erasable.paper._experiment import (
     rounded,
     share_verdict,
 )
-from erasable.paper._figures import draw_line, mark_groups
-from erasable.paper._settings import ExperimentSettings, MethodName, RequestName, users_to_forget
-from erasable.paper._workbench import Chain, Workbench
 from erasable.plots import one_legend, panels
 from erasable.requests.request import Request
 

@@ -5,14 +5,16 @@ from dataclasses import asdict
 from typing import Any
 
 from erasable.evaluation.protocols import measure_all
-from erasable.paper._cells import Cell, Result
-from erasable.paper._comparisons import METRICS, REQUESTS, judged
-from erasable.paper._experiment import (
+from erasable.paper._cells import Cell, ExperimentSettings, RequestName, Result
+from erasable.paper._report import draw_line, mark_groups
+from erasable.paper._utility_claims import METRICS, REQUESTS, claims, judged
+from erasable.paper._workbench import (
     ChainLabels,
     Entry,
     Experiment,
     Row,
     Table,
+    Workbench,
     chain_settings,
     crossed,
     labels,
@@ -21,10 +23,6 @@ from erasable.paper._experiment import (
     summary,
     usual_groups,
 )
-from erasable.paper._figures import draw_line, mark_groups
-from erasable.paper._settings import ExperimentSettings, RequestName
-from erasable.paper._utility_claims import claims
-from erasable.paper._workbench import Workbench
 from erasable.plots import one_legend, panels
 
 COST = "cost"

@@ -1,7 +1,21 @@
 """Proof: certificates and receipts, the log, the do-not-learn list."""
 
 from erasable.proof import coarse
-from erasable.proof.certificate import Certificate, CertifiedScan, Statement, read_certificate
+from erasable.proof.certificate import (
+    Certificate,
+    CertifiedScan,
+    CertifiedStep,
+    Statement,
+    certified_steps,
+    data_digest,
+    new_key,
+    now,
+    public_key_of,
+    read_certificate,
+    recorded_steps,
+    salted_digest,
+    state_digest,
+)
 from erasable.proof.checking import (
     certificate_fault,
     chain_fault,
@@ -13,21 +27,9 @@ from erasable.proof.checking import (
     signing_public_key,
     version_fault,
 )
-from erasable.proof.issuing import Outcome, Receipt, issue_certificates, read_receipt
+from erasable.proof.issuing import Outcome, Receipt, certificate_page, issue_certificates, read_receipt
 from erasable.proof.log import Head, add_record, first_fault, head_of, records_of, says_more_than_known
-from erasable.proof.page import certificate_page
 from erasable.proof.search_file import NOTHING_SOUGHT, Erased, Search, Sought, read_search
-from erasable.proof.signing import (
-    CertifiedStep,
-    certified_steps,
-    data_digest,
-    new_key,
-    now,
-    public_key_of,
-    recorded_steps,
-    salted_digest,
-    state_digest,
-)
 
 __all__ = [
     "NOTHING_SOUGHT",

@@ -4,13 +4,20 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from erasable import fingerprint
-from erasable.chain.checkpoint import CheckpointStore
-from erasable.chain.dataset import State
+from erasable.chain.dataset import CheckpointStore, State
 from erasable.errors import NewerDocument, Refused, said
-from erasable.proof.certificate import Certificate, read_certificate
+from erasable.proof.certificate import (
+    Certificate,
+    certified_steps,
+    data_digest,
+    public_key_of,
+    read_certificate,
+    recorded_steps,
+    state_digest,
+    step_name,
+)
 from erasable.proof.issuing import named_catalogue, numeric_part
 from erasable.proof.log import NO_RECORD, Head, Record, first_fault, head_before, newer_record, records_of
-from erasable.proof.signing import certified_steps, data_digest, public_key_of, recorded_steps, state_digest, step_name
 from erasable.workspace.manifest import Documents, Stamp
 
 

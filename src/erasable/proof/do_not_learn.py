@@ -26,10 +26,11 @@ from erasable.errors import DataRefused, ListUnusable, Refused, Said, WorkspaceE
 from erasable.fingerprint import DIGEST_BYTES, canonical_json
 from erasable.requests.request import Request
 from erasable.workspace import files
-from erasable.workspace.layout import MANIFEST, WRITER_LOCK
+from erasable.workspace.files import MANIFEST, WRITER_LOCK
 
 ANOTHER_LIST = Said(
-    "suppression=Suppression(Path(LIST), Path(KEY)) in Inputs or Outside", "--do-not-learn LIST --do-not-learn-key KEY"
+    "do_not_learn=DoNotLearnFiles(Path(LIST), Path(KEY)) in Inputs or Outside",
+    "--do-not-learn LIST --do-not-learn-key KEY",
 )
 NO_LIST = Said("without_do_not_learn=True in Inputs or Outside", "--no-do-not-learn")
 RESTORE = said(
@@ -158,7 +159,7 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Suppression:
+class DoNotLearnFiles:
     """The files of a do-not-learn list and its key.
 
     Parameters
@@ -170,7 +171,7 @@ class Suppression:
 
     Examples
     --------
-    >>> Suppression(Path("lists/erased.json"), Path("keys/erased.key")).list.name
+    >>> DoNotLearnFiles(Path("lists/erased.json"), Path("keys/erased.key")).list.name
     'erased.json'
     """
 
@@ -179,7 +180,7 @@ class Suppression:
 
 
 @dataclass(frozen=True)
-class SuppressedCount:
+class ListedCount:
     """How many erased people, and erased interactions of other people, were found."""
 
     users: int = 0
@@ -194,11 +195,11 @@ class SuppressedCount:
         return f"people: {self.users}, single interactions: {self.interactions}"
 
 
-NONE_SUPPRESSED = SuppressedCount()
+NONE_LISTED = ListedCount()
 
 
 @dataclass(frozen=True)
-class SuppressionList:
+class DoNotLearnList:
     """Keyed digests of erased people and erased interactions; without the key no guess can be tested."""
 
     key: bytes = field(repr=False)
@@ -208,25 +209,25 @@ class SuppressionList:
     """Fields that a newer version added; they are kept when the list is written, and the seal covers them."""
 
     @classmethod
-    def new(cls) -> "SuppressionList":
+    def new(cls) -> "DoNotLearnList":
         """Return an empty list with a new key, in memory."""
         return cls(new_list_key())
 
     @classmethod
-    def open(cls, suppression: Suppression) -> "SuppressionList":
+    def open(cls, named: DoNotLearnFiles) -> "DoNotLearnList":
         """Read a list; a missing or damaged one, or one with another key, is refused and never taken as empty."""
-        found = _stored(*kept_apart(suppression.list, suppression.key))
+        found = _stored(*kept_apart(named.list, named.key))
         if found is None:
-            raise ListUnusable(f"{suppression.list}: there is no do-not-learn list: ", RESTORE)
+            raise ListUnusable(f"{named.list}: there is no do-not-learn list: ", RESTORE)
         return found
 
     @classmethod
-    def open_or_create(cls, suppression: Suppression) -> "SuppressionList":
+    def open_or_create(cls, named: DoNotLearnFiles) -> "DoNotLearnList":
         """Read a list, or make an empty one, with a new key if there is none.
 
         An empty list without a key is left when a process is killed while making one; it is made again.
         """
-        list_file, key_file = kept_apart(suppression.list, suppression.key)
+        list_file, key_file = kept_apart(named.list, named.key)
         with locked(list_file):
             return _stored_or_begun(list_file, key_file)
 
@@ -236,32 +237,32 @@ class SuppressionList:
             return np.zeros(len(users), dtype=bool)
         return np.array([self._user_entry(user) in self.users for user in _as_json(users)], dtype=bool)
 
-    def interactions_among(self, interactions: Interactions) -> tuple[NDArray[np.bool_], SuppressedCount]:
+    def interactions_among(self, interactions: Interactions) -> tuple[NDArray[np.bool_], ListedCount]:
         """Return for each row whether it was erased, with its user or singly, and the counts of both."""
         whole = self.users_among(interactions.users)
         single = self._single_rows(interactions, whole)
-        count = SuppressedCount(int(whole.sum()), int(single.sum()))
+        count = ListedCount(int(whole.sum()), int(single.sum()))
         return whole[interactions.user_index] | single, count
 
-    def naming(self, users: Collection[str], pairs: Collection[tuple[str, str]]) -> "SuppressionList":
+    def naming(self, users: Collection[str], pairs: Collection[tuple[str, str]]) -> "DoNotLearnList":
         """Return a list with the same key of only these users and (user, item) pairs."""
         of_pairs = (self._pair_entry(*_as_json(pair)) for pair in pairs)
-        return SuppressionList(self.key, frozenset(map(self._user_entry, _as_json(users))), frozenset(of_pairs))
+        return DoNotLearnList(self.key, frozenset(map(self._user_entry, _as_json(users))), frozenset(of_pairs))
 
-    def joined(self, other: "SuppressionList") -> "SuppressionList":
+    def joined(self, other: "DoNotLearnList") -> "DoNotLearnList":
         """Return the entries of both lists, which must have the same key."""
         users, interactions = self.users | other.users, self.interactions | other.interactions
-        return SuppressionList(self.key, users, interactions, {**other.more, **self.more})
+        return DoNotLearnList(self.key, users, interactions, {**other.more, **self.more})
 
-    def without(self, other: "SuppressionList") -> "SuppressionList":
+    def without(self, other: "DoNotLearnList") -> "DoNotLearnList":
         """Return the entries that are not on the other list, which must have the same key."""
         return replace(self, users=self.users - other.users, interactions=self.interactions - other.interactions)
 
-    def entries_of(self, user: str, interactions: Interactions) -> "SuppressionList":
+    def entries_of(self, user: str, interactions: Interactions) -> "DoNotLearnList":
         """Return one person's entries: for the person, and for those of the given interactions that are theirs."""
         own = interactions.of_users([user])
         named = self.naming([user], [(user, own.items[int(item)]) for item in own.item_index])
-        return SuppressionList(self.key, self.users & named.users, self.interactions & named.interactions)
+        return DoNotLearnList(self.key, self.users & named.users, self.interactions & named.interactions)
 
     @property
     def key_digest(self) -> str:
@@ -305,37 +306,37 @@ class SuppressionList:
         return _keyed(self.key, b'["interaction",' + user + b"," + item + b"]")
 
 
-def add_requests(suppression: Suppression, requests: Sequence[Request], begin: bool = True) -> int:
+def add_requests(named: DoNotLearnFiles, requests: Sequence[Request], begin: bool = True) -> int:
     """Add what is to be erased to the list, durably, and return the number of new entries.
 
     Without `begin`, a missing list is refused.
     """
-    list_file, key_file = kept_apart(suppression.list, suppression.key)
+    list_file, key_file = kept_apart(named.list, named.key)
     with locked(list_file):
-        before = _stored_or_begun(list_file, key_file) if begin else SuppressionList.open(suppression)
+        before = _stored_or_begun(list_file, key_file) if begin else DoNotLearnList.open(named)
         after = with_requests(before, requests)
         if after != before:
             replace_content(list_file, after.encoded())
     return after.size - before.size
 
 
-def with_requests(before: SuppressionList, requests: Sequence[Request]) -> SuppressionList:
+def with_requests(before: DoNotLearnList, requests: Sequence[Request]) -> DoNotLearnList:
     """Return the list with what is to be erased added."""
     erasure = Erasure.of(requests)
     return before.joined(before.naming(erasure.users, erasure.pairs))
 
 
-def replace_entries(suppression: Suppression, gone: SuppressionList, coming: SuppressionList) -> None:
+def replace_entries(named: DoNotLearnFiles, gone: DoNotLearnList, coming: DoNotLearnList) -> None:
     """Remove entries from an existing list and add others, durably; changes by others meanwhile are kept."""
-    list_file, _ = kept_apart(suppression.list, suppression.key)
+    list_file, _ = kept_apart(named.list, named.key)
     with locked(list_file):
-        before = SuppressionList.open(suppression)
+        before = DoNotLearnList.open(named)
         replace_content(list_file, before.without(gone).joined(coming).encoded())
 
 
-def write_list(suppression: Suppression, content: SuppressionList) -> None:
+def write_list(named: DoNotLearnFiles, content: DoNotLearnList) -> None:
     """Write a list and its key where there is none, or an empty one; a list with the same key is joined."""
-    list_file, key_file = kept_apart(suppression.list, suppression.key)
+    list_file, key_file = kept_apart(named.list, named.key)
     with locked(list_file), locked(key_file):
         there = None if _is_begun_anew(list_file, key_file) else _stored(list_file, key_file)
         if there is not None and there.size and there.key != content.key:
@@ -351,25 +352,25 @@ def write_list(suppression: Suppression, content: SuppressionList) -> None:
         _write_both(list_file, key_file, content)
 
 
-def remove_request(suppression: Suppression, request: Request) -> None:
+def remove_request(named: DoNotLearnFiles, request: Request) -> None:
     """Remove a person, or some of their interactions, from the list, so that they may be learned again."""
-    list_file, _ = kept_apart(suppression.list, suppression.key)
+    list_file, _ = kept_apart(named.list, named.key)
     with locked(list_file):
-        before = SuppressionList.open(suppression)
+        before = DoNotLearnList.open(named)
         pairs = [(request.user, item) for item in request.items or ()]
-        named = before.naming([request.user] if request.everything else [], pairs)
-        if before.joined(named) != before:
+        gone = before.naming([request.user] if request.everything else [], pairs)
+        if before.joined(gone) != before:
             raise Refused("what was named is not on the do-not-learn list: check the id; nothing was changed")
-        replace_content(list_file, before.without(named).encoded())
+        replace_content(list_file, before.without(gone).encoded())
 
 
-def held(suppressed: SuppressionList, dataset: Dataset) -> SuppressedCount:
+def held(suppressed: DoNotLearnList, dataset: Dataset) -> ListedCount:
     """Count erased data that a recommender holds, as after restoring an old backup."""
     in_groups = [suppressed.interactions_among(group)[1] for group in dataset.groups]
     # People with held-out interactions are in a group too, and counted there.
     held_out = suppressed.interactions_among(dataset.held_out)[1].interactions
     users = sum(count.users for count in in_groups)
-    return SuppressedCount(users, sum(count.interactions for count in in_groups) + held_out)
+    return ListedCount(users, sum(count.interactions for count in in_groups) + held_out)
 
 
 def _as_json(texts: Iterable[str]) -> list[bytes]:
@@ -383,7 +384,7 @@ def _keyed(key: bytes, content: bytes) -> bytes:
     return blake2b(content, key=key, digest_size=DIGEST_BYTES).digest()
 
 
-def _stored(list_file: Path, key_file: Path) -> SuppressionList | None:
+def _stored(list_file: Path, key_file: Path) -> DoNotLearnList | None:
     content = read_content(list_file)
     if content is None:
         return None
@@ -393,24 +394,24 @@ def _stored(list_file: Path, key_file: Path) -> SuppressionList | None:
     return _decoded(content, key, list_file)
 
 
-def _stored_or_begun(list_file: Path, key_file: Path) -> SuppressionList:
+def _stored_or_begun(list_file: Path, key_file: Path) -> DoNotLearnList:
     found = None if _is_begun_anew(list_file, key_file) else _stored(list_file, key_file)
     if found is not None:
         return found
     with locked(key_file):  # another list may be about to use this key
         key = read_key(key_file)
         if key is None:
-            found = SuppressionList.new()
+            found = DoNotLearnList.new()
             _write_both(list_file, key_file, found)
         else:
-            found = SuppressionList(key)
+            found = DoNotLearnList(key)
             replace_content(list_file, found.encoded())
     return found
 
 
-def remove_list(suppression: Suppression, content: SuppressionList) -> None:
+def remove_list(named: DoNotLearnFiles, content: DoNotLearnList) -> None:
     """Remove a list and its key, unless the list has changed."""
-    list_file, key_file = kept_apart(suppression.list, suppression.key)
+    list_file, key_file = kept_apart(named.list, named.key)
     with locked(list_file), locked(key_file):
         if _stored(list_file, key_file) != content:
             return
@@ -419,7 +420,7 @@ def remove_list(suppression: Suppression, content: SuppressionList) -> None:
     remove_locks(list_file, key_file)
 
 
-def _write_both(list_file: Path, key_file: Path, content: SuppressionList) -> None:
+def _write_both(list_file: Path, key_file: Path, content: DoNotLearnList) -> None:
     # The list comes first: an empty list without a key can only mean that this was interrupted.
     replace_content(list_file, replace(content, users=frozenset(), interactions=frozenset()).encoded())
     write_key(key_file, content.key)
@@ -439,7 +440,7 @@ def _is_begun_anew(list_file: Path, key_file: Path) -> bool:
         return False
 
 
-def _decoded(content: bytes, key: bytes, path: Path) -> SuppressionList:
+def _decoded(content: bytes, key: bytes, path: Path) -> DoNotLearnList:
     damaged = ListUnusable(f"{path}: the do-not-learn list is damaged: ", RESTORE)
     try:
         fields = json.loads(content)
@@ -448,7 +449,7 @@ def _decoded(content: bytes, key: bytes, path: Path) -> SuppressionList:
             raise ListUnusable(f"{path} {newer(number, _FORMAT)}")
         fingerprint, _, _ = (fields.pop(name) for name in ("key", "seal", "format"))
         users, interactions = (frozenset(map(bytes.fromhex, fields.pop(name))) for name in ("users", "interactions"))
-        found = SuppressionList(key, users, interactions, fields)
+        found = DoNotLearnList(key, users, interactions, fields)
         if fingerprint != found.key_digest:
             raise ListUnusable(f"{path}: the do-not-learn list was made with another key: give its own")
         # Writing it again checks the rest: the seal, the order of the entries, and their spelling.

@@ -1,17 +1,20 @@
-"""Issuing certificates and receipts after an erasure and its scan, and the sentences in them."""
+"""Issuing certificates and receipts after an erasure and its scan: their sentences, and a certificate as a page."""
 
+import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from functools import cache
 from importlib.metadata import version
-from typing import Any, Literal
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field
 
 from erasable.chain.dataset import Dataset, State
-from erasable.chain.environment import OF_THE_CODE
 from erasable.chain.settings import Config
+from erasable.chain.tasks import OF_THE_CODE
 from erasable.documents import format_in, newer, read_json, says_more
 from erasable.errors import NewerDocument, Refused, Said
 from erasable.evaluation.protocols import Utility
@@ -26,24 +29,27 @@ from erasable.proof.certificate import (
     CertifiedRecord,
     CertifiedScan,
     CertifiedUtility,
+    FrozenDocument,
     NamedCatalogue,
     Scope,
     Statement,
-    read_certificate,
-)
-from erasable.proof.log import Head
-from erasable.proof.search_file import Erased, Sought
-from erasable.proof.signing import (
-    FrozenDocument,
     canonical,
     commitment,
     data_digest,
     now,
+    read_certificate,
     reference_commitment,
     salted_digest,
 )
-from erasable.wording import listed
+from erasable.proof.coarse import duration_in_words, share_in_words
+from erasable.proof.log import Head
+from erasable.proof.search_file import Erased, Sought
+from erasable.wording import change, day, in_steps, listed, measure
 from erasable.workspace.manifest import Stamp
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
 
 _STATES = (
     "Whoever holds the signing key states that what was asked for was erased as this certificate says, and that "
@@ -360,3 +366,62 @@ def read_receipt(content: bytes) -> Receipt:
     except ValueError:  # also those of pydantic
         made = Said("a file that forget made", "the file that forget --receipts made")
         raise Refused("it is not a receipt of erasure: give ", made) from None
+
+
+STYLE = files("erasable.proof").joinpath("templates", "certificate.css").read_text(encoding="utf-8")
+
+
+def certificate_page(certificate: Certificate) -> bytes:
+    """Return a certificate of the newest format as a web page in UTF-8, without scripts or other files."""
+    said = Statement.model_validate_json(certificate.content)
+    return _template().render(said=said, whole=WHOLE, style=STYLE).encode()
+
+
+@cache
+def _template() -> "Template":
+    """Return the template; Jinja is imported here, so that only commands that issue certificates wait for it."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    templates = Environment(
+        loader=PackageLoader("erasable.proof"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters |= {
+        "change": change,
+        "day": _in_words,
+        "duration_in_words": duration_in_words,
+        "in_steps": in_steps,
+        "measure": measure,
+        "setting": _setting,
+        "share_in_words": share_in_words,
+    }
+    return templates.get_template("certificate.html")
+
+
+def _in_words(text: str) -> str | None:
+    """Return an ISO 8601 date in words, None if it is not a date."""
+    try:
+        return day(date.fromisoformat(text))
+    except ValueError:
+        return None
+
+
+def _setting(value: Any) -> str:  # noqa: ANN401 - settings are of many types
+    """Return the value of a setting in words.
+
+    >>> [_setting(value) for value in (None, True, 20, 0.001, [1.0, 5.0], "a<b")]
+    ['not given', 'yes', '20', '0.001', '1 to 5', 'a<b']
+    """
+    if value is None:
+        return "not given"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple) and len(value) == 2:
+        return " to ".join(map(_setting, value))
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, ValidationError
 from erasable import fingerprint
 from erasable.documents import format_in, newer, read_json, sealed_bytes, with_seal
 from erasable.errors import NewerDocument, WorkspaceDamaged
-from erasable.proof.signing import CertifiedStep, FrozenDocument, canonical, now
+from erasable.proof.certificate import CertifiedStep, FrozenDocument, canonical, now
 
 FORMAT = 2
 """Records of 0.1 have no format number, which counts as 1; they hash their fields, later ones their bytes."""

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from erasable.documents import newer, read_json
 from erasable.errors import SuppressionUnknown
 from erasable.fingerprint import canonical_json
-from erasable.proof.signing import FrozenDocument
+from erasable.proof.certificate import FrozenDocument
 from erasable.requests.request import Request
 
 FORMAT = 3

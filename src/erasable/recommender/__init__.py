@@ -13,19 +13,17 @@ from erasable.models.base import Model, given_twice, in_our_words
 from erasable.models.registry import checked_model, find_model, make_model
 from erasable.operations.do_not_learn import NOTHING_OUTSIDE, Outside
 from erasable.operations.forget import Forgotten, forget
-from erasable.operations.learn import Learned, learn_into
-from erasable.operations.more import LearnedMore, learn_more
+from erasable.operations.learn import Learned, LearnedMore, learn_into, learn_more
 from erasable.operations.people import Id, texts_of
 from erasable.operations.prepare import NO_INPUTS, Column, Inputs, named_inputs
-from erasable.operations.queue_place import begin_new_queue
+from erasable.operations.recording import begin_new_queue
 from erasable.operations.storage import DiskStorage, MemoryStorage, Storage
 from erasable.operations.upgrade import Upgraded, upgrade
 from erasable.operations.work import Work, available_cores
 from erasable.progress import LibraryReporter
-from erasable.recommender._answering import requests_of
-from erasable.recommender._estimator import Estimator, save_copy
+from erasable.recommender._answering import Estimator, requests_of, save_copy
 from erasable.recommender.serving import Serving
-from erasable.workspace.layout import MANIFEST
+from erasable.workspace.files import MANIFEST
 from erasable.workspace.workspace import Workspace
 
 

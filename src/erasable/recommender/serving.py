@@ -15,8 +15,7 @@ from erasable.operations.live import Live
 from erasable.operations.offers import Explanation, Offer, Served, refuse_no_items
 from erasable.operations.people import NumberedIds, shown_ids
 from erasable.operations.recommend import History, Unknown, UserRecommendations, best_for_history, best_items, explain
-from erasable.operations.storage import Storage
-from erasable.operations.suppressed import AskingPeople
+from erasable.operations.storage import AskingPeople, Storage
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.requests.request import Asked, Request
 

@@ -16,8 +16,7 @@ from erasable.errors import DiskFull, QueueLost, SuppressionUnknown, WorkspaceBu
 from erasable.requests.database import NOBODY_SERVED, READ_ID, Connection, Row, WaitingInteraction, event_of, lost
 from erasable.requests.request import Asked, Request
 from erasable.requests.schema import FORMAT, format_of, make_tables
-from erasable.workspace.files import flush_folder, refuse_if_full, write_file
-from erasable.workspace.layout import KEYS, QUEUE_FILE
+from erasable.workspace.files import KEYS, QUEUE_FILE, flush_folder, refuse_if_full, write_file
 
 T = TypeVar("T")
 _AT_ONCE = 500  # parameters of a statement

@@ -18,9 +18,8 @@ from erasable.requests.queue import Queue
 from erasable.requests.request import Asked, Request
 from erasable.requests.schema import ENDED_TABLES
 from erasable.requests.sqlite import SqliteDatabase
-from erasable.workspace.files import flush_folder, overwrite_file, remove_file
+from erasable.workspace.files import KEYS, MANIFEST, QUEUE_FILE, QUEUE_FILES, flush_folder, overwrite_file, remove_file
 from erasable.workspace.folder import mark_of, read_manifest
-from erasable.workspace.layout import KEYS, MANIFEST, QUEUE_FILE, QUEUE_FILES
 from erasable.workspace.manifest import FORMAT, NO_PREFERENCES, Documents, Preferences
 from erasable.workspace.workspace import Workspace
 
@@ -226,7 +225,8 @@ def _name_as_writer(workspace: Path, queue_id: str) -> None:
             with Workspace.writing(workspace) as session:
                 _name(session, queue_id)
         except WorkspaceBusy:
-            if time.monotonic() > end:
+            is_named = _preferences(workspace).queue_id is not None
+            if is_named or time.monotonic() > end:
                 raise
             time.sleep(_PAUSE_SECONDS)
 

@@ -379,7 +379,7 @@ class PostgresDatabase:
 
     @staticmethod
     def _rolled_back(raw: psycopg.Connection[Any]) -> bool:
-        """Roll a transaction back; return whether the connection can be used again."""
+        """OpenList a transaction back; return whether the connection can be used again."""
         with suppress(psycopg.Error):
             raw.execute("ROLLBACK")
             return True

@@ -42,8 +42,8 @@ NOTHING_LEFT = "nothing is held any more of what was asked for"
 OPEN_REQUESTS = 64
 """With more finished requests than this, they are sealed."""
 _DEFAULT_TERMS = KeptTerms()
-LONG = 8
-"""Ids with fewer characters occur inside many words."""
+SHORTEST_PART = 8
+"""Ids with fewer characters occur by chance inside other words: they match whole words only."""
 
 
 @runtime_checkable
@@ -211,7 +211,7 @@ class Queue:
             return self.database.read(self._followed)
 
     def subjects(self, request_ids: Collection[str]) -> list[Request]:
-        """Return those of these requests whose subject is kept, with it, oldest first."""
+        """Of these requests, return those whose subject is still kept, together with it; oldest first."""
 
         def found(connection: Connection) -> list[Request]:
             kept = {one.request_id: one for one in self.database.subjects.some(connection, request_ids)}
@@ -226,9 +226,12 @@ class Queue:
 
     def hasten(self, request_ids: Sequence[str], now: datetime) -> None:
         """Make waiting requests due now, whatever their terms."""
-        rows = [(now.timestamp(), request_id, now.timestamp()) for request_id in request_ids]
-        statement = "UPDATE open_deadlines SET begin_time = ? WHERE request_id = ? AND coalesce(begin_time, ? + 1) > ?"
-        self.database.change(lambda connection: connection.execute_many(statement, [(*row, row[0]) for row in rows]))
+        begin = now.timestamp()
+        statement = (
+            "UPDATE open_deadlines SET begin_time = ? WHERE request_id = ? AND (begin_time IS NULL OR begin_time > ?)"
+        )
+        rows = [(begin, request_id, begin) for request_id in request_ids]
+        self.database.change(lambda connection: connection.execute_many(statement, rows))
 
     def to_seal(self) -> list[str]:
         """Return the finished requests that can be sealed, if there are enough of them.
@@ -408,7 +411,7 @@ def names(user: str, text: str) -> bool:
     >>> names("ann", "Hannah waits"), names("ann", "for ann!"), names("newcomer-4711", "xnewcomer-4711y")
     (False, True, True)
     """
-    if len(user) >= LONG:
+    if len(user) >= SHORTEST_PART:
         return user in text
     return re.search(rf"(?<!\w){re.escape(user)}(?!\w)", text) is not None
 

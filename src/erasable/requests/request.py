@@ -232,7 +232,7 @@ class Request(Subject):
     """What one person asks to be forgotten: everything, or the interactions with some items.
 
     A submitted request has an id, and events from which its other properties follow. Its subject is only there if the
-    queue was asked for it, and only as long as the queue keeps it.
+    queue was asked for it, and only as long as the queue keeps it: without it `items` is None, so ask `scope`.
 
     Parameters
     ----------

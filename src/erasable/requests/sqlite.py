@@ -14,7 +14,6 @@ from typing import TypeVar, cast
 from erasable.documents import newer
 from erasable.errors import SuppressionUnknown, WorkspaceBusy, WorkspaceError
 from erasable.requests import database as database_module
-from erasable.requests._ended import WithEnded, refuse_moved
 from erasable.requests._key_files import KeyFiles
 from erasable.requests._sqlite_file import (
     WAIT_SECONDS,
@@ -29,9 +28,10 @@ from erasable.requests._sqlite_file import (
     rows_in_file,
 )
 from erasable.requests.database import NOBODY_SERVED, Connection, Row, Value
+from erasable.requests.history import WithEnded, refuse_moved
 from erasable.requests.schema import FORMAT, STEPS, format_of, make_tables, set_format
+from erasable.workspace.files import KEYS, MANIFEST, QUEUE_FILE
 from erasable.workspace.folder import read_manifest
-from erasable.workspace.layout import KEYS, MANIFEST, QUEUE_FILE
 
 T = TypeVar("T")
 _TRUNCATE_SECONDS = 10

@@ -19,8 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from erasable.scan._encodings import Around, decodings
-from erasable.scan._target import ArrowColumn, Held, Residue, Texts, Vocabulary, What
+from erasable.scan._target import Around, ArrowColumn, Held, Residue, Texts, Vocabulary, What, decodings
 from erasable.scan._wanted import WINDOW, Needle, Needles, RawSearch, Wanted
 
 # Known texts that contain an id: does one of them stand where the id was found?

@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -221,11 +222,13 @@ def damaged_records(area: Area, shape: Shape, codec: str) -> Iterator[Record]:
         return
     number = None if shape.is_index else 0
     sizes = [0] if shape.is_index else _number_sizes([number for number, _ in area.starts], len(area.damaged))
-    usual = _usual_types(area, codec)
+    usual = cache(lambda: _usual_types(area, codec))  # reads every row left, and few rows can be read in several ways
     for row in area.damaged:
         readings = [one for size in reversed(sizes) for one in _readings(row, shape, codec, _NOTE - 1 - size)]
-        if readings:
-            yield Record(max(readings, key=lambda values: _likeness(values, shape, usual)), number)
+        if len(readings) > 1:
+            yield Record(max(readings, key=lambda values: _likeness(values, shape, usual())), number)
+        elif readings:
+            yield Record(readings[0], number)
 
 
 def _likeness(values: Sequence[Any], shape: Shape, usual: frozenset[tuple[int, int]]) -> tuple[bool, int]:

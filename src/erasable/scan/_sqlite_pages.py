@@ -5,6 +5,7 @@ is the length of its header, a type for each value, and the values. A deleted ro
 four bytes to the header of a free block (called a note here), which says how many bytes are free.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ _LONGEST_HEADER = 127
 _LONGEST_NUMBER = 9
 _FEWEST_COLUMNS = 2
 _SHORTEST_ROW = 4
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # all but tab, line feed and carriage return
 
 Integers = NDArray[np.int64]
 
@@ -155,7 +157,7 @@ def _value(kind: int, part: bytes, codec: str) -> Any:  # noqa: ANN401 - whateve
 
 def _text(part: bytes, codec: str) -> str:
     text = part.decode(codec)
-    if any(ord(letter) < 32 and letter not in "\t\r\n" for letter in text):
+    if _CONTROL.search(text):
         raise ValueError("this is no text")
     return text
 

@@ -1,8 +1,15 @@
-"""The input and output of a scan: people to search for, ids in the data, vocabulary, and residues."""
+"""What a scan looks for: people, ids in the data, vocabulary, residues; and how a text may be encoded as bytes."""
 
+import base64
+import html
+import json
+import quopri
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import urllib.parse
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -31,6 +38,10 @@ class Rows:
         Its rating; compared in single precision.
     times : array or sequence of float, optional
         Its time in seconds; NaN if unknown.
+
+    Examples
+    --------
+    >>> erased = Rows(items=["tea", "milk", "salt"], ratings=[5, 3, 4])
     """
 
     items: Sequence[str]
@@ -56,6 +67,11 @@ class Target:
         Other texts that must be gone, such as fingerprints of removed checkpoints.
     own_items : tuple of str
         Items that nobody else has, which are gone with the person.
+
+    Examples
+    --------
+    >>> Target("customer-1", rows=Rows(["tea", "milk", "salt"], [5, 3, 4])).user
+    'customer-1'
     """
 
     user: str
@@ -76,6 +92,11 @@ class Held:
         Lists of ids, each an Arrow array or a sequence of str.
     declared : tuple of str
         Names of issuers, which don't count as whole values in the files of `Vocabulary.declaring`.
+
+    Examples
+    --------
+    >>> Held(users=(["customer-12"],), items=(["tea", "milk"],)).declared
+    ()
     """
 
     users: tuple[Texts, ...] = ()
@@ -127,6 +148,11 @@ class Vocabulary:
         Names of its tensors.
     metadata : str
         The metadata key of its tensor files.
+
+    Examples
+    --------
+    >>> Vocabulary(wording="orders of today").says("today")
+    True
     """
 
     wording: str = ""
@@ -173,6 +199,11 @@ class Residue:
         "id", "interactions", "personal row" or "text".
     of : tuple of str
         The searched ids, items or texts found there; empty if only values were found.
+
+    Examples
+    --------
+    >>> Residue("orders.csv", "column customer_id", "id")
+    Residue(file='orders.csv', place='column customer_id', what='id')
     """
 
     file: str
@@ -187,14 +218,23 @@ class Scan:
 
     Attributes
     ----------
-    files, bytes : int
-        How much was searched.
+    files : int
+        How many files were searched.
+    bytes : int
+        How many bytes they have.
     kinds : dict of str to int
         The number of files read as parquet, arrow, safetensors, json, sqlite, text and other.
     searched : tuple of str
         What was searched and how, in sentences free of personal data.
     residues : tuple of Residue
         What was found.
+    clean : bool
+        Whether nothing was found.
+
+    Examples
+    --------
+    >>> Scan(files=1, bytes=20, kinds={"text": 1}, searched=(), residues=()).clean
+    True
     """
 
     files: int
@@ -207,3 +247,227 @@ class Scan:
     def clean(self) -> bool:
         """Whether nothing was found."""
         return not self.residues
+
+
+SHORTEST = 8
+"""The fewest bytes that are not found by chance."""
+_REACH = 128
+_MOST_ZEROS = 3
+_BASE64 = (b"+/", b"-_")
+_SAFE_IN_HEADERS = frozenset(b"-!*+/0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+_SAFE_IN_BODIES = frozenset(range(32, 127)) - {ord("=")}
+_ENTITY = re.compile(rb"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
+_PRINTABLE = re.compile(rb"=[0-9A-Fa-f]{2}|=\r?\n")
+_BROKEN_LINE = re.compile(rb"^([A-Za-z0-9+/_-]{60,76})\r?\n(?=[A-Za-z0-9+/_=-]+\r?$)", re.MULTILINE)
+_RUN_BEFORE, _RUN_AFTER = re.compile(rb"[A-Za-z0-9+/_-]*\Z"), re.compile(rb"[A-Za-z0-9+/_-]*")
+_LEAD = (0, 2, 3)  # how many base64 characters depend on the bytes before, at each alignment
+
+Around = tuple[str, str]
+"""The text before and after a hit."""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A way to write a text, and how to read the text around a hit."""
+
+    name: str
+    around: Callable[[bytes, int, int], Around | None]
+    """Returns None if it turns out not to be a hit."""
+
+
+def spellings(text: str) -> dict[bytes, Encoding]:
+    """Return a text in every encoding that takes at least 8 bytes; of equal ones the first counts.
+
+    These are UTF-8, UTF-16 and UTF-32 in both byte orders, Latin-1 and CP1252 if possible, JSON escapes, percent
+    encoding, XML escapes, between quotes, quoted-printable, hexadecimal in both cases, and base64 and base64url at the
+    three alignments. A UUID is also written as its 16 bytes, and a text of at least 16 hexadecimal digits as the bytes
+    they stand for. A decimal number is also a 64-bit integer in both byte orders if at most 3 of its 8 bytes are zero,
+    so from about 2³²: smaller ones occur in any array of counts.
+    """
+    found: dict[bytes, Encoding] = {}
+    if len(text.encode()) < SHORTEST:
+        return found
+    for encoding, content in _all_spellings(text):
+        if len(content) >= SHORTEST:
+            found.setdefault(content, encoding)
+    return found
+
+
+def decodings(content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield a text with its escapes decoded, and with broken lines joined.
+
+    Any letter may be escaped or not, so no list of spellings can have them all. Binary content yields nothing.
+    """
+    if b"\0" in content:
+        return
+    if _ENTITY.search(content):
+        yield "XML", html.unescape(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    if _PRINTABLE.search(content):
+        yield "quoted-printable", quopri.decodestring(content)
+    if _BROKEN_LINE.search(content):
+        yield "base64", _BROKEN_LINE.sub(rb"\1", content)
+
+
+def _all_spellings(text: str) -> Iterator[tuple[Encoding, bytes]]:
+    for codec, unit in _CODECS.items():
+        try:
+            yield Encoding(codec, _codec_around(codec, unit)), text.encode(codec)
+        except UnicodeEncodeError:
+            continue
+    for name, around, written in _escaped(text):
+        yield Encoding(name, around), written.encode()
+    plain = text.encode()
+    for digits in (plain.hex(), plain.hex().upper()):
+        yield Encoding("hexadecimal", _hexadecimal_around), digits.encode()
+    for alphabet, alignment in product(_BASE64, range(3)):
+        yield Encoding("base64", _base64_around(plain, alignment)), _base64_middle(plain, alphabet, alignment)
+    for name, content in _binary(text):
+        yield Encoding(name, lambda content, start, end: ("", "")), content
+
+
+_CODECS = {"utf-8": 1, "utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4, "latin-1": 1, "cp1252": 1}
+
+
+def _escaped(text: str) -> Iterator[tuple[str, Callable[[bytes, int, int], Around], str]]:
+    every = "".join(f"\\u{unit:04x}" for unit in _utf16_units(text))
+    for written in (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], every, _upper_digits(every)):
+        yield "JSON escapes", _json_around, written
+    percent = [urllib.parse.quote(text, safe=""), urllib.parse.quote(text), urllib.parse.quote_plus(text)]
+    for written in (*percent, *map(_lower_percent, percent)):
+        yield "percent encoding", _percent_around, written
+    for written in dict.fromkeys(_quoted(text)):
+        yield "quotes", _plain_around, written
+    for name, written in _quoted_printable(text):
+        yield name, _printable_around, written
+    for written in dict.fromkeys(_for_xml(text)):
+        yield "XML escapes", _xml_around, written
+        yield "XML escapes", _xml_around, written.encode("ascii", "xmlcharrefreplace").decode()
+
+
+def _quoted(text: str) -> Iterator[str]:
+    """Yield a text as it is written between quotes: with quotes doubled, or escaped by a backslash."""
+    slashed = text.replace("\\", "\\\\")
+    yield text.replace('"', '""')
+    yield text.replace("'", "''")
+    for one in (text, slashed):
+        yield one.replace("'", "\\'")
+        yield one.replace("'", "\\'").replace('"', '\\"')
+
+
+def _quoted_printable(text: str) -> Iterator[tuple[str, str]]:
+    """Yield a text as written in the header and in the body of a mail."""
+    plain = text.encode()
+    for safe in (_SAFE_IN_HEADERS, _SAFE_IN_BODIES):
+        written = "".join(chr(byte) if byte in safe else f"={byte:02X}" for byte in plain)
+        yield "quoted-printable", written.replace("=20", "_") if safe is _SAFE_IN_HEADERS else written
+
+
+def _for_xml(text: str) -> Iterator[str]:
+    yield text.replace("&", "&amp;")
+    plain = html.escape(text, quote=False)
+    for double, one in product(('"', "&quot;", "&#34;"), ("'", "&apos;", "&#39;", "&#x27;")):
+        yield plain.replace('"', double).replace("'", one)
+
+
+def _binary(text: str) -> Iterator[tuple[str, bytes]]:
+    if re.fullmatch("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", text):
+        yield "UUID", uuid.UUID(text).bytes
+        yield "UUID", uuid.UUID(text).bytes_le
+    if re.fullmatch("([0-9a-f]{2}){8,}|([0-9A-F]{2}){8,}", text) and len(set(bytes.fromhex(text))) > _MOST_ZEROS:
+        yield "bytes of the digits", bytes.fromhex(text)
+    if re.fullmatch("-?[1-9][0-9]{7,18}", text) and abs(int(text)) < 2**63:
+        number = int(text).to_bytes(8, "little", signed=True)
+        if number.count(0) <= _MOST_ZEROS:
+            yield "64-bit integer", number
+            yield "64-bit integer", number[::-1]
+
+
+def _base64_middle(content: bytes, alphabet: bytes, alignment: int) -> bytes:
+    """Return the characters that do not depend on the bytes before or after the content."""
+    written = base64.b64encode(b"\0" * alignment + content, alphabet)
+    return written[_LEAD[alignment] : (alignment + len(content)) * 8 // 6]
+
+
+def _codec_around(codec: str, unit: int) -> Callable[[bytes, int, int], Around]:
+    def around(content: bytes, start: int, end: int) -> Around:
+        reach = min(_REACH, start // unit) * unit
+        before, after = content[start - reach : start], content[end : end + _REACH * unit]
+        return before.decode(codec, "replace"), after.decode(codec, "replace")
+
+    return around
+
+
+def _text_around(unescape: Callable[[str], str]) -> Callable[[bytes, int, int], Around]:
+    def around(content: bytes, start: int, end: int) -> Around:
+        before, after = content[max(0, start - 6 * _REACH) : start], content[end : end + 6 * _REACH]
+        return unescape(before.decode("utf-8", "replace")), unescape(after.decode("utf-8", "replace"))
+
+    return around
+
+
+def _from_json(text: str) -> str:
+    return re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text)
+
+
+def _from_printable(text: str) -> str:
+    return re.sub("=([0-9A-F]{2})", lambda match: chr(int(match[1], 16)), text)
+
+
+_json_around = _text_around(_from_json)
+_plain_around = _text_around(str)
+_printable_around = _text_around(_from_printable)
+_percent_around = _text_around(urllib.parse.unquote)
+_xml_around = _text_around(html.unescape)
+
+
+def _hexadecimal_around(content: bytes, start: int, end: int) -> Around:
+    before = re.search(rb"(?:[0-9a-fA-F]{2})*\Z", content[max(0, start - 2 * _REACH) : start])
+    after = re.match(rb"(?:[0-9a-fA-F]{2})*", content[end : end + 2 * _REACH])
+    return _from_digits(before), _from_digits(after)
+
+
+def _from_digits(match: re.Match[bytes] | None) -> str:
+    return bytes.fromhex(match[0].decode()).decode("utf-8", "replace") if match else ""
+
+
+def _base64_around(plain: bytes, alignment: int) -> Callable[[bytes, int, int], Around | None]:
+    lead = _LEAD[alignment]
+
+    def around(content: bytes, start: int, end: int) -> Around | None:
+        before = _matched(_RUN_BEFORE, content[max(0, start - 2 * _REACH) : start])
+        # Whole groups of four characters, counted from where a group starts by the alignment.
+        before = before[(len(before) - lead) % 4 :] if len(before) >= lead else b""
+        decoded = _from_base64(before + content[start:end] + _matched(_RUN_AFTER, content[end : end + _REACH]))
+        first = (len(before) - lead) // 4 * 3 + alignment
+        last = first + len(plain)
+        # The characters at both ends share bits with their neighbours, and are compared only here.
+        if decoded[first:last] != plain:
+            return None
+        return decoded[:first].decode("utf-8", "replace"), decoded[last:].decode("utf-8", "replace")
+
+    return around
+
+
+def _from_base64(run: bytes) -> bytes:
+    """Decode the whole bytes in a run of characters of either alphabet."""
+    whole = run[:-1] if len(run) % 4 == 1 else run
+    return base64.b64decode(whole.replace(b"-", b"+").replace(b"_", b"/") + b"=" * (-len(whole) % 4))
+
+
+def _matched(pattern: re.Pattern[bytes], content: bytes) -> bytes:
+    match = pattern.search(content)
+    return match[0] if match else b""
+
+
+def _utf16_units(text: str) -> Iterator[int]:
+    content = text.encode("utf-16-be")
+    for place in range(0, len(content), 2):
+        yield int.from_bytes(content[place : place + 2], "big")
+
+
+def _upper_digits(text: str) -> str:
+    return re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda match: match[0].upper(), text)
+
+
+def _lower_percent(text: str) -> str:
+    return re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), text)

@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.scan._encodings import SHORTEST, Encoding, spellings
-from erasable.scan._target import Floats, Rows, Target, What
+from erasable.scan._target import SHORTEST, Encoding, Floats, Rows, Target, What, spellings
 
 # Many byte strings in one pass
 

@@ -10,6 +10,8 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["child_key", "id_keys", "mix", "normals"]
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
@@ -21,6 +23,20 @@ _UNIFORMS_PER_NORMAL = 12
 def child_key(seed: int, *purpose: str | int) -> int:
     """Return the 64-bit key of a purpose under a seed.
 
+    Parameters
+    ----------
+    seed : int
+        The seed of the recommender.
+    *purpose : str or int
+        What is drawn, such as "shuffle" and the number of the epoch.
+
+    Returns
+    -------
+    int
+        The key: the same for the same seed and purpose, on any machine.
+
+    Examples
+    --------
     >>> child_key(0, "stage", 3) == child_key(0, "stage", 3) != child_key(0, "stage", 4)
     True
     """
@@ -28,7 +44,27 @@ def child_key(seed: int, *purpose: str | int) -> int:
 
 
 def id_keys(seed: int, purpose: str, ids: Iterable[str]) -> NDArray[np.uint64]:
-    """Return one 64-bit key for each outside id, independent of the other ids."""
+    """Return one 64-bit key for each id, independent of the other ids.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the recommender.
+    purpose : str
+        What is drawn under the keys.
+    ids : iterable of str
+        Users or items.
+
+    Returns
+    -------
+    ndarray of uint64
+        The keys, in the order of the ids.
+
+    Examples
+    --------
+    >>> bool(id_keys(0, "start", ["a", "b"])[1] == id_keys(0, "start", ["b"])[0])
+    True
+    """
     prefix = _hasher(seed, purpose)
 
     def key(text: str) -> bytes:
@@ -40,7 +76,24 @@ def id_keys(seed: int, purpose: str, ids: Iterable[str]) -> NDArray[np.uint64]:
 
 
 def mix(keys: NDArray[np.uint64], counters: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return draw number `counters` under each key, elementwise (arrays broadcast)."""
+    """Return draw number `counters` under each key, elementwise.
+
+    Parameters
+    ----------
+    keys, counters : ndarray of uint64
+        Arrays that broadcast against each other.
+
+    Returns
+    -------
+    ndarray of uint64
+        64 random bits for each pair.
+
+    Examples
+    --------
+    >>> keys, counters = id_keys(0, "start", ["a"]), np.arange(3, dtype=np.uint64)
+    >>> bool(mix(keys, counters)[2] == mix(keys, counters[2:])[0])
+    True
+    """
     with np.errstate(over="ignore"):
         bits = keys + (counters + np.uint64(1)) * _GOLDEN
         bits = (bits ^ (bits >> np.uint64(30))) * _FIRST
@@ -53,6 +106,24 @@ def normals(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
 
     Each is the sum of twelve 16-bit uniforms (nearly Gaussian, within ±6). Integer sums are exact, so a row's bytes
     depend neither on its place in the table nor on a library's vectorised logarithm.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64
+        A key for each row.
+    width : int
+        How many draws a row has.
+
+    Returns
+    -------
+    ndarray of float32
+        One row for each key.
+
+    Examples
+    --------
+    >>> rows = normals(id_keys(0, "start", ["a", "b"]), 4)
+    >>> rows.shape, bool((rows[1] == normals(id_keys(0, "start", ["b"]), 4)[0]).all())
+    ((2, 4), True)
     """
     counters = np.arange(width * _WORDS_PER_NORMAL, dtype=np.uint64)
     words = mix(keys[:, None], counters[None, :]).reshape(len(keys), width, _WORDS_PER_NORMAL, 1)

@@ -4,9 +4,9 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from http import HTTPStatus
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Path, Response
 from fastapi import Request as HttpRequest
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -30,10 +30,13 @@ from erasable.errors import (
 )
 from erasable.requests.request import DISK_FULL
 from erasable.requests.tokens import Caller, Role
-from erasable.service._service import service_of
 from erasable.service.settings import REMEDIES, log_failure
 
+if TYPE_CHECKING:
+    from erasable.service._service import Service
+
 MEDIA_TYPE = "application/problem+json"
+RequestId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The id of a request.")]
 _TITLES: dict[type, str] = {Suppressed: "Suppressed"}
 """The title of a problem, where the phrase of its status says too little."""
 _INSTEAD: dict[type, str] = {
@@ -46,6 +49,12 @@ _INSTEAD: dict[type, str] = {
     WorkspaceError: "the workspace can't be used: look at the service's output (standard error)",
 }
 """What is said instead of an error's own message, which may name people or paths of this machine."""
+
+
+def service_of(request: HttpRequest) -> "Service":
+    """Return the service behind an HTTP request."""
+    service: Service = request.app.state.service
+    return service
 
 
 class Fault(BaseModel):

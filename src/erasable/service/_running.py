@@ -1,4 +1,4 @@
-"""Running the service: impatience with slow connections, the serving process, its worker, and restarts."""
+"""Running the service: the FastAPI application, the serving process, its worker, slow connections, and restarts."""
 
 import asyncio
 import ctypes
@@ -14,12 +14,14 @@ from asyncio.events import TimerHandle
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
+from importlib.metadata import version
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pyarrow as pa
 import uvicorn
+from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -29,14 +31,60 @@ from erasable.models.machine import one_blas_thread
 from erasable.operations.do_not_learn import prepare_list
 from erasable.operations.storage import DiskStorage
 from erasable.operations.work import safe_path
-from erasable.proof.do_not_learn import Suppression
+from erasable.proof.do_not_learn import DoNotLearnFiles
 from erasable.requests.database import Connection, Database
 from erasable.requests.lease import holder_of, read_progress, silent_seconds
 from erasable.requests.queue import SERVICE
-from erasable.service._application import make_application
+from erasable.service._http import BodyLimits, answer_problems, refuse_routes_without_rule
 from erasable.service._service import Service
 from erasable.service._worker import WorkerOptions, run_worker
+from erasable.service.api import _routes as routes
+from erasable.service.api import _status as status
+from erasable.service.api._status import Metrics, MetricsMiddleware
 from erasable.service.settings import DEFAULT_SETTINGS, ServiceSettings, log, log_everything_as_json, log_failure
+from erasable.service.web import _overview as overview
+from erasable.service.web import _pages as pages
+from erasable.service.web import _receipt_page as receipt_page
+from erasable.service.web import _reference as reference
+from erasable.service.web import _request_list as request_list
+from erasable.service.web import _request_page as request_page
+from erasable.service.web._overview import LogWatch
+from erasable.service.web._pages import PageHeaders, answer_problems_as_pages
+
+_ABOUT = "Recommendations from a model that can forget, and requests to be forgotten."
+_PAGES = (overview, request_list, request_page, receipt_page, reference, pages)
+
+
+def add_pages(app: FastAPI) -> None:
+    """Add the pages; `answer_problems` comes first."""
+    app.state.log_watch = LogWatch(app.state.service.storage)
+    for part in _PAGES:
+        app.router.routes.extend(part.router.routes)
+    answer_problems_as_pages(app)
+    app.add_middleware(PageHeaders)
+
+
+def make_application(service: Service) -> FastAPI:
+    """Return the application of a service."""
+    app = FastAPI(
+        title="erasable",
+        version=version("erasable"),
+        description=_ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+    )
+    app.state.service = service
+    app.state.metrics = Metrics()
+    for router in (*routes.ROUTERS, status.router):
+        app.router.routes.extend(router.routes)
+    answer_problems(app)
+    add_pages(app)
+    app.add_middleware(BodyLimits, largest=service.settings.largest_body, slowest=service.settings.slowest_body)
+    app.add_middleware(MetricsMiddleware, metrics=app.state.metrics)
+    refuse_routes_without_rule(app)
+    return app
+
 
 RESTARTS = "server restarts"
 _LARGEST_HEAD = 65_536  # bytes
@@ -175,11 +223,11 @@ class Place(BaseModel):
     """The file descriptor of the socket on which the replaced process listened, if there was one."""
 
     @property
-    def suppression(self) -> Suppression | None:
+    def do_not_learn(self) -> DoNotLearnFiles | None:
         """The do-not-learn list that was named instead of the workspace's own, if any."""
         if self.suppression_list is None or self.suppression_key is None:
             return None
-        return Suppression(self.suppression_list, self.suppression_key)
+        return DoNotLearnFiles(self.suppression_list, self.suppression_key)
 
 
 def serve(place: Place) -> None:
@@ -189,8 +237,8 @@ def serve(place: Place) -> None:
     log_everything_as_json()
     if place.listening is not None:
         reap_children()
-    if place.suppression is not None:
-        prepare_list(DiskStorage(place.folder), place.suppression)
+    if place.do_not_learn is not None:
+        prepare_list(DiskStorage(place.folder), place.do_not_learn)
     service = _opened(place)
     gc.collect()
     gc.freeze()  # else long-lived objects are traversed again and again, which delays every answer by 100 ms
@@ -329,7 +377,7 @@ def _at_work(place: Place, database: Database, worker: BaseProcess | None) -> Ba
 
 @safe_path()
 def _started(place: Place) -> BaseProcess:
-    options = WorkerOptions(place.folder, place.settings, place.suppression, place.threads)
+    options = WorkerOptions(place.folder, place.settings, place.do_not_learn, place.threads)
     worker = get_context("spawn").Process(target=run_worker, args=(options,), name="erasable worker", daemon=True)
     with kept_from_children():
         worker.start()

@@ -1,14 +1,12 @@
 """The service: takes requests in, suppresses whoever asks, and holds what its routes work with."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
-
-from fastapi import Request as HttpRequest
 
 from erasable.errors import DiskFull, UnknownUser, WorkspaceError, WrongUse
 from erasable.operations.live import Live
@@ -16,9 +14,9 @@ from erasable.operations.people import NOT_SERVED, SERVED_WITHOUT, Meanwhile, ca
 from erasable.operations.storage import DiskStorage
 from erasable.requests.database import Connection, Database
 from erasable.requests.decisions import Decisions, Intake
-from erasable.requests.history import History
+from erasable.requests.history import History, Totals
 from erasable.requests.opening import open_database
-from erasable.requests.queue import LONG, SERVICE, Queue
+from erasable.requests.queue import SERVICE, SHORTEST_PART, Queue
 from erasable.requests.request import DISK_FULL, LIMIT, NOBODY_ASKED, SOME, Asked, Request, Submission
 from erasable.requests.tokens import Answers, Tokens
 from erasable.service.settings import DEFAULT_SETTINGS, Clock, ServiceSettings, log, universal_time
@@ -27,6 +25,7 @@ from erasable.workspace.files import refuse_if_full
 T = TypeVar("T")
 OVER_LIMIT = "one token asked for more people in a day than it may: an officer has to release it"
 _DAY = timedelta(days=1)
+_SHOWN = 50  # of the requests that need action, at most
 _LEAST_ROOM = 1_000_000  # bytes; a few more requests may fit into the queue's write-ahead log, but no erasure does
 
 
@@ -86,7 +85,7 @@ class Reception:
         return answered
 
     def _taken_in(self, take_in: Callable[[Connection], T]) -> T:
-        """Take a request in by the current version, which is loaded beforehand, so that others can submit meanwhile."""
+        """Check a request against the current version; it is loaded outside the lock, so that nobody waits for it."""
         while True:
             self._live.catch_up()
             with self._lock, suppress(_Behind):
@@ -143,7 +142,9 @@ class Reception:
     def _refuse_names(self, reason: str | None) -> None:
         """Refuse a reason that names a user: whoever reads a request must not learn of anyone else."""
         known = self._live.dataset.groups
-        if reason and any(user in reason for group in known for user in group.users.texts() if len(user) >= LONG):
+        if reason and any(
+            user in reason for group in known for user in group.users.texts() if len(user) >= SHORTEST_PART
+        ):
             raise WrongUse("the reason names someone: say it without the id")
 
     def _is_held(self, request: Request) -> bool:
@@ -237,7 +238,19 @@ class Service:
         return service
 
 
-def service_of(request: HttpRequest) -> Service:
-    """Return the service behind an HTTP request."""
-    service: Service = request.app.state.service
-    return service
+@dataclass(frozen=True)
+class Overview:
+    """How many requests there are, and the most urgent of those that need action."""
+
+    totals: Totals
+    needs_action: Sequence[Request]
+    """Past the limit, past the day of the alarm, failed for good, or beyond the limit of a token; first limit first."""
+
+
+def overview(service: Service) -> Overview:
+    """Return the state of the service now."""
+    now = service.clock()
+    totals = service.history.totals(now)
+    urgent = service.history.urgent_ids("action", now, _SHOWN) if totals.urgent["action"] else []
+    found = {one.request_id: one for one in service.history.some([request_id for request_id, _ in urgent])}
+    return Overview(totals, [found[request_id] for request_id, _ in urgent])

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from erasable.data.ids import Ids
-from erasable.data.interactions import Interactions
-from erasable.data.rating_scale import RatingScale
+from erasable.data.interactions import Interactions, RatingScale
 from erasable.fingerprint import of_arrays
 from erasable.models import calls
 from erasable.models.base import Arrays, Effort, prepared_by, probability_by
-from erasable.testing._abilities import Abilities
+from erasable.testing._exactness import Abilities
 from erasable.testing._suite import (
     Suite,
     bytes_by_user,
@@ -336,7 +335,28 @@ class _Changes(Suite):
 
 
 class Behaviour(_Training, _Rows, _Changes, Abilities):
-    """Every model's methods are pure functions of seed, ids and the data that they are given."""
+    """Tests that the methods of a model are pure functions of seed, ids and the data that they are given.
+
+    It learns a checkerboard, gives the same bytes on any thread and in another process, and solves everyone's row from
+    their own data alone.
+
+    Attributes
+    ----------
+    model : Model
+        The model, with settings that are fast and yet learn.
+    rounded_anew : frozenset of str
+        Shared arrays in which new items may change the last bits of known values; none for most models.
+    left_in_between : float
+        The share of someone's influence that `provisional` may leave in the scores of others; 0.1 by default.
+    other_values : dict
+        Another value for a setting, where the suite finds none by itself.
+
+    Examples
+    --------
+    >>> from erasable import ALS
+    >>> class TestMine(Behaviour):
+    ...     model = ALS(factors=4, epochs=3)
+    """
 
 
 def _told(work: Callable[[Effort], object]) -> int:

@@ -10,15 +10,13 @@ from numpy.typing import NDArray
 from erasable import chain
 from erasable.chain.arrangement import arrange, grown
 from erasable.chain.chain import Earlier, train_chain
-from erasable.chain.checkpoint import MemoryStore
-from erasable.chain.dataset import Dataset, State
+from erasable.chain.dataset import Dataset, MemoryStore, State
 from erasable.chain.plan import Erasure
 from erasable.chain.scoring import Scoring
 from erasable.chain.settings import Config
 from erasable.data.catalogue import Catalogue, k_core
 from erasable.data.ids import Ids
-from erasable.data.interactions import Interactions, Subject
-from erasable.data.rating_scale import RatingScale, recognise_scale
+from erasable.data.interactions import Interactions, RatingScale, Subject, recognise_scale
 from erasable.grouping.points import ALONE
 from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Stage, prepared_by
 from erasable.seeding import child_key, id_keys

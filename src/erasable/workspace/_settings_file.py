@@ -10,10 +10,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from erasable import fingerprint
-from erasable.chain.dataset import Link
+from erasable.chain.dataset import ORIGIN, Link
 from erasable.chain.settings import Config, OwnSettings, Written
 from erasable.chain.strategies import STRATEGIES
-from erasable.chain.tasks import ORIGIN
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.documents import format_in, newer, read_json

@@ -10,13 +10,12 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from erasable.chain.checkpoint import ARRAY_NAMES, Checkpoint
-from erasable.chain.dataset import Link
+from erasable.chain.dataset import ARRAY_NAMES, Checkpoint, Link
 from erasable.documents import read_json
 from erasable.errors import WorkspaceDamaged, WorkspaceError, WrongUse
 from erasable.fingerprint import canonical_json
+from erasable.workspace.files import block_name, checkpoint_name
 from erasable.workspace.folder import CheckedFolder
-from erasable.workspace.layout import block_name, checkpoint_name
 from erasable.workspace.manifest import RESTORE, LinkRecord, damaged
 
 BLOCK_BYTES = 2**20

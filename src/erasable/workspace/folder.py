@@ -15,8 +15,8 @@ from erasable import fingerprint
 from erasable.documents import format_in, newer, read_json
 from erasable.errors import Said, WorkspaceDamaged, WorkspaceError
 from erasable.fingerprint import canonical_json
-from erasable.workspace import files, layout
-from erasable.workspace.layout import FOLDERS, MANIFEST, QUEUE_FILES, hashed_name, own_files
+from erasable.workspace import files
+from erasable.workspace.files import FOLDERS, MANIFEST, QUEUE_FILES, hashed_name, own_files
 from erasable.workspace.manifest import RESTORE, Manifest, SegmentRecord, damaged, decode_manifest
 
 
@@ -226,11 +226,11 @@ class SealedDocuments:
 
     def read(self, name: str) -> bytes:
         """Return a sealed certificate, once its hash is checked."""
-        return self.folder.read_as(layout.certificate_name(name), self.certificates[name])
+        return self.folder.read_as(files.certificate_name(name), self.certificates[name])
 
     def damaged(self) -> list[str]:
         """Return the sealed certificates that are missing or changed."""
-        found = (layout.certificate_name(name) for name in self.certificates if not self._is_whole(name))
+        found = (files.certificate_name(name) for name in self.certificates if not self._is_whole(name))
         return sorted(found)
 
     def _is_whole(self, name: str) -> bool:
@@ -264,7 +264,7 @@ def _listed(path: Path, digest: str) -> Mapping[str, str]:
         if number is None:
             raise ValueError("it has no format")
         listed: dict[str, str] = dict(fields["files"])
-        if not all(layout.is_plain(name) and isinstance(one, str) for name, one in listed.items()):
+        if not all(files.is_plain(name) and isinstance(one, str) for name, one in listed.items()):
             raise ValueError("it lists something that is not a file")
         return listed
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -274,10 +274,10 @@ def _listed(path: Path, digest: str) -> Mapping[str, str]:
 def write_segment(folder: CheckedFolder, number: int, certificates: Mapping[str, str], log: bytes) -> SegmentRecord:
     """Write a segment: the hashes of finished certificates by name, and finished log records."""
     listed = canonical_json({"format": _FORMAT, "files": [*certificates.items()]}) + b"\n"
-    places = {f"{layout.SEALED}/certificates-{number:04d}.json": listed, f"{layout.SEALED}/log-{number:04d}.jsonl": log}
-    files = [folder.write_hashed(name, content) for name, content in places.items()]
+    places = {f"{files.SEALED}/certificates-{number:04d}.json": listed, f"{files.SEALED}/log-{number:04d}.jsonl": log}
+    written = [folder.write_hashed(name, content) for name, content in places.items()]
     erasures = sum(name.endswith(".json") for name in certificates)
-    return SegmentRecord(certificates=files[0], log=files[1], erasures=erasures)
+    return SegmentRecord(certificates=written[0], log=written[1], erasures=erasures)
 
 
 @dataclass(frozen=True)
@@ -295,5 +295,5 @@ class NamedFiles:
         try:
             return NamedFiles(manifest.files, documents.certificates)
         except WorkspaceError:  # a segment is damaged, so any certificate may be in it
-            certificates = root / layout.CERTIFICATES
+            certificates = root / files.CERTIFICATES
             return NamedFiles(manifest.files, os.listdir(certificates) if certificates.is_dir() else ())

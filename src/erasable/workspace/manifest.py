@@ -10,11 +10,11 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from erasable import fingerprint
-from erasable.data.rating_scale import RatingScale
+from erasable.data.interactions import RatingScale
 from erasable.data.values import TimeForm
 from erasable.documents import format_in, newer, read_json, shortened
 from erasable.errors import WorkspaceDamaged, WorkspaceError, WrongUse
-from erasable.workspace import layout
+from erasable.workspace import files
 
 
 class Preferences(BaseModel):
@@ -252,7 +252,7 @@ def named_files(manifest: Manifest) -> set[str]:
     names = {manifest.config, manifest.holdout.file}
     names |= {group.file for group in manifest.groups}
     names |= {name for link in manifest.chain for name in (link.file, *link.blocks)}
-    names |= {layout.certificate_name(name) for name in manifest.certificates}
+    names |= {files.certificate_name(name) for name in manifest.certificates}
     names |= {name for record in manifest.segments for name in (record.certificates, record.log)}
     optional = {manifest.catalogue.file, manifest.catalogue.kept_items, manifest.audit, manifest.key}
     optional |= {manifest.pending, manifest.requests}
@@ -288,8 +288,8 @@ def _names_well(manifest: Manifest) -> bool:
     named, listed = named_files(manifest), manifest.preferences.do_not_learn or ()
     return (
         named <= manifest.files.keys()
-        and all(map(layout.is_plain, manifest.files))
-        and all(map(layout.is_own, named))
+        and all(map(files.is_plain, manifest.files))
+        and all(map(files.is_own, named))
         and not any("\0" in place for place in listed)
     )
 

@@ -11,19 +11,17 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from erasable.chain.chain import link_names
 from erasable.chain.dataset import Dataset, Link, State
-from erasable.chain.environment import Environment, distinct
 from erasable.chain.settings import Config
+from erasable.chain.tasks import Environment, distinct, link_names
 from erasable.data.catalogue import Catalogue, over_own_items
 from erasable.data.ids import ArrowColumn, Ids
-from erasable.data.interactions import Interactions
-from erasable.data.rating_scale import RatingScale
+from erasable.data.interactions import Interactions, RatingScale
 from erasable.documents import says_more
 from erasable.errors import DataRefused, WorkspaceError, WrongUse
 from erasable.grouping.groups import Cohesion
 from erasable.models.base import Model
-from erasable.workspace import layout
+from erasable.workspace import files
 from erasable.workspace._settings_file import (
     NAMED_BY_0_1,
     Recipe,
@@ -34,8 +32,8 @@ from erasable.workspace._settings_file import (
     settings_of_0_1,
 )
 from erasable.workspace.checkpoints import DiskCheckpoints
+from erasable.workspace.files import MANIFEST
 from erasable.workspace.folder import OPEN_CERTIFICATES, CheckedFolder, SealedDocuments, write_segment
-from erasable.workspace.layout import MANIFEST
 from erasable.workspace.manifest import (
     CatalogueRecord,
     Documents,
@@ -271,7 +269,7 @@ def write_version(state: State, documents: Documents, before: Version, stamp: St
         "version": stamp.version,
         "salt": stamp.salt,
         "environments": tuple(map(dict, environments)),
-        "config": folder.write(layout.CONFIG, encode_settings(dataset.config)),
+        "config": folder.write(files.CONFIG, encode_settings(dataset.config)),
         "scale": ScaleRecord(low=dataset.scale.low, high=dataset.scale.high),
         "catalogue": _write_catalogue(folder, dataset.catalogue, dataset.kept_items),
         "groups": _write_groups(dataset, before),
@@ -357,12 +355,12 @@ def _cohesion(dataset: Dataset) -> Sequence[Cohesion | None]:
 
 def _write_group(position: int, group: Interactions, before: Version) -> str:
     file = before.groups.file_of(position, group) if before.groups else None
-    return file or before.folder.write_hashed(f"{layout.DATA}/group-{position:03d}.parquet", encode_interactions(group))
+    return file or before.folder.write_hashed(f"{files.DATA}/group-{position:03d}.parquet", encode_interactions(group))
 
 
 def _write_holdout(folder: CheckedFolder, held_out: Interactions) -> HoldoutRecord:
     return HoldoutRecord(
-        file=folder.write_hashed(f"{layout.HOLDOUT}/held-out.parquet", encode_interactions(held_out)),
+        file=folder.write_hashed(f"{files.HOLDOUT}/held-out.parquet", encode_interactions(held_out)),
         users=len(held_out.users),
         interactions=len(held_out),
     )
@@ -389,15 +387,15 @@ def _write_documents(documents: Documents, before: Manifest | None, folder: Chec
     log, segments = documents.log, before.segments if before else ()
     if documents.seal and len(certificates) > OPEN_CERTIFICATES:
         finished, log = _divided(log)
-        hashes = folder.hashes(map(layout.certificate_name, certificates))
-        listed = {name: hashes[layout.certificate_name(name)] for name in certificates}
+        hashes = folder.hashes(map(files.certificate_name, certificates))
+        listed = {name: hashes[files.certificate_name(name)] for name in certificates}
         certificates, segments = (), (*segments, write_segment(folder, len(segments) + 1, listed, finished))
     return {
         "certificates": certificates,
         "segments": segments,
-        "audit": folder.write_hashed(layout.AUDIT, log) if log else None,
-        "key": folder.write(layout.KEY, documents.key, private=True) if documents.key else None,
-        "pending": folder.write_hashed(layout.PENDING, documents.pending, private=True) if documents.pending else None,
+        "audit": folder.write_hashed(files.AUDIT, log) if log else None,
+        "key": folder.write(files.KEY, documents.key, private=True) if documents.key else None,
+        "pending": folder.write_hashed(files.PENDING, documents.pending, private=True) if documents.pending else None,
         "requests": _write_requests(documents, before, folder),
         "preferences": documents.preferences,
     }
@@ -406,7 +404,7 @@ def _write_documents(documents: Documents, before: Manifest | None, folder: Chec
 def _write_requests(documents: Documents, before: Manifest | None, folder: CheckedFolder) -> str | None:
     if documents.requests is None:
         return before.requests if before else None
-    return folder.write_hashed(layout.REQUESTS, documents.requests, private=True)
+    return folder.write_hashed(files.REQUESTS, documents.requests, private=True)
 
 
 def _divided(log: bytes) -> tuple[bytes, bytes]:
@@ -427,5 +425,5 @@ def _write_certificates(
     for name in certificates:
         if not _CERTIFICATE.fullmatch(name):
             raise WrongUse(f"{name!r} can't name a certificate: use letters, digits, dots, dashes, and .json or .html")
-    folder.write_below(layout.CERTIFICATES, certificates)
+    folder.write_below(files.CERTIFICATES, certificates)
     return (*earlier, *certificates)

@@ -9,9 +9,9 @@ from erasable.chain.dataset import State
 from erasable.documents import says_more
 from erasable.errors import ErasableError, Said, WorkspaceBusy, WorkspaceError, WrongUse
 from erasable.models.base import Model
-from erasable.workspace import files, layout
+from erasable.workspace import files
 from erasable.workspace.checkpoints import DiskCheckpoints
-from erasable.workspace.files import exclusive_reader_lock, shared_reader_lock, writer_lock
+from erasable.workspace.files import exclusive_reader_lock, own_files, shared_reader_lock, writer_lock
 from erasable.workspace.folder import (
     CheckedFolder,
     NamedFiles,
@@ -21,7 +21,6 @@ from erasable.workspace.folder import (
     read_manifest,
     read_whole,
 )
-from erasable.workspace.layout import own_files
 from erasable.workspace.manifest import NO_DOCUMENTS, Documents, Manifest, Preferences, Stamp, damaged, encode_manifest
 from erasable.workspace.versions import IssuedFiles, StoredGroups, Version, load_state, write_documents, write_version
 
@@ -72,13 +71,14 @@ def refuse_occupied(root: Path) -> None:
         return
     if not root.is_dir():
         raise WorkspaceError(f"{root} is not a folder: give a new folder, or an empty one")
-    if (root / layout.MANIFEST).exists():
+    if (root / files.MANIFEST).exists():
         raise WorkspaceError(
             f"{root} holds a workspace already: add to it with ",
             Said("learn_more", "--more"),
-            ", give another folder, or delete that one first, with its certificates and its key",
+            ", give another folder, or delete that one first, with its certificates "
+            "and signing key; the do-not-learn list beside it stays",
         )
-    if not layout.is_empty(root) and not _is_unfinished(root):
+    if not files.is_empty(root) and not _is_unfinished(root):
         raise WorkspaceError(f"{root} is not empty: give a new folder, or an empty one")
 
 
@@ -104,21 +104,21 @@ def clear(root: Path) -> None:
     """Remove all files of a workspace; the next learn sweeps what can't be removed."""
     with suppress(WorkspaceError, OSError):
         # The manifest first: without it the rest counts as unfinished, should this be interrupted.
-        files.remove_file(root / layout.MANIFEST)
+        files.remove_file(root / files.MANIFEST)
         files.flush_folder(root)
         sweep(root, NamedFiles())
-        for folder in layout.FOLDERS:
+        for folder in files.FOLDERS:
             if (root / folder).is_dir():
                 files.remove_folder(root / folder)
         # The writer lock last: it marks the folder as ours.
-        for lock in layout.LOCKS:
+        for lock in files.LOCKS:
             files.remove_file(root / lock)
         files.flush_folder(root)
 
 
 def _is_unfinished(root: Path) -> bool:
     # A learn makes the lock file first, so that someone else's folder is never taken for ours.
-    return (root / layout.WRITER_LOCK).exists() and not layout.foreign_entries(root)
+    return (root / files.WRITER_LOCK).exists() and not files.foreign_entries(root)
 
 
 class Workspace:
@@ -246,7 +246,7 @@ class Workspace:
     def issued(self) -> Mapping[str, bytes]:
         """Return the certificates by file name, oldest first; each is checked when it is read."""
         names = self._manifest.certificates if self._manifest else ()
-        return IssuedFiles(names, lambda name: self._folder.read(layout.certificate_name(name)), self._sealed)
+        return IssuedFiles(names, lambda name: self._folder.read(files.certificate_name(name)), self._sealed)
 
     def documents(self) -> Documents:
         """Return the current documents, checked, without the certificates.
@@ -282,7 +282,7 @@ class Workspace:
         """The files of finished documents, which were scanned when they were sealed."""
         segments = {name for record in self.manifest.segments for name in (record.certificates, record.log)}
         requests = () if self.manifest.requests is None else (self.manifest.requests,)
-        return frozenset({*segments, *requests, *map(layout.certificate_name, self._sealed.certificates)})
+        return frozenset({*segments, *requests, *map(files.certificate_name, self._sealed.certificates)})
 
     def damaged(self) -> list[str]:
         """Return the files that are missing or changed; private ones that can't be read are left out."""
@@ -348,13 +348,13 @@ class Workspace:
             raise WrongUse("the workspace is open for reading: open it with Workspace.writing to commit")
 
     def _make_current(self, manifest: Manifest) -> None:
-        new = self.path / layout.NEW_MANIFEST
+        new = self.path / files.NEW_MANIFEST
         files.write_file(new, encode_manifest(manifest), self._folder.mode)
         with exclusive_reader_lock(self.path):
             if self._fence is not None:
                 self._fence()
             try:
-                files.replace_file(new, self.path / layout.MANIFEST)
+                files.replace_file(new, self.path / files.MANIFEST)
             finally:
                 # If interrupted right after the replacement, this object must not keep using the previous version.
                 if not new.exists():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from erasable.service._application import make_application
+from erasable.service._running import make_application
 from erasable.service._service import Service
 from erasable.service._worker import Worker, WorkerOptions
 from erasable.service.settings import ServiceSettings

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from erasable.service._application import make_application
+from erasable.service._running import make_application
 from erasable.service.web._reference import documented_routes
 
 

@@ -8,7 +8,7 @@ import pytest
 import erasable.requests
 import erasable.service
 from erasable.requests.request import STATES, Event
-from erasable.service.web._wording import _SENTENCES, STATES_IN_WORDS, event_in_words
+from erasable.service.web._pages import _SENTENCES, STATES_IN_WORDS, event_in_words
 
 SOURCES = [
     path for unit in (erasable.requests, erasable.service) for path in sorted(Path(unit.__file__).parent.glob("*.py"))

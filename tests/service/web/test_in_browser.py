@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 import pytest
 import uvicorn
 
-from erasable.service._application import make_application
+from erasable.service._running import make_application
+from kit.choosing import pairs
 
 CHROMIUM = shutil.which("chromium")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -18,7 +19,8 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not instal
 
 OFFICE_PAGES = ("/", "/requests", "/plan", "/groups", "/log")
 OPEN_PAGES = ("/login", "/receipt", "/docs", "/nowhere")
-WIDTHS = (390, 1280)
+WIDTHS = {"390": 390, "1280": 1280}
+SCHEMES = {"light": "light", "dark": "dark"}
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +101,7 @@ def fill_with_requests(shop, clock, worker, office, users) -> list[str]:
     return [f"/requests/{request_id}" for request_id in (erased, waiting, held)]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "scheme"), pairs(WIDTHS, SCHEMES, 1, 1))
 def test_every_page_fits_and_has_no_fault_of_access(open_page, shop, clock, worker, office, users, width, scheme):
     pages = fill_with_requests(shop, clock, worker, office, users)
     page = open_page(viewport={"width": width, "height": 800}, color_scheme=scheme)

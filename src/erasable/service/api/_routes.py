@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi import Request as HttpRequest
 from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
@@ -21,8 +21,17 @@ from erasable.requests.database import WaitingInteraction
 from erasable.requests.decisions import as_table
 from erasable.requests.request import STATES, Request, Submission
 from erasable.requests.tokens import AnsweredBefore, Caller
-from erasable.service._http import OFFICE, RECOMMENDING, RESPONSES, SUBMITTING, StrictRoute, may_know
-from erasable.service._service import Service, service_of
+from erasable.service._http import (
+    OFFICE,
+    RECOMMENDING,
+    RESPONSES,
+    SUBMITTING,
+    RequestId,
+    StrictRoute,
+    may_know,
+    service_of,
+)
+from erasable.service._service import Service
 from erasable.service.api._schemas import (
     ErasureRequest,
     ErasureRequestDetail,
@@ -45,7 +54,6 @@ from erasable.service.api._schemas import (
 erasure_requests_router = APIRouter(
     prefix="/v1/erasure-requests", tags=["erasure requests"], responses=RESPONSES, route_class=StrictRoute
 )
-RequestId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The id of a request.")]
 NOTHING_SAID = Remark()
 Key = Annotated[
     str | None,

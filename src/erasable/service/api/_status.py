@@ -1,8 +1,6 @@
 """Routes about the service itself: status, health, readiness, metrics, OpenAPI; and the figures of the overview."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Response
@@ -13,36 +11,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from erasable.errors import DiskFull, SuppressionUnknown, WorkspaceError
 from erasable.operations.inspect import LoadedVersion, status
-from erasable.requests.history import Totals, Urgency
+from erasable.requests.history import Urgency
 from erasable.requests.lease import is_at_work, read_progress
-from erasable.requests.request import DISK_FULL, Request
+from erasable.requests.request import DISK_FULL
 from erasable.requests.tokens import Caller
-from erasable.service._http import ANYONE, OFFICE, RESPONSES, in_answer
-from erasable.service._service import Service, service_of
+from erasable.service._http import ANYONE, OFFICE, RESPONSES, in_answer, service_of
+from erasable.service._service import Service
 from erasable.service.api._schemas import V1_STATES, Health, Readiness, ServiceStatus, in_v1
 
-SHOWN = 50
-"""How many requests that need action are shown at most."""
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
 _LATE: tuple[Urgency, ...] = ("late", "overdue", "alarming", "stuck")
-
-
-@dataclass(frozen=True)
-class Overview:
-    """How many requests there are, and the most urgent of those that need action."""
-
-    totals: Totals
-    needs_action: Sequence[Request]
-    """Past the limit, past the day of the alarm, failed for good, or beyond the limit of a token; first limit first."""
-
-
-def overview(service: Service) -> Overview:
-    """Return the state of the service now."""
-    now = service.clock()
-    totals = service.history.totals(now)
-    urgent = service.history.urgent_ids("action", now, SHOWN) if totals.urgent["action"] else []
-    found = {one.request_id: one for one in service.history.some([request_id for request_id, _ in urgent])}
-    return Overview(totals, [found[request_id] for request_id, _ in urgent])
 
 
 class Metrics:

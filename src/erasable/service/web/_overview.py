@@ -22,9 +22,8 @@ from erasable.proof.log import Record, records_of
 from erasable.requests.lease import is_at_work, read_progress
 from erasable.requests.request import Request
 from erasable.requests.tokens import Caller
-from erasable.service._http import PAGES
-from erasable.service._service import Service, service_of
-from erasable.service.api._status import overview
+from erasable.service._http import PAGES, service_of
+from erasable.service._service import Service, overview
 from erasable.service.web._pages import item_lines, page, refuse_foreign_forms
 
 router = APIRouter(include_in_schema=False)

@@ -15,8 +15,8 @@ from erasable.proof.certificate import read_certificate
 from erasable.proof.issuing import FORMAT, Receipt
 from erasable.requests.request import Deadlines, Submission
 from erasable.requests.tokens import Caller, salt_of_code
-from erasable.service._http import OPEN_PAGES
-from erasable.service._service import Service, service_of
+from erasable.service._http import OPEN_PAGES, service_of
+from erasable.service._service import Service
 from erasable.service.api._schemas import Id
 from erasable.service.web._pages import item_lines, page, refuse_other_sites
 

@@ -15,8 +15,8 @@ from erasable.data.ids import NONE_NEAR
 from erasable.operations.people import SERVED_WITHOUT, near_in
 from erasable.requests.request import STATES, Request, RequestState
 from erasable.requests.tokens import Caller
-from erasable.service._http import PAGES
-from erasable.service._service import Service, service_of
+from erasable.service._http import PAGES, service_of
+from erasable.service._service import Service
 from erasable.service.api._schemas import Id
 from erasable.service.settings import ServiceSettings
 from erasable.service.web._pages import item_lines, page, refuse_foreign_forms

@@ -19,9 +19,8 @@ from erasable.progress import Progress
 from erasable.requests.lease import read_progress
 from erasable.requests.request import ENDED, Request, RequestState, legal_deadline, refuse_unless_may_follow
 from erasable.requests.tokens import Caller
-from erasable.service._http import PAGES
-from erasable.service._service import Service, service_of
-from erasable.service.api._routes import RequestId
+from erasable.service._http import PAGES, RequestId, service_of
+from erasable.service._service import Service
 from erasable.service.web._pages import CERTIFICATE_POLICY, page, refuse_foreign_forms
 
 Fate = Literal["kept", "rolled back", "run again"]
