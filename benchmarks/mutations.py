@@ -148,6 +148,7 @@ def main() -> None:
     todo = [one for one in wanted if options.again or options.full or (one.name, one.digest) not in kept]
     in_memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="mutations-", dir=in_memory) as folder:
+        os.chmod(folder, 0o755)  # some tests read as another user
         tree = Tree(Path(folder), options.workers, options.longest) if todo else None
         for mutation in todo:
             result = _tried(tree, mutation, options.tests if options.full else ())

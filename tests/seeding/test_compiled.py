@@ -118,6 +118,8 @@ def run(package, module):
     """Run a module of the package in a process of its own and return the words it prints."""
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
     environment["PYTHONPATH"] = str(package)
+    # Python keeps bytecode by size and second: a file that is changed twice within one would be run as it was.
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
     command = [sys.executable, "-m", module]
     answer = subprocess.run(command, cwd=package, env=environment, capture_output=True, check=True, text=True)
     return answer.stdout.split()
