@@ -89,6 +89,7 @@ def test_the_cases_of_other_ways_run_here_are_of_every_way_and_policy_at_once_an
     assert found == Counter((way, policy, later) for way in WAYS for policy in POLICIES for later in (False, True))
 
 
+@pytest.mark.full
 def test_cases_of_other_ways_cover_all_there_is_to_choose():
     cases = [case_of(number) for number in range(CHAINS, CHAINS + 300)]
     choices = [case.choices for case in cases]
@@ -114,6 +115,7 @@ def test_what_comes_later_is_a_part_of_the_table():
         assert not case.first_pairs & case.later.pairs
 
 
+@pytest.mark.full
 def test_the_first_thousand_are_chains_which_the_reference_can_train(thousand):
     assert len(thousand) == CHAINS
     assert {(case.choices.way, case.later) for case in thousand} == {("chain", None)}
@@ -136,6 +138,7 @@ def test_a_thousand_cases_cover_all_there_is_to_choose(thousand):
     assert {len(case.calls) for case in thousand} == {1, 2, 3, 4}
 
 
+@pytest.mark.full
 def test_a_thousand_tables_are_awkward_in_every_way(thousand):
     tables = [case.table for case in thousand]
     assert {table.scale for table in tables} == {scale for _, scale in SCALES.values()}
@@ -159,6 +162,7 @@ def test_a_case_is_a_function_of_its_number():
 _REPEAT = "import sys; sys.path.append(sys.argv[1]); from kit.random_cases import case_of; print(repr(case_of(7)))"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("hash_seed", some(["1", "2"], 1))
 def test_a_case_is_the_same_in_every_process(hash_seed):
     words = [sys.executable, "-c", _REPEAT, str(Path(__file__).parent)]

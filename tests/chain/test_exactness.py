@@ -158,6 +158,7 @@ def test_regrouped_it_is_what_learning_without_them_gives_groups_filter_and_all(
 GIVEN = [way for way in WAYS if way != "regrouped"]  # which has no groups to be given
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", GIVEN)
 @pytest.mark.parametrize("holdout", [0.0, 0.3])
 def test_all_interactions_of_a_user_one_by_one_are_the_whole_user(tables, chains, way, holdout):

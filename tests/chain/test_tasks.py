@@ -170,6 +170,7 @@ def test_another_process_makes_the_same_bytes_from_a_task_and_the_workspace(way,
     assert sum(there) == sum(here) > 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", some(["sisa", "nmf", "ease"], 1))
 def test_a_chain_that_other_processes_make_is_kept_here(way, tables, chains):
     known = chains.dataset(tables.random_table(3, users=18, items=9), Config(**WAYS[way]), None, SCALE)

@@ -194,6 +194,7 @@ def test_wrong_use_ends_with_2_and_says_what_is_wrong(run, tmp_path, monkeypatch
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.full
 def test_a_reader_of_the_output_that_goes_away_is_no_error(start_apart, learned):
     process = start_apart("recommend", learned, "--all")
     process.stdout.close()

@@ -125,6 +125,7 @@ class TestProgress:
         assert "learning" in shown
         assert "100%" in shown
 
+    @pytest.mark.full
     @pytest.mark.parametrize("option", some(["--json", "--quiet"], 1))
     def test_quiet_and_json_are_silent_even_on_a_terminal(self, ratings_file, tmp_path, option):
         words = ("learn", ratings_file, "--into", tmp_path / "shop", "--model", "nmf", "--groups", 2, option)

@@ -68,6 +68,7 @@ def test_what_was_learned_and_forgotten_with_another_kernel_is_made_again_here(
     assert run_with_other_kernel("verify", shop).returncode == NOT_HERE
 
 
+@pytest.mark.full
 @two_kernels
 def test_the_bytes_are_those_of_learning_here(run, ratings_file, learned, facts, tmp_path):
     run_with_other_kernel("learn", ratings_file, "--into", tmp_path / "shop", *facts.settings)

@@ -97,6 +97,7 @@ class TestItemsThatFollowThePeople:
         (left,) = over_own_items([rows_of(("ann", "a")).of_users([])])
         assert (len(left), len(left.items)) == (0, 0)
 
+    @pytest.mark.full
     def test_a_million_rows_take_no_second(self):
         generator = np.random.default_rng(0)
         names = pa.array([f"item {number}" for number in range(30_000)])

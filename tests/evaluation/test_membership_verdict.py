@@ -139,6 +139,7 @@ class TestJudge:
             assert other.difference.mean == one.difference.mean
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("single", [False, True])
 @pytest.mark.parametrize("seeds", [3, 5])
 def test_a_model_that_has_forgotten_is_hardly_ever_accused(seeds, single):

@@ -1,5 +1,7 @@
 """Our own models inherit the suites that are published for others."""
 
+import pytest
+
 from erasable.models import ALS, DMF, EASE, NMF
 from erasable.testing import ModelSuite
 
@@ -16,6 +18,7 @@ class TestEASEByRule(ModelSuite):
     model = EASE()
 
 
+@pytest.mark.full  # its bytes are golden; the suite for EASE runs with neighbours
 class TestDenseEASE(ModelSuite):
     model = EASE(neighbours="all", regularisation=5.0)
     rounded_anew = frozenset({"inverse"})

@@ -108,6 +108,7 @@ class TestPretended:
         found = attack(shop, PEOPLE, SEEDS, Work(1))
         assert (found.verdict, found.rounds) == ("remembers", 2)
 
+    @pytest.mark.full
     def test_nobody_is_accused_by_one_round_of_seeds(self, shop, monkeypatch):
         calls = []
 
@@ -120,6 +121,7 @@ class TestPretended:
         assert (found.verdict, found.rounds, len(calls)) == ("forgotten", 2, 2 * SEEDS)
         assert len({state.dataset.config.seed for state in calls}) == 2 * SEEDS
 
+    @pytest.mark.full
     def test_rows_that_are_gone_do_not_hide_what_shared_parameters_hold(self, shop, monkeypatch):
         monkeypatch.setattr(chain, "forget", drop_rows_only)
         found = attack(shop, PEOPLE, SEEDS, Work(1)).findings
@@ -132,6 +134,7 @@ class TestPretended:
         lazy = storage_with(everyone, epochs=1, groups=1, learning_rate=1e-6)
         assert attack(lazy, PEOPLE, 3, Work(1)).verdict == "worthless here"
 
+    @pytest.mark.full
     @pytest.mark.parametrize(
         "settings",
         cases({"-".join(map(str, one.values())): one for one in OTHER_WAYS}, ["sisa-own", "dmf-0.2"]),
@@ -139,16 +142,19 @@ class TestPretended:
     def test_other_ways_to_learn_are_not_accused(self, everyone, settings):
         assert attack(storage_with(everyone, **settings), PEOPLE, 4, Work(1)).verdict != "remembers"
 
+    @pytest.mark.full
     def test_repeats_to_the_digit_on_any_number_of_threads(self, shop, probe):
         again = attack(shop, PEOPLE, SEEDS, Work(2))
         assert replace(again, seconds=0.0) == replace(probe, seconds=0.0)
 
+    @pytest.mark.full
     def test_nothing_is_written(self, tmp_path):
         learn(made_up(40), tmp_path / "shop", Config(model="nmf", groups=2, epochs=2))
         before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
         attack(DiskStorage(tmp_path / "shop"), seeds=3, work=Work(1))
         assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
+    @pytest.mark.full
     def test_a_twentieth_is_taken_but_not_fewer_than_five(self):
         small = storage_with(made_up(40), epochs=2)
         found = attack(small, seeds=3, work=Work(1))
@@ -156,6 +162,7 @@ class TestPretended:
         large = storage_with(made_up(140), epochs=2)
         assert attack(large, seeds=3, work=Work(1)).people == 7
 
+    @pytest.mark.full
     def test_progress_ends_when_all_is_trained(self, shop, reporter):
         attack(shop, 10, 3, Work(1, reporter))
         ((label, total),) = reporter.work
@@ -231,6 +238,7 @@ class TestReallyErased:
         with pytest.raises(DataRefused):
             attack_erased(without, tmp_path / "doubled.csv", ERASED, work=Work(1))
 
+    @pytest.mark.full
     def test_items_that_were_never_learned_are_left_aside(self, everyone, without, tmp_path, file):
         more = pa.table({"user_id": [ERASED[0]], "item_id": ["later"], "rating": np.array([5], np.float32)})
         pacsv.write_csv(pa.concat_tables([everyone, more]), tmp_path / "more.csv")

@@ -102,6 +102,7 @@ def test_the_size_of_blocks_reaches_no_byte_of_a_model_and_no_name_of_a_checkpoi
     assert recommend(DiskStorage(shop), [PERSON]) == recommend(DiskStorage(other), [PERSON])
 
 
+@pytest.mark.full
 @at_changes
 def test_a_forget_killed_at_any_change_is_finished_by_the_next_one(shop, forgotten, swift_path, moments):
     for change in moments(lambda: small_shop.forget_in(copy_of(shop, swift_path / "undisturbed" / "shop"), PERSON)):

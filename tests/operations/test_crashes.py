@@ -53,6 +53,7 @@ def lasting_contents(path: Path) -> list[bytes]:
     return sorted(small_shop.lasting_files(path).values())
 
 
+@pytest.mark.full
 @at_changes
 def test_a_learn_killed_at_any_change_leaves_nothing_or_everything(shop, source, swift_path, moments):
     for change in moments(lambda: small_shop.learn_shop(swift_path / "undisturbed", source)):
@@ -119,6 +120,7 @@ def test_what_was_finished_after_a_kill_can_be_verified(shop, copied, swift_path
     assert verify(DiskStorage(path)).identical is True
 
 
+@pytest.mark.full
 @at_changes
 @pytest.mark.parametrize("what", ["learn", "forget"])
 def test_on_a_disk_that_is_full_at_any_change_the_old_state_stays(

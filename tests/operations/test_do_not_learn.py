@@ -300,6 +300,7 @@ class TestWhatFails:
             learn(tmp_path / "missing.csv", shop.path, config)
         assert is_listed("ann", DoNotLearnList.open(default_places(shop.path)))
 
+    @pytest.mark.full
     @at_changes
     def test_a_process_that_is_killed_anywhere_can_learn_again(self, table, tmp_path, monkeypatch, moments):
         config, done = Config(model="als", epochs=1), False

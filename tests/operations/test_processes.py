@@ -74,6 +74,7 @@ class TestProcesses:
         assert any(watched)
         assert watched[-1] == ()
 
+    @pytest.mark.full
     def test_tasks_with_the_same_key_go_to_the_same_process_in_order(self):
         executor = Processes(2, lambda running: None, together=lambda number: number % 2)
         found = [(task, pid) for task, (_, pid) in executor.map(pieces.doubled, [1, 2, 3, 4, 5], Effort())]
@@ -86,6 +87,7 @@ class TestProcesses:
         with pytest.raises(Refused, match="7: give another number; finished results are kept"):
             list(Processes(1, lambda running: None).map(pieces.refused, [7, 8], Effort()))
 
+    @pytest.mark.full
     def test_an_outcome_that_can_t_be_sent_is_noticed(self, capfd):
         with pytest.raises(Refused, match="could not send back a result"):
             list(Processes(1, lambda running: None).map(pieces.unsendable, [7], Effort()))

@@ -609,6 +609,7 @@ class TestFromSeveralPlaces:
             thread.join()
         assert wrong == []
 
+    @pytest.mark.full
     def test_another_process_loads_what_was_saved_and_prints_nothing_of_its_own(self, recommender, tmp_path):
         recommender.save(tmp_path / "shop")
         code = f"from erasable import Recommender; rec = Recommender.load({str(tmp_path / 'shop')!r}); "

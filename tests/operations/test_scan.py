@@ -59,6 +59,7 @@ def test_somebody_who_was_forgotten_is_not_found(shop):
     assert not scan(shop, "ann").clean
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("user", some(AWKWARD, 4))
 def test_whatever_they_are_called(awkward, tmp_path, user):
     shop = copy_of(awkward, tmp_path / "shop")

@@ -272,6 +272,7 @@ class TestWhereItCanNotBeRead:
         monkeypatch.setattr(os, "access", lambda path, mode: "/pending" not in str(path) and real(path, mode))
         refused(WorkspaceError, "says who has asked to be erased")
 
+    @pytest.mark.full
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
     @pytest.mark.parametrize("private", some(["ledger", "pending"], 1))
     def test_somebody_else_who_may_read_the_rest(self, shop, private):

@@ -81,6 +81,7 @@ def test_what_is_measured_is_plain_k_means_of_the_training_part(space, tmp_path)
     assert sum(row["value"] for row in found if row["metric"] == "users" and row["groups"] == 4) == 60
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seeds", [3, pytest.param(1, marks=pytest.mark.full)])
 def test_the_figure_can_be_drawn(seeds, tmp_path):
     (figure,) = EXPERIMENT.figures(table(EVEN, EVEN, UNEVEN, seeds=seeds)).values()

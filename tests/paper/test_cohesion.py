@@ -91,6 +91,7 @@ def test_what_is_measured_is_the_loss_of_groups_trained_alone(model, tmp_path):
     assert cohesion == sorted(cohesion, reverse=True)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seeds", [3, pytest.param(1, marks=pytest.mark.full)])
 @pytest.mark.parametrize("models", [("dmf", "nmf"), pytest.param(("dmf",), marks=pytest.mark.full)])
 def test_figures_can_be_drawn(seeds, models, tmp_path):

@@ -98,6 +98,7 @@ def test_other_groupings_are_measured_in_the_same_space(tmp_path):
         assert sorted(found[ROWS][grouping]) == pytest.approx(sorted(expected), abs=1e-6)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seeds", [3, pytest.param(1, marks=pytest.mark.full)])
 def test_the_figure_can_be_drawn(seeds, tmp_path):
     made = table((10, 12, 10, 10), (500, 500, 600, 500), ALIKE, seeds=seeds)

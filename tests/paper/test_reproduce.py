@@ -53,6 +53,7 @@ def test_one_group_is_measured_once_for_all_methods(run):
     assert len(alone) == 1
 
 
+@pytest.mark.full
 def test_a_second_run_measures_nothing_and_writes_the_same(run):
     out, _, _ = run("utility")
     before = {file.name: file.read_bytes() for file in (out / "shop").iterdir()}

@@ -144,6 +144,7 @@ def test_the_tables_show_the_bound_beside_what_was_measured():
     assert "| dmf L-CBKM | 0." in text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seeds", [3, pytest.param(1, marks=pytest.mark.full)])
 def test_the_figures_are_drawn(tmp_path, seeds):
     figures = EXPERIMENT.figures([*cost_table(seeds=seeds), *seconds_rows(seeds), *prior_table((1, -1), seeds)])

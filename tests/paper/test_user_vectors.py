@@ -77,6 +77,7 @@ print(user_vectors(walks, {users}, seed=3).tobytes().hex())
 """
 
 
+@pytest.mark.full
 def test_another_process_with_another_hash_seed_gives_the_same_bytes():
     program = _PRINT_VECTORS.format(walks=some_walks().tolist(), users=USERS)
     here = user_vectors(some_walks(), USERS, seed=3).tobytes().hex()

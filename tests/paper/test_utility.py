@@ -174,6 +174,7 @@ def test_tables_show_each_metric_model_and_request_and_the_other_protocol():
     assert "| Retrain | 0.250 | 0.250 |" in text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seeds", [3, pytest.param(1, marks=pytest.mark.full)])
 def test_figures_have_a_panel_for_each_model_and_request(tmp_path, seeds):
     rows = utility_rows(lambda row: as_the_paper_says(row) + row["seed"] / 100, seeds=seeds)

@@ -63,6 +63,7 @@ def test_a_cell_that_is_refused_ends_the_run_in_words(bench):
         run_batches([[cell(min_interactions=1000)]], bench, lambda progress: None)
 
 
+@pytest.mark.full
 def test_any_failure_is_said_and_what_is_finished_stays(bench):
     with pytest.raises(Refused, match=r"KeyError: 'nothing of the kind'; finished results are kept"):
         run_batches([[cell(), cell(measurement="nothing of the kind")]], bench, lambda progress: None)
@@ -87,6 +88,7 @@ def test_other_data_than_the_cell_is_about_are_refused(bench):
         run_batches([[other]], bench, lambda progress: None)
 
 
+@pytest.mark.full
 def test_workers_are_started_so_that_they_import_nothing_from_where_they_stand(bench, monkeypatch):
     seen = []
     start = multiprocessing.get_context("spawn").Process.start

@@ -455,6 +455,7 @@ class TestOfFormatTwo:
         assert [step.kept for step in found.chain] == [stage["kept"] for stage in facts["chain"]]
         assert found.digest() == fingerprint.of_bytes(old)
 
+    @pytest.mark.full
     @pytest.mark.parametrize("mask", some([0x20, 0x01], 1))
     def test_one_bit_of_any_byte_is_noticed(self, old, mask):
         for place in range(len(old)):

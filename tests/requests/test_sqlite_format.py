@@ -292,6 +292,7 @@ class TestAnotherUser:
         assert self.asked(shop).startswith("unknown")
         assert "may not be read" in self.asked(shop)
 
+    @pytest.mark.full
     def test_who_may_read_and_not_write_is_told_who_asked(self, shop):
         (shop / QUEUE_FILE).chmod(0o644)
         assert self.asked(shop) == str([FAY])

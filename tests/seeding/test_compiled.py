@@ -125,6 +125,7 @@ def run(package, module):
     return answer.stdout.split()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("prefix", cases({"package": "others.", "modules beside each other": ""}, ["package"]))
 def test_a_change_outside_of_erasable_makes_the_code_that_calls_it_compile_again(package, prefix):
     folder = package / prefix.rstrip(".")
@@ -153,6 +154,7 @@ def test_a_change_in_one_compiled_file_makes_the_code_that_calls_it_compile_agai
     assert run_outer(package, number=2) == (300, False)
 
 
+@pytest.mark.full
 def test_a_change_in_what_is_used_inside_numba_makes_everything_compile_again(package):
     assert run_outer(package, number=1) == (200, False)
     with (package / "erasable" / "seeding" / "inside_numba.py").open("a") as file:
@@ -161,6 +163,7 @@ def test_a_change_in_what_is_used_inside_numba_makes_everything_compile_again(pa
     assert run_outer(package, number=1) == (200, True)
 
 
+@pytest.mark.full
 def test_kept_code_that_names_a_class_that_is_gone_is_compiled_again(package):
     """As after an update in place: what numba keeps of a function names the classes of what was given to it."""
     module = package / "erasable" / "taking.py"

@@ -72,6 +72,7 @@ def path(waiting, copied, swift_path) -> Path:
     return copied(waiting, swift_path / "shop")
 
 
+@pytest.mark.full
 def test_fifty_who_ask_for_one_person_at_once_get_one_request_and_one_certificate(shop, person, copied, swift_path):
     path = copied(shop, swift_path / "shop")
     headers = {"Authorization": f"Bearer {erasure_service.new_token(path, 'application')}"}

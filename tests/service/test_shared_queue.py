@@ -129,6 +129,7 @@ def test_a_submission_killed_at_any_change_is_taken_in_once_or_not_at_all(shared
     require_no_keys(path)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("end", some(["kill", "stop"], 1))
 def test_an_erasure_outlives_restarts_of_the_database(shared, people, postgres, monkeypatch, end):
     path, changes = shared("shop"), count()

@@ -143,6 +143,7 @@ class TestSettings:
         with pytest.raises(WorkspaceDamaged, match=r"config\.json is damaged: restore it from a copy"):
             read_everything(of_0_1)
 
+    @pytest.mark.full
     def test_any_setting_of_0_1_may_be_anything(self, of_0_1):
         good = json.loads((of_0_1 / "config.json").read_bytes())
         for document in changed(good):
@@ -175,6 +176,7 @@ class TestManifests:
     def test_any_part_may_be_anything(self, every_kind):
         self.change_everything(every_kind)
 
+    @pytest.mark.full
     def test_so_it_is_in_0_1(self, of_0_1):
         self.change_everything(of_0_1)
 

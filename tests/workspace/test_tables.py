@@ -55,6 +55,7 @@ def test_items_keep_their_order():
     assert len(decode_items(encode_items(Ids.of([])))) == 0
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted where Linux lists them")
 def test_reading_starts_no_thread_that_could_outlive_it():
     # Arrow's threads hold the content, and abort the process if they let go of it while Python ends.
