@@ -212,6 +212,7 @@ def test_what_is_sent_with_a_task_holds_nobody_whom_it_does_not_learn_from(way, 
         assert {user for user in everyone if user.encode() in along} == learned
 
 
+@pytest.mark.full
 def test_what_is_sent_does_not_grow_with_other_groups(tables, chains):
     config = Config(model="nmf", groups=3, epochs=3, grouping="independent")
     rows = tables.random_table(3, users=30, items=9)

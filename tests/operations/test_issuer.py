@@ -84,6 +84,7 @@ class TestSomeoneWhoIsCalledLikeAnIssuerBefore:
         last = list(shop.path.glob("certificates/*.json"))
         assert any(DECLARED in json.loads(path.read_bytes())["scan"]["searched"] for path in last)
 
+    @pytest.mark.full
     @pytest.mark.parametrize("place", ["notes.txt", "certificates/kept.json", "old/certificates/{name}"])
     def test_is_still_found_in_every_other_file(self, shop, place):
         forget(shop, [Request(NEWCOMER)])

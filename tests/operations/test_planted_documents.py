@@ -185,6 +185,7 @@ PLANTED = {
 
 
 class TestBrokenPapers:
+    @pytest.mark.full
     @pytest.mark.parametrize("planted", PLANTED)
     def test_are_not_certified_upon(self, shop, planted):
         PLANTED[planted](shop)

@@ -11,6 +11,7 @@ from erasable.errors import Refused
 from erasable.models import Effort
 from erasable.operations.work import Processes, safe_path
 from kit import pieces
+from kit.choosing import some
 
 # Modules that Python's own start needs: one of these in the working folder is run by whoever starts there carelessly.
 BAITS = ("enum", "signal", "random", "tempfile", "multiprocessing")
@@ -45,7 +46,7 @@ def sprung(folder):
     return sorted(path.stem for path in folder.glob("*.was-run"))
 
 
-@pytest.mark.parametrize(("how", "safe"), [("safe_path()", True), ("nullcontext()", False)])
+@pytest.mark.parametrize(("how", "safe"), some([("safe_path()", True), ("nullcontext()", False)], 1))
 def test_a_worker_process_imports_nothing_from_where_it_stands(trap, tmp_path, how, safe):
     script = tmp_path / "start.py"
     script.write_text(START.format(how=how, here=str(trap)))

@@ -74,6 +74,7 @@ def test_learning_leads_to_unlearning_if_both_rank_alike(after, expected):
     assert verdict(value, "leads to") == expected
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("random", "rows", "expected"),
     [(0.3, 0.3, "holds"), (0.5, 0.3, "holds in part"), (0.5, 0.5, "does not hold"), (0.4, 0.5, "not decided")],

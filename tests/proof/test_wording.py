@@ -192,6 +192,7 @@ def test_only_settings_of_the_model_are_named(stated):
     assert ("aggregate" in names) == (config.strategy == "sisa")
 
 
+@pytest.mark.full
 def test_cost_and_duration_are_the_same_whoever_it_is_about(case, tmp_path):
     storage = learned(case, tmp_path)
     told = [certified(storage, Request(user))[0][0] for user in ("bob", "cat", "dan")]

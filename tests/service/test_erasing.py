@@ -80,6 +80,7 @@ def test_nothing_in_the_workspace_holds_the_person_not_even_the_ledger(worker, f
     assert scan.kinds["sqlite"] >= 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "user",
     [

@@ -4,13 +4,14 @@ import shutil
 import socket
 import threading
 import time
+from itertools import product
 from urllib.parse import urlsplit
 
 import pytest
 import uvicorn
 
 from erasable.service._running import make_application
-from kit.choosing import pairs
+from kit.choosing import some
 
 CHROMIUM = shutil.which("chromium")
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -19,8 +20,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not instal
 
 OFFICE_PAGES = ("/", "/requests", "/plan", "/groups", "/log")
 OPEN_PAGES = ("/login", "/receipt", "/docs", "/nowhere")
-WIDTHS = {"390": 390, "1280": 1280}
-SCHEMES = {"light": "light", "dark": "dark"}
+WIDTHS, SCHEMES = (390, 1280), ("light", "dark")
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +101,7 @@ def fill_with_requests(shop, clock, worker, office, users) -> list[str]:
     return [f"/requests/{request_id}" for request_id in (erased, waiting, held)]
 
 
-@pytest.mark.parametrize(("width", "scheme"), pairs(WIDTHS, SCHEMES, 1, 1))
+@pytest.mark.parametrize(("width", "scheme"), some([*product(WIDTHS, SCHEMES)], 1))
 def test_every_page_fits_and_has_no_fault_of_access(open_page, shop, clock, worker, office, users, width, scheme):
     pages = fill_with_requests(shop, clock, worker, office, users)
     page = open_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
