@@ -1,7 +1,8 @@
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from erasable.data import SyntheticSettings, synthesise
+from erasable.data import Interactions, SyntheticSettings, synthesise
 from erasable.paper._cells import users_to_forget
 from erasable.paper._workbench import arrange_into_groups
 
@@ -40,9 +41,13 @@ def test_a_smaller_share_is_part_of_a_larger_one(dataset):
         assert set(users_to_forget(dataset, f"{kind}@2.5")) < set(users_to_forget(dataset, f"{kind}@5"))
 
 
-def test_top_means_most_ratings_held_out_or_not(dataset):
+def test_top_means_most_ratings_held_out_or_not():
+    pairs = [(f"u{user:02d}", f"i{item:02d}") for user in range(40) for item in range(2 + user % 20)]
+    rows, _ = Interactions.from_columns(*map(pa.array, zip(*pairs, strict=True)))
+    dataset = arranged(rows)
     chosen = users_to_forget(dataset, "top@5")
     ratings = {user: len(dataset.items_of(user)) for user in everyone(dataset)}
+    assert len(set(ratings.values())) == 20
     others = [count for user, count in ratings.items() if user not in chosen]
     assert min(ratings[user] for user in chosen) >= max(others)
 
