@@ -64,6 +64,7 @@ def heard(monkeypatch) -> list[tuple[object, ...]]:
     return asked
 
 
+@pytest.mark.full
 def test_json_is_the_whole_probe_and_the_exit_code_its_verdict(shop):
     result = run(shop, "--seeds", 3, "--threads", 1, "--json")
     found = json.loads(result.stdout)

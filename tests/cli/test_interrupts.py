@@ -236,6 +236,7 @@ def test_who_ignores_ctrl_c_goes_on_ignoring_it():
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "on\n", "")
 
 
+@pytest.mark.full
 def test_the_library_leaves_ctrl_c_alone():
     script = (
         "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nimport erasable\n"

@@ -194,6 +194,7 @@ class TestSharedParameters:
 
 
 class TestSisa:
+    @pytest.mark.full
     def test_known_people_are_judged_by_their_own_groups_model_wherever_they_are_put(self, models):
         state, store = models
         people = known_and_not(state, 0)

@@ -23,6 +23,7 @@ def problem(request, tables, reference, kernel_slopes):
     return exact, reference.samples_of(stage, np.arange(len(rows)), negatives, epoch=0), found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ARRAYS)
 def test_slopes_are_finite_differences_of_the_loss(problem, reference, name):
     values, samples, found = problem

@@ -1,20 +1,37 @@
 """Our own models inherit the suites that are published for others."""
 
+from functools import wraps
+
 import pytest
 
 from erasable.models import ALS, DMF, EASE, NMF
 from erasable.testing import ModelSuite
 
 
-class TestALS(ModelSuite):
+def only_with_all(test):
+    """Return a test of the suite that runs with --all: the quick suite starts another process for NMF alone."""
+
+    @pytest.mark.full
+    @wraps(test)
+    def later(self, *given, **named):
+        return test(self, *given, **named)
+
+    return later
+
+
+class WithoutProcesses(ModelSuite):
+    test_another_process_gives_the_same_bytes = only_with_all(ModelSuite.test_another_process_gives_the_same_bytes)
+
+
+class TestALS(WithoutProcesses):
     model = ALS(factors=8, regularisation=1.0, epochs=6)
 
 
-class TestEASE(ModelSuite):
+class TestEASE(WithoutProcesses):
     model = EASE(neighbours=5, regularisation=5.0)
 
 
-class TestEASEByRule(ModelSuite):
+class TestEASEByRule(WithoutProcesses):
     model = EASE()
 
 
@@ -28,5 +45,5 @@ class TestNMF(ModelSuite):
     model = NMF(batch=128, epochs=6)
 
 
-class TestDMF(ModelSuite):
+class TestDMF(WithoutProcesses):
     model = DMF(batch=128, epochs=6)

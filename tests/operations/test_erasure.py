@@ -48,6 +48,7 @@ from erasable.workspace import versions as saving
 from erasable.workspace.files import QUEUE_FILES
 from kit import elsewhere
 from kit.asking import submit
+from kit.choosing import cases
 from kit.copies import copy_of
 from kit.listed import is_listed
 from kit.small_shop import lasting_files
@@ -339,7 +340,9 @@ class TestKilledAfterAcceptance:
 
 
 class TestKilledBeforeTheCertificates:
-    @pytest.fixture(params=[BEFORE_SCAN, ("scanning", "ends")], ids=["before the scan", "after the scan"])
+    @pytest.fixture(
+        params=cases({"before the scan": BEFORE_SCAN, "after the scan": ("scanning", "ends")}, ["before the scan"])
+    )
     def storage(self, request, disk) -> DiskStorage:
         return killed(disk, request.param, Request("ann"), Request("bob", ("a",)))
 

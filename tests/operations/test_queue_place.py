@@ -316,6 +316,7 @@ class TestNamed:
             assert len(list((folder / KEYS).iterdir())) == 1
         assert len(forget(storage, []).certificates) == 1
 
+    @pytest.mark.full
     def test_a_label_is_sealed_there(self, storage, folder, postgres):
         with closing(open_database(folder)) as database:
             Tokens(database).create("application", f"the app of {FAY}", NOW)

@@ -31,6 +31,7 @@ def run(ratings_file, tmp_path_factory):
     return again
 
 
+@pytest.mark.full
 def test_cells_tables_figures_and_a_report(run):
     out, done, _ = run("utility")
     assert done.report == out / "shop" / "utility.md"
@@ -43,6 +44,7 @@ def test_cells_tables_figures_and_a_report(run):
         assert finding.claim.measured in done.report.read_text()
 
 
+@pytest.mark.full
 def test_one_group_is_measured_once_for_all_methods(run):
     out, done, _ = run("utility")
     assert done.cells == 3 * 2  # Retrain, and two methods with two groups, each for two requests
@@ -63,6 +65,7 @@ def test_a_second_run_measures_nothing_and_writes_the_same(run):
     assert {file.name: file.read_bytes() for file in (out / "shop").iterdir()} == before
 
 
+@pytest.mark.full
 @pytest.mark.full
 def test_experiments_share_cells(run):
     _, done, heard = run("order")

@@ -28,6 +28,7 @@ def bench(tmp_path, ratings_file):
     return Bench(source, CellStore(tmp_path), workers=2, threads=1)
 
 
+@pytest.mark.full
 def test_cells_are_measured_by_processes_of_their_own_as_here(bench, tmp_path):
     cells = [cell(), cell("rand@5"), cell(seed=1)]
     heard = []

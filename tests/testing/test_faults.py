@@ -232,7 +232,7 @@ def suite_of(kind):
         (Crowded, "test_nobody_else_s_data_moves_a_byte", {}),
         (Numbered, "test_an_item_starts_from_the_seed_and_its_id_alone", {}),
         (Threaded, "test_threads_do_not_change_a_byte_of_training", {"threads": 2}),
-        (Hashing, "test_another_process_gives_the_same_bytes", {}),
+        pytest.param(Hashing, "test_another_process_gives_the_same_bytes", {}, marks=pytest.mark.full),
         (Remembering, "test_the_order_of_requests_does_not_matter", {"way": "all at once"}),
         (
             Remembering,

@@ -114,6 +114,7 @@ def test_every_page_fits_and_has_no_fault_of_access(open_page, shop, clock, work
         assert found.violations_count == 0, f"{address}: {found.generate_report()}"
 
 
+@pytest.mark.full
 def test_results_of_forms_have_no_fault_of_access_either(open_page, shop, clock, worker, users):
     page = sign_in(open_page(viewport={"width": 390, "height": 800}), shop)
     code = submit(page, users[0])
@@ -164,6 +165,7 @@ def test_request_is_seen_to_be_erased_without_reloading(open_page, shop, clock, 
     assert page.get_by_role("heading", level=1).inner_text() == "Certificate of erasure"
 
 
+@pytest.mark.full
 def test_everything_works_without_scripts(open_page, shop, clock, worker, users):
     page = sign_in(open_page(java_script_enabled=False), shop)
     code = submit(page, users[0])
