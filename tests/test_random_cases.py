@@ -121,6 +121,7 @@ def test_the_first_thousand_are_chains_which_the_reference_can_train(thousand):
     assert {(case.choices.way, case.later) for case in thousand} == {("chain", None)}
 
 
+@pytest.mark.full
 def test_a_thousand_cases_cover_all_there_is_to_choose(thousand):
     choices = [case.choices for case in thousand]
     assert {c.strategy for c in choices} == set(STRATEGIES)

@@ -126,6 +126,7 @@ GROUPINGS = st.sampled_from(["random", "bkm", "cbkm", "cbkm-near", "clpa", "cgmm
 ORDERS = st.sampled_from(["easy", "hard", "count", "number"])
 
 
+@pytest.mark.full
 @given(
     world=worlds(), config=configs, grouping=GROUPINGS, order=ORDERS, minimum=st.sampled_from([0, 2, 4]), data=st.data()
 )

@@ -209,6 +209,7 @@ class TestReallyErased:
         assert (found.people, found.others, found.pretended) == (len(ERASED), len(ERASED), False)
         assert all(one.before.mean > 0.85 for one in found.findings)
 
+    @pytest.mark.full
     def test_shared_parameters_that_they_shaped_are_found_out(self, everyone, file):
         kept, without = storage_with(everyone, holdout=0.1), erased_from(everyone)
         with kept.reading() as old, without.writing() as session:

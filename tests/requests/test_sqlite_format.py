@@ -287,6 +287,7 @@ class TestAnotherUser:
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
+    @pytest.mark.full
     def test_who_may_not_read_it_is_told_so(self, shop):
         (shop / QUEUE_FILE).chmod(0o600)
         assert self.asked(shop).startswith("unknown")
