@@ -20,6 +20,7 @@ GIVEN_UP = {
     "withheld": "suppressed",
     "withhold": "suppress",
     "ledger": "queue",
+    "rid": "request_id",
 }
 """What was given up, and what is said instead (GLOSSARY.md)."""
 # What released versions wrote keeps its name, as in the answer of /readyz; the demo makes up a shop.

@@ -9,7 +9,7 @@ bytes for the same source, depending on what it inlines (measured: fresh code ag
 Private parts of numba are used here and nowhere else, and pyproject.toml has an upper bound on its version. Two things
 can't be done otherwise: to decide when cached code is valid, and to read and change an integer atomically on the
 processor (numba has atomics for GPUs only). With a new release of numba, run `tests/seeding` and
-`tests/models/test_crew.py`, then raise the bound.
+`tests/models/test_machine.py`, then raise the bound.
 """
 
 from collections.abc import Callable, Iterable

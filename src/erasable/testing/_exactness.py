@@ -270,7 +270,7 @@ class Abilities(Suite):
             assert contents(trained) == before
 
     @pytest.mark.parametrize("after", _AFTER.values(), ids=_AFTER)
-    def test_what_is_served_in_between_is_rid_of_who_leaves(self, after: Interactions) -> None:
+    def test_what_is_served_in_between_holds_nothing_of_who_leaves(self, after: Interactions) -> None:
         """Others are scored nearly as without them: at most `left_in_between` of their influence is left."""
         if isinstance(self.model, Subtracts):
             trained = self._trained(_ROWS)
