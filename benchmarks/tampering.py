@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the kit that 
 
 from erasable.operations import DiskStorage, verify
 from erasable.operations.do_not_learn import default_places
-from erasable.workspace import versions as saving
+from erasable.workspace import _versions as saving
 from kit import small_shop
 from kit.released import watched_documents
 from kit.tampering import Watched, flipped, watched_list, watched_proof, watched_workspace

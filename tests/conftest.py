@@ -12,7 +12,8 @@ from types import ModuleType
 import pytest
 
 from erasable import extensions
-from erasable.data import Interactions
+from erasable.chain import counts
+from erasable.chain.buckets import Bucket
 from kit import agreement as _agreement
 from kit import chains as _chains
 from kit import choosing
@@ -104,15 +105,14 @@ def reporter() -> Remembering:
 
 @pytest.fixture
 def hashed(monkeypatch):
-    """The digests of rows that are worked out, as often as they are, each with that of the items of their numbers."""
-    found = []
-    work_out = Interactions.__dict__["_digest"].func
+    """The people whose rows are hashed, slot by slot, as often as they are."""
+    found, begin = [], counts._Hashing.__init__
 
-    def counted(rows: Interactions) -> str:
-        found.append((work_out(rows), rows.items.digest()))
-        return found[-1][0]
+    def counted(hashing: object, bucket: Bucket) -> None:
+        found.append((bucket.training.digest(), bucket.held_out.digest()))
+        begin(hashing, bucket)
 
-    monkeypatch.setattr(Interactions.__dict__["_digest"], "func", counted)
+    monkeypatch.setattr(counts._Hashing, "__init__", counted)
     return found
 
 

@@ -462,6 +462,13 @@ CASES = {
     ),
     # the rest
     "no such data set": Case("data get nothing", "give one of", "data get --help"),
+    "made-up data in place of a file": Case("data make r.csv", "give another name", "data make made.csv"),
+    "made-up data without an ending": Case("data make made", "or give --files 8", "data make made --files 8"),
+    "more rows than people have items": Case(
+        "data make made.csv --users 9 --items 3 --interactions 99",
+        "give at most 27 --interactions",
+        "data make made.csv --users 9 --items 3 --interactions 27",
+    ),
     "half of what a probe needs": Case(
         "attack shop --data r.csv", "give both, or neither to forget", "attack shop --help"
     ),

@@ -13,6 +13,7 @@ from erasable.operations.do_not_learn import default_places
 from kit import small_shop
 from kit.choosing import cases
 from kit.copies import copy_of
+from kit.in_buckets import SIZES, in_buckets, in_buckets_of
 from kit.released import VERSIONS, watched_documents
 from kit.tampering import files_of, flipped, notices, seal_again, watched_list, watched_proof
 
@@ -20,7 +21,14 @@ FLIPS_PER_FILE = 12
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory) -> Path:
+def people(request):
+    """How many people lie in a bucket; all of them unless a test says so."""
+    with in_buckets_of(getattr(request, "param", SIZES["one bucket"])):
+        yield
+
+
+@pytest.fixture(scope="module")
+def shop(people, tmp_path_factory) -> Path:
     """A workspace with every kind of file: it has forgotten three people, sealed the documents of two, and verified."""
     folder = forgetful_shop(tmp_path_factory.mktemp("tampering") / "shop")
     assert len(list((folder / "sealed").iterdir())) == 2
@@ -31,7 +39,7 @@ def shop(tmp_path_factory) -> Path:
 def forgetful_shop(folder: Path, users: int = 30) -> Path:
     small_shop.learn_shop(folder, small_shop.table(users))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("erasable.workspace.versions.OPEN_CERTIFICATES", 2)
+        patched.setattr("erasable.workspace._versions.OPEN_CERTIFICATES", 2)
         for position in (1, 2, 1):
             done = small_shop.forget_in(folder, small_shop.member_of(folder, position))
     (folder.parent / "receipt.json").write_bytes(done.receipts[0].encoded())
@@ -56,6 +64,7 @@ def test_undisturbed_there_is_nothing_to_notice(shop, certificate):
     assert verify(DiskStorage(shop), Claim(certificate)).identical is True
 
 
+@in_buckets("many buckets")
 def test_a_flipped_bit_in_any_file_is_noticed(shop, certificate):
     chance = random.Random(0)
     suffixes = {path.suffix for path in files_of(shop)}

@@ -13,6 +13,7 @@ from erasable.grouping.points import ALONE
 from erasable.models import Effort
 from erasable.requests import Request
 from kit.choosing import examples
+from kit.in_buckets import SIZES, in_buckets_of
 from kit.ways import WAYS, config_of
 
 as_drawn = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -21,7 +22,7 @@ SCALE = RatingScale(1, 5)
 
 def learn(chains, rows, config, positions=None):
     store = MemoryStore()
-    arranged = arrange(rows, Dataset(config, None, SCALE, (), rows), ALONE, positions)
+    arranged = arrange(rows, Dataset.of_nobody(config, None, SCALE), ALONE, positions)
     return chains.LearnedChain(train_chain(arranged, store, Effort()), store)
 
 
@@ -45,6 +46,7 @@ def assert_same(learned, scratch):
     assert learned.rows() == scratch.rows()
     assert learned.state.dataset.held_out.digest() == scratch.state.dataset.held_out.digest()
     assert learned.state.dataset.items == scratch.state.dataset.items
+    assert learned.state.dataset.data_name == scratch.state.dataset.data_name
 
 
 def used_items(rows):
@@ -91,12 +93,14 @@ def test_any_order_of_learning_and_forgetting_gives_what_learning_the_outcome_gi
     seed, events = history
     rows = some_table(tables, seed)
     config = config_of(way, holdout=holdout)
-    learned = learn(chains, rows, config)
+    with in_buckets_of(data.draw(st.sampled_from([2, *SIZES.values()]))):  # and what is compared with lies in one
+        learned = learn(chains, rows, config)
     for what, number in events:
         if what == "more":
             coming = some_table(tables, number, first_user=1, first_item=1)
             rows = joined(tables, rows, coming)
-            learned = learn_more(chains, learned, coming)
+            with in_buckets_of(data.draw(st.sampled_from([1, *SIZES.values()]))):
+                learned = learn_more(chains, learned, coming)
         elif len(rows.users) > number:
             people = data.draw(st.permutations(rows.users.texts()))[:number]
             requests = known_requests([Request(user) for user in people], learned.state.dataset)

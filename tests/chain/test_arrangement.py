@@ -16,7 +16,7 @@ def arranged(tables):
 
     def call(given=None, **settings):
         config = Config(**fitting({"groups": 2, "grouping": "bkm", **settings}))
-        return arrange(rows, Dataset(config, None, RatingScale(1, 1), (), rows), ALONE, given)
+        return arrange(rows, Dataset.of_nobody(config, None, RatingScale(1, 1)), ALONE, given)
 
     return call
 

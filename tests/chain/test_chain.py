@@ -82,7 +82,7 @@ def test_no_name_covers_what_no_stage_sees(known, other):
 
 
 def test_no_name_covers_what_is_held_out(known):
-    assert link_names(replace(known, held_out=known.groups[0])) == link_names(known)
+    assert link_names(known.with_groups(held_out=known.groups[0])) == link_names(known)
 
 
 def test_every_name_covers_the_catalogue_and_the_scale(known):

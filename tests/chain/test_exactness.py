@@ -13,6 +13,7 @@ from erasable.requests import Request
 from erasable.seeding import id_keys, normals
 from kit.choosing import examples
 from kit.fitting import fitting_config
+from kit.in_buckets import FEW, SIZES, by_name, in_buckets_of
 from kit.ways import WAYS, config_of
 
 # Tables are made from a seed: a smaller example would say no more, and takes minutes to look for.
@@ -72,6 +73,19 @@ def remaining(rows, requests):
     return rows.without(users=whole, pairs=pairs)
 
 
+@pytest.fixture(autouse=True)
+def _in_buckets(request):
+    """Half of the cases have many buckets."""
+    with in_buckets_of(by_name(request.node.name)):
+        yield
+
+
+def learn_in_buckets(draw, chains, *what, **more):
+    """Learn in one bucket or many, whatever the rest of the case has: how many there are decides nothing."""
+    with in_buckets_of(draw(st.sampled_from([2, FEW, *SIZES.values()]))):
+        return chains.learn(*what, **more)
+
+
 def assert_same(learned, scratch):
     assert learned.names == scratch.names
     assert learned.contents() == scratch.contents()
@@ -79,7 +93,14 @@ def assert_same(learned, scratch):
     one, other = learned.state.dataset, scratch.state.dataset
     assert [group.digest() for group in one.groups] == [group.digest() for group in other.groups]
     assert one.held_out.digest() == other.held_out.digest()
+    assert_same_counts(one.counts, other.counts)
     assert [link.samples for link in learned.state.chain] == [link.samples for link in scratch.state.chain]
+
+
+def assert_same_counts(one, other):
+    for name in ("rows", "trained", "learned", "histories", "slots", "people", "whole", "of_stages"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    assert one.held_out == other.held_out
 
 
 def forget_and_clean_up(chains, learned, requests):
@@ -96,7 +117,7 @@ def test_after_any_sequence_of_requests_the_state_is_the_one_learned_without_the
     rows = tables.random_table(*world)
     config = config if config.groups == 1 else config.changed(groups=min(config.groups, len(rows.users)))
     positions, scale = chains.positions_of(rows, config), SCALES[world[-1]]
-    learned = chains.learn(rows, config, positions, scale)
+    learned = learn_in_buckets(data.draw, chains, rows, config, positions, scale)
     for _ in range(data.draw(st.integers(1, 4))):
         if len(rows) == 0:
             break
@@ -116,7 +137,7 @@ def fitting_changes(config: Config, changes: dict) -> dict:
 def test_with_independent_groups_not_even_the_groups_have_to_be_given(tables, chains, world, config, data):
     config = config.changed(**fitting_changes(config, {"grouping": "independent", "policy": "independent"}))
     rows, scale = tables.random_table(*world), SCALES[world[-1]]
-    learned = chains.learn(rows, config, scale=scale)
+    learned = learn_in_buckets(data.draw, chains, rows, config, scale=scale)
     requests = some_requests(data.draw, tables, rows)
     rows = remaining(rows, requests)
     assert_same(forget_and_clean_up(chains, learned, requests), chains.learn(rows, config, scale=scale))
@@ -138,7 +159,7 @@ def test_regrouped_it_is_what_learning_without_them_gives_groups_filter_and_all(
     config = config.changed(**fitting_changes(config, changes))
     rows, scale = tables.random_table(*world), SCALES[world[-1]]
     try:
-        learned = chains.learn(rows, config, scale=scale)
+        learned = learn_in_buckets(data.draw, chains, rows, config, scale=scale)
     except DataRefused:  # the filter leaves nobody
         reject()
     for _ in range(data.draw(st.integers(1, 2))):
@@ -223,7 +244,7 @@ def test_forgetting_one_user_reaches_every_later_checkpoint(tables, chains):
     config = Config(model="nmf", groups=3, epochs=3)
     learned = chains.learn(rows, config)
     before = learned.contents()
-    user = next(user for user in rows.users.texts() if learned.state.dataset.find(user)[0] == 0)
+    user = next(user for user in rows.users.texts() if learned.state.dataset.find(user).group == 0)
     after = forget_and_clean_up(chains, learned, [Request(user)]).contents()
     assert all(before[position]["shared.item"] != after[position]["shared.item"] for position in range(3))
 

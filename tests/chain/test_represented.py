@@ -11,6 +11,7 @@ from erasable.data import Ids, Interactions, RatingScale
 from erasable.models import Effort, Stage
 from erasable.models.base import prepared_by
 from erasable.models.registry import make_model
+from kit.places import place, places
 from kit.tables import random_table
 
 SCALE = RatingScale(1, 5)
@@ -35,8 +36,7 @@ def history_of(learned, user, ratings=HISTORY):
 
 
 def everyone(learned):
-    groups = learned.state.dataset.groups
-    return [(position, row) for position, group in enumerate(groups) for row in range(len(group.users))]
+    return places(learned.state.dataset)
 
 
 def written(row):
@@ -44,14 +44,14 @@ def written(row):
 
 
 def test_alone_in_a_batch_and_on_any_thread_a_row_is_the_same(learned):
-    places = everyone(learned)
-    alone = [written(Scoring(learned.state, learned.store).rows([place])[0]) for place in places]
+    people = everyone(learned)
+    alone = [written(Scoring(learned.state, learned.store).rows([person])[0]) for person in people]
     together = Scoring(learned.state, learned.store)
-    assert list(map(written, together.rows(places))) == alone
-    assert list(map(written, together.rows(places[::-1]))) == alone[::-1]
+    assert list(map(written, together.rows(people))) == alone
+    assert list(map(written, together.rows(people[::-1]))) == alone[::-1]
     shared = Scoring(learned.state, learned.store, rows_kept=7)
     with ThreadPoolExecutor(4) as pool:
-        parts = list(pool.map(shared.rows, [places[first::5] for first in range(5)]))
+        parts = list(pool.map(shared.rows, [people[first::5] for first in range(5)]))
     assert [list(map(written, part)) for part in parts] == [alone[first::5] for first in range(5)]
 
 
@@ -62,7 +62,7 @@ def test_it_is_what_the_model_makes_of_the_own_interactions(learned):
     for position, group in enumerate(dataset.groups):
         stage = Stage(group, SCALE, config.row_epochs, config.seed, position)
         expected = model.represent(prepared, stage, Effort(2))["user"]
-        found = Scoring(learned.state, learned.store).rows([(position, row) for row in range(len(group.users))])
+        found = Scoring(learned.state, learned.store).rows([dataset.find(user) for user in group.users])
         assert np.array([row["user"] for row in found]).tobytes() == expected.tobytes()
 
 
@@ -72,8 +72,9 @@ def test_a_history_under_the_same_id_has_the_row_of_the_person(learned):
         own = group.at(np.array([1]))
         history = Interactions(Ids.of([group.users[1]]), own.items, own.user_index, own.item_index, own.rating)
         row = {name: array[0] for name, array in found.represent(history, len(learned.names) - 1).items()}
-        assert written(row) == written(found.rows([(position, 1)])[0])
-        assert found.of_history(history).tobytes() == found.scores(position, 1).tobytes()
+        person = place(learned.state.dataset, position, 1)
+        assert written(row) == written(found.rows([person])[0])
+        assert found.of_history(history).tobytes() == found.scores(person).tobytes()
 
 
 def test_a_history_needs_no_id(learned):
@@ -84,18 +85,15 @@ def test_a_history_needs_no_id(learned):
 
 def test_scores_of_several_are_those_of_each(learned, monkeypatch):
     monkeypatch.setattr(scoring, "_TOGETHER", 4)
-    found, places = Scoring(learned.state, learned.store), everyone(learned)
-    together = [scores.tobytes() for scores in found.each(places)]
-    assert together == [found.scores(*place).tobytes() for place in places]
+    found, people = Scoring(learned.state, learned.store), everyone(learned)
+    together = [scores.tobytes() for scores in found.each(people)]
+    assert together == [found.scores(person).tobytes() for person in people]
 
 
 def test_of_whom_the_model_knows_no_item_the_row_is_a_stranger_s(learned):
     dataset = learned.state.dataset
     items = Ids.of([*dataset.items, "zz"])
-    held_out = Interactions(
-        Ids.of(["zoe"]), items, np.zeros(1, np.int32), np.array([len(items) - 1], np.int32), np.ones(1, np.float32)
-    )
-    wider = replace(dataset.over(items), held_out=held_out)
+    wider = dataset.over(items)
     found = Scoring(replace(learned.state, dataset=wider), learned.store)
     numbers, rating = np.array([len(items) - 1], np.int32), np.array([5], np.float32)
     history = Interactions(Ids.of(["someone"]), items, np.zeros(1, np.int32), numbers, rating)

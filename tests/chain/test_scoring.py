@@ -6,13 +6,18 @@ from erasable.models import NMF
 from erasable.models.registry import make_model
 from erasable.requests import Request
 from kit.model_suite import scorer
+from kit.places import place
+
+
+def at(learned, position, row):
+    return place(learned.state.dataset, position, row)
 
 
 def test_scores_come_from_the_own_row_and_the_last_shared_parameters(learned):
     scoring = Scoring(learned.state, learned.checkpoints)
-    assert scoring.scores(0, 1).tolist() == [0, 9, -1, 3, 3]
-    assert scoring.scores(1, 0).tolist() == [1, 0, 9, 2, 0]
-    assert scoring.scores(1, 0).dtype == np.float32
+    assert scoring.scores(at(learned, 0, 1)).tolist() == [0, 9, -1, 3, 3]
+    assert scoring.scores(at(learned, 1, 0)).tolist() == [1, 0, 9, 2, 0]
+    assert scoring.scores(at(learned, 1, 0)).dtype == np.float32
 
 
 def test_probabilities_are_what_the_model_makes_of_the_scores(learned):
@@ -22,8 +27,8 @@ def test_probabilities_are_what_the_model_makes_of_the_scores(learned):
 
 def test_owned_items_are_those_in_training(learned):
     scoring = Scoring(learned.state, learned.checkpoints)
-    places = [(0, 0), (0, 1), (1, 0)]
-    assert [scoring.owned(*place).tolist() for place in places] == [[0], [1], [2]]
+    people = [at(learned, *one) for one in ((0, 0), (0, 1), (1, 0))]
+    assert [scoring.owned(person).tolist() for person in people] == [[0], [1], [2]]
 
 
 def test_a_checkpoint_is_read_once(learned):
@@ -37,8 +42,8 @@ def test_a_checkpoint_is_read_once(learned):
     counting = Counting()
     scoring = Scoring(learned.state, counting)
     for _ in range(3):
-        scoring.scores(0, 0)
-        scoring.scores(1, 0)
+        scoring.scores(at(learned, 0, 0))
+        scoring.scores(at(learned, 1, 0))
     assert counting.reads == 3  # the shared parameters, and the rows of two stages
 
 
@@ -65,9 +70,11 @@ class TestSeveralModels:
         learned = apart(aggregate=aggregate)
         scoring = Scoring(learned.state, learned.store)
         monkeypatch.setattr(scoring._model, "__class__", explaining)
-        assert scoring.reasons(scoring.owned(0, 0), 4, 0) == pytest.approx(of_first)  # pqr for t
-        assert scoring.reasons(scoring.owned(2, 1), 0, 2) == pytest.approx(of_last)  # rst for p
-        assert scoring.reasons(scoring.owned(2, 1), 0) == pytest.approx([20, 20, 70 / 3])  # whoever has the same
+        assert scoring.reasons(scoring.owned(at(learned, 0, 0)), 4, 0) == pytest.approx(of_first)  # pqr for t
+        assert scoring.reasons(scoring.owned(at(learned, 2, 1)), 0, 2) == pytest.approx(of_last)  # rst for p
+        assert scoring.reasons(scoring.owned(at(learned, 2, 1)), 0) == pytest.approx(
+            [20, 20, 70 / 3]
+        )  # whoever has the same
 
     def alone(self, apart, position, row, judge):
         """Score a row with the model of one stage, which knows its own items only."""
@@ -88,20 +95,20 @@ class TestSeveralModels:
         for position in range(3):
             alone = self.alone(learned, position, 1, position)
             assert np.isnan(alone).any() == (position < 2)  # the last group has every item
-            assert np.array_equal(scoring.scores(position, 1), np.where(np.isnan(alone), -np.inf, alone))
+            assert np.array_equal(scoring.scores(at(learned, position, 1)), np.where(np.isnan(alone), -np.inf, alone))
 
     def test_the_mean_of_all_models_scores(self, apart):
         learned = apart(aggregate="mean")
         expected = np.nanmean([self.alone(learned, 1, 0, judge) for judge in range(3)], axis=0)
-        assert Scoring(learned.state, learned.store).scores(1, 0) == pytest.approx(expected, rel=1e-5)
+        assert Scoring(learned.state, learned.store).scores(at(learned, 1, 0)) == pytest.approx(expected, rel=1e-5)
 
     def test_probabilities_come_from_the_mean_of_all_scores(self, apart):
         learned = apart(aggregate="mean")
         scoring = Scoring(learned.state, learned.store)
-        scores = scoring.scores(1, 0)
+        scores = scoring.scores(at(learned, 1, 0))
         assert scoring.probabilities_of(scores) == pytest.approx(1 / (1 + np.exp(-scores.astype(np.float64))))
 
     def test_a_model_that_has_learned_from_nobody_has_no_say(self, apart, chains):
         learned = chains.forget(apart(aggregate="mean"), [Request("c"), Request("d")])
         expected = np.nanmean([self.alone(learned, 0, 0, judge) for judge in (0, 2)], axis=0)
-        assert Scoring(learned.state, learned.store).scores(0, 0) == pytest.approx(expected, rel=1e-5)
+        assert Scoring(learned.state, learned.store).scores(at(learned, 0, 0)) == pytest.approx(expected, rel=1e-5)

@@ -28,7 +28,8 @@ def test_users_and_interactions_are_counted_held_out_or_not(known, rows):
 
 
 def test_a_user_is_found_by_group_and_row(known):
-    assert [known.find(user) for user in "abcde"] == [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1)]
+    assert [known.find(user).group for user in "abcde"] == [0, 1, 0, 2, 1]
+    assert [known.user_at(known.find(user)) for user in "abcde"] == [*"abcde"]
 
 
 def test_a_user_who_is_not_there_is_unknown(known):

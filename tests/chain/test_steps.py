@@ -72,14 +72,14 @@ def test_forgetting_an_anchor_trains_from_their_stage_on_and_no_rows(learned, ch
 def test_how_rows_are_solved_does_not_name_a_stage(learned, setting):
     known = learned.state.dataset
     other = ANCHORED.changed(**setting)
-    names = link_names(Dataset(other, known.catalogue, SCALE, known.groups, known.held_out))
+    names = link_names(Dataset.of_groups(other, known.catalogue, SCALE, known.groups, known.held_out))
     assert (names == learned.names) == ("row_epochs" in setting)
 
 
 class TestRisk:
     def arranged(self, table, risky, **settings):
         config = Config(**{"model": "nmf", "groups": 2, "epochs": 1, "risk_threshold": 0.5, **settings})
-        frame = Dataset(config, None, SCALE, (), table)
+        frame = Dataset.of_nobody(config, None, SCALE)
         return arrange(table, frame, ALONE, risky=risky)
 
     def test_the_risky_are_a_group_behind_the_others(self, rows):

@@ -125,7 +125,7 @@ class TestPeopleWhoWereErased:
         assert (name, storage.path, data, people, seeds) == (
             "attack_erased",
             shop,
-            tmp_path / "all.csv",
+            str(tmp_path / "all.csv"),
             ["ann", "bob"],
             5,
         )

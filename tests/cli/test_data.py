@@ -96,4 +96,6 @@ def test_the_help_lists_the_names(run):
 def test_without_more_words_the_help_is_shown(run):
     result = run("data")
     assert result.code == 2
-    assert "get  Download a public data set" in result.out + result.err
+    said = result.out + result.err
+    assert "get   Download a public data set" in said
+    assert "make  Make up data of any size" in said

@@ -121,9 +121,21 @@ class TestWhatIsLeft:
         with Workspace.reading(shop) as workspace:
             named = set(workspace.manifest.files) | {"manifest.json"}
         assert set(content_of(shop)) == named
-        # Only the first of three groups and its checkpoint are as they were.
+        # Only the checkpoint of the first of three groups is as it was: one bucket holds everyone.
         assert sum(name.startswith("checkpoints/") for name in kept) == 1
-        assert sum(name.startswith("data/") for name in kept) == 2
+        assert sum(name.startswith("data/") for name in kept) == 0
+
+    def test_of_many_buckets_those_survive_that_did_not_have_the_person(self, run, ratings_file, tmp_path, monkeypatch):
+        monkeypatch.setattr("erasable.chain.buckets.PEOPLE_IN_A_BUCKET", 2)
+        run("learn", ratings_file, "--into", tmp_path / "shop", "--model", "nmf", "--groups", 3, "--epochs", 2)
+        before = {path.name: path.read_bytes() for path in (tmp_path / "shop" / "data").iterdir()}
+        user = users_at(tmp_path / "shop", 1)[0]
+        assert run("forget", tmp_path / "shop", "--user", user).code == 0
+        after = {path.name: path.read_bytes() for path in (tmp_path / "shop" / "data").iterdir()}
+        gone = [name for name in before if name not in after]
+        assert sum(name.startswith("bucket-") for name in before) == 4
+        assert sorted(name.split("-")[0] for name in gone) == ["bucket", "histories", "items", "slots"]
+        assert all(after[name] == before[name] for name in before if name in after)
 
     def test_the_salt_of_the_earlier_version_is_destroyed(self, run, shop):
         with Workspace.reading(shop) as workspace:

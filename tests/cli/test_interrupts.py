@@ -19,7 +19,7 @@ IN_ORDER, AT_ONCE = f"erasable: {STOPPED}\n", f"erasable: {STOPPED_AT_ONCE}\n"
 LONG_COMMANDS = [
     *(f"learn {model}" for model in MODELS),
     *("learn --more", "forget", "verify", "evaluate", "recommend", "scan", "plan", "groups", "attack"),
-    *("reproduce", "demo"),
+    *("reproduce", "data make", "demo"),
 ]
 
 

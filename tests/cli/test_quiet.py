@@ -20,6 +20,7 @@ COMMANDS = {
     "scan": SCAN,
     "groups": ("groups", "{shop}"),
     "upgrade": ("upgrade", "{shop}"),
+    "data make": ("data", "make", "{new}.csv"),
 }
 ANSWERS = {"recommend", "recommend --out", "plan", "forget", "groups"}
 NOT_RUN = {"attack", "reproduce", "data get"}  # they take long or need a connection; the option is the same one

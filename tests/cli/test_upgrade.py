@@ -84,7 +84,7 @@ class TestWords:
         assert result.code == 0
         first, second = result.out.splitlines()
         assert first == f"numba is {numeric_environment()['numba']} here and was 0.1"
-        said = "upgraded to version 2, format 4: 3 checkpoints with the same bytes here, 0 with new ones, 0 that were"
+        said = "upgraded to version 2, format 5: 3 checkpoints with the same bytes here, 0 with new ones, 0 that were"
         assert second.startswith(said)
 
     def test_say_that_there_is_nothing_to_do(self, run, shop):
@@ -99,5 +99,5 @@ class TestWords:
         assert said.startswith("numba is ")
         assert "an upgrade trains 3 of 3 checkpoints again here" in said
         found = run("upgrade", shop, "--dry-run", "--json").json
-        assert (found["needed"], found["steps_replayed"], found["format"]) == (True, 3, 4)
+        assert (found["needed"], found["steps_replayed"], found["format"]) == (True, 3, 5)
         assert content_of(shop) == before

@@ -14,7 +14,8 @@ from kit.asking import accepted_before
 from kit.copies import copy_of
 
 KINDS = (
-    *("config.json", "catalogue-*", "kept-items-*", "data/*", "holdout/*", "checkpoints/*"),
+    *("config.json", "catalogue-*", "kept-items-*", "data/bucket-*", "checkpoints/*"),
+    *("data/items-*", "data/slots-*", "data/histories-*"),
     *("certificates/*.json", "certificates/*.html", "audit-*", "signing-key.txt", "pending-*", "manifest.json"),
 )
 

@@ -2,13 +2,14 @@ import pytest
 
 from erasable.data import ColumnNames, read_interactions
 from erasable.data.columns import ColumnPositions, recognise_layout
+from erasable.data.sources import local_source
 from erasable.errors import DataRefused
 
 
 def layout_of(tmp_path, text, name="f.csv", **columns):
     path = tmp_path / name
     path.write_text(text, newline="")
-    return recognise_layout(path, ColumnNames(**columns))
+    return recognise_layout(local_source(path), ColumnNames(**columns))
 
 
 @pytest.mark.parametrize("separator", ["::", "\t", ",", ";", "|", " "])

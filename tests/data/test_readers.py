@@ -13,9 +13,9 @@ def test_a_missing_file_is_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["folder", "folder.parquet"])
-def test_a_directory_is_refused(tmp_path, name):
+def test_an_empty_folder_is_refused(tmp_path, name):
     (tmp_path / name).mkdir()
-    with pytest.raises(DataRefused, match=rf"{name} is a directory"):
+    with pytest.raises(DataRefused, match=rf"{name} holds no file to read: check the path"):
         read_interactions(str(tmp_path / name))
 
 

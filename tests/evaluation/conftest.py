@@ -28,6 +28,6 @@ def trained() -> tuple[object, MemoryStore]:
     config = Config(model="nmf", groups=2, holdout=0.2, epochs=2)
     training, held_out = split_holdout(data, config.holdout, config.seed)
     groups = tuple(training.select(training.user_index % 2 == position) for position in (0, 1))
-    dataset = Dataset(config, Catalogue.from_items(data.items), RatingScale(1, 5), groups, held_out)
+    dataset = Dataset.of_groups(config, Catalogue.from_items(data.items), RatingScale(1, 5), groups, held_out)
     store = MemoryStore()
     return train_chain(dataset, store, Effort()), store

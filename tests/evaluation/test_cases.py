@@ -1,19 +1,24 @@
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from erasable.chain import Scoring
+from erasable.chain import Scoring, buckets
+from erasable.chain.buckets import Buckets
+from erasable.data.slots import slot_keys
 from erasable.evaluation import protocols as cases
 from erasable.evaluation.protocols import cases_of, for_each_case, measured_people
 from kit.tables import table
 
 
 def test_a_case_is_a_known_user_with_group_row_and_test_rows(shop):
-    ann, cat = cases_of(shop.state.dataset, shop.state.dataset.held_out)
-    assert (ann.user, ann.position, ann.row) == ("ann", 0, 0)
+    dataset = shop.state.dataset
+    ann, cat = cases_of(dataset, dataset.held_out)
+    assert (ann.user, ann.place.group, ann.place) == ("ann", 0, dataset.find("ann"))
     assert (ann.items.tolist(), ann.ratings.tolist()) == ([1, 2, 3], [5, 2, 4])
-    assert (cat.user, cat.position, cat.row, cat.items.tolist(), cat.chosen) == ("cat", 1, 0, [3], 3)
+    assert (cat.user, cat.place.group, cat.items.tolist(), cat.chosen) == ("cat", 1, [3], 3)
+    assert [dataset.user_at(case.place) for case in (ann, cat)] == ["ann", "cat"]
 
 
 def test_items_outside_the_catalogue_have_distinct_numbers_past_its_end(shop):
@@ -46,13 +51,7 @@ def test_the_chosen_item_goes_by_its_own_hash(trained):
 def test_the_seed_decides_which_item_is_chosen(trained):
     state, _ = trained
     dataset = state.dataset
-    other = type(dataset)(
-        dataset.config.changed(seed=1),
-        dataset.catalogue,
-        dataset.scale,
-        dataset.groups,
-        dataset.held_out,
-    )
+    other = replace(dataset, config=dataset.config.changed(seed=1))
     one, two = ([case.chosen for case in cases_of(known, known.held_out)] for known in (dataset, other))
     assert one != two
 
@@ -65,7 +64,7 @@ def test_answers_come_in_the_order_of_the_cases(trained, threads):
 
     def ask(case, scores):
         seen.add(threading.get_ident())
-        assert scores.tobytes() == scoring.scores(case.position, case.row).tobytes()
+        assert scores.tobytes() == scoring.scores(case.place).tobytes()
         return case.user
 
     assert for_each_case(scoring, cases, ask, threads) == [case.user for case in cases]
@@ -76,20 +75,46 @@ def test_users_come_in_the_order_of_the_test_set_whatever_their_group(trained):
     state, _ = trained
     cases = cases_of(state.dataset, state.dataset.held_out)
     assert [case.user for case in cases] == state.dataset.held_out.users.texts()
-    assert np.unique([case.position for case in cases]).tolist() == [0, 1]
+    assert np.unique([case.place.group for case in cases]).tolist() == [0, 1]
 
 
 class TestThoseWhoAreMeasured:
     def test_few_are_all_measured(self, trained):
-        held_out = trained[0].dataset.held_out
-        assert measured_people(held_out, 0) is held_out
+        dataset = trained[0].dataset
+        assert measured_people(dataset).digest() == dataset.held_out.digest()
+        assert not measured_people(dataset).by_slot
+
+    def test_without_a_holdout_nobody_is(self, trained):
+        dataset = trained[0].dataset
+        nothing = dataset.with_groups(held_out=dataset.held_out.without(users=dataset.held_out.users.texts()))
+        assert len(measured_people(nothing)) == 0
 
     def test_of_many_those_with_the_smallest_hashes_are_whoever_else_is_there(self, trained, monkeypatch):
         monkeypatch.setattr(cases, "PEOPLE_MEASURED", 10)
-        held_out = trained[0].dataset.held_out
-        chosen = measured_people(held_out, 7)
+        dataset = trained[0].dataset
+        held_out, chosen = dataset.held_out, measured_people(dataset)
         assert len(chosen.users) == 10
         assert chosen.digest() == held_out.of_users(chosen.users.texts()).digest()
-        assert set(measured_people(held_out, 8).users) != set(chosen.users)
+        keys = dict(zip(held_out.users, slot_keys(held_out.users, dataset.config.seed).tolist(), strict=True))
+        assert set(chosen.users) == set(sorted(keys, key=keys.__getitem__)[:10])
+        other = replace(dataset, config=dataset.config.changed(seed=8))
+        assert set(measured_people(other).users) != set(chosen.users)
         others = [user for user in held_out.users if user not in chosen.users][::2]
-        assert measured_people(held_out.without(users=others), 7).digest() == chosen.digest()
+        fewer = dataset.with_groups(held_out=held_out.without(users=others))
+        assert measured_people(fewer).digest() == chosen.digest()
+        assert measured_people(dataset.without(others, [])).digest() == chosen.digest()
+
+    @pytest.mark.parametrize("people", [3, 10, 40])
+    def test_they_are_the_same_in_any_buckets_and_only_the_first_of_these_are_read(self, trained, monkeypatch, people):
+        monkeypatch.setattr(cases, "PEOPLE_MEASURED", 10)
+        dataset = trained[0].dataset
+        expected = measured_people(dataset)
+        monkeypatch.setattr(buckets, "PEOPLE_IN_A_BUCKET", people)
+        dealt = dataset.with_groups()
+        held_out = np.cumsum([len(bucket.held_out.users) for bucket in dealt.buckets])
+        needed = int(np.searchsorted(held_out, 10)) + 1
+        _ = dealt.counts
+        read, made = [], Buckets._made
+        monkeypatch.setattr(Buckets, "_made", lambda self, number: read.append(number) or made(self, number))
+        assert measured_people(dealt).digest() == expected.digest()
+        assert read == [*range(needed)]

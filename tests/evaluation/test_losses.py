@@ -66,12 +66,14 @@ def by_numpy(state, store, test, judge):
     unseen = UnseenItems(dataset.items, dataset.config.seed, "test negatives")
     found = [[] for _ in dataset.groups]
     for case in cases_of(dataset, test):
-        rows = store.get(state.chain[case.position].fingerprint).parameters.rows["user"]
-        shared = store.get(state.chain[judge(case.position)].fingerprint).parameters.shared
-        owned = dataset.groups[case.position].items_at(case.row)
-        known = dataset.known(judge(case.position)).places.tolist()
+        position = case.place.group
+        rows = store.get(state.chain[position].fingerprint).parameters.rows["user"]
+        shared = store.get(state.chain[judge(position)].fingerprint).parameters.shared
+        (row,) = dataset.groups[position].users.positions([case.user])
+        owned = dataset.groups[position].items_at(row)
+        known = dataset.known(judge(position)).places.tolist()
         own = np.array([known.index(item) for item in owned.tolist() if item in known], np.int32)
-        scores = scorer(model, shared)({"user": rows[case.row]}, own).astype(np.float64)
+        scores = scorer(model, shared)({"user": rows[row]}, own).astype(np.float64)
         p = sigmoid(scores) if dataset.config.model == "nmf" else np.clip(scores, 1e-4, 1 - 1e-4)
         p = dict(zip(known, p.tolist(), strict=True))
         target = dict(zip(case.items.tolist(), (case.ratings / dataset.scale.high).tolist(), strict=True))
@@ -81,7 +83,7 @@ def by_numpy(state, store, test, judge):
         drawn = unseen.draw(case.user, dataset.config.setting("negatives") * len(target), seen)
         assert not {*drawn.tolist()} & ({*owned.tolist()} | {*target})
         target |= dict.fromkeys(drawn.tolist(), 0.0)
-        found[case.position] += [-(t * np.log(p[item]) + (1 - t) * np.log(1 - p[item])) for item, t in target.items()]
+        found[position] += [-(t * np.log(p[item]) + (1 - t) * np.log(1 - p[item])) for item, t in target.items()]
     return [np.mean(values) for values in found]
 
 
@@ -113,7 +115,7 @@ def test_threads_change_nothing(trained, threads):
 def test_removing_a_user_changes_no_other_group_s_loss(trained):
     state, store = trained
     test = state.dataset.held_out
-    user = next(case.user for case in cases_of(state.dataset, test) if case.position == 0)
+    user = next(case.user for case in cases_of(state.dataset, test) if case.place.group == 0)
     before, after = (group_losses(state, store, rows, 1) for rows in (test, test.without(users=[user])))
     assert before[0] != after[0]
     assert before[1] == after[1]

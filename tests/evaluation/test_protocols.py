@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from erasable.chain import Earlier, Scoring, train_chain
+from erasable.chain import Dataset, Earlier, Scoring, train_chain
 from erasable.data import Interactions
 from erasable.errors import DataRefused, Refused, WrongUse
 from erasable.evaluation import PROTOCOLS, measure, measure_all, sampled_candidates
@@ -93,7 +93,7 @@ def wide_shop(items):
     catalogue = type(dataset.catalogue).from_items([*dataset.items, *items])
     groups = tuple(group.with_items(catalogue.items) for group in dataset.groups)
     held_out = dataset.held_out.with_items(catalogue.items)
-    wide = replace(dataset, catalogue=catalogue, groups=groups, held_out=held_out)
+    wide = Dataset.of_groups(dataset.config, catalogue, dataset.scale, groups, held_out)
 
     class Store:
         def get(self, name):

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -17,7 +15,7 @@ def trained(request):
     config = Config(model=request.param, groups=3, holdout=0.1, epochs=2, batch=64)
     training, held_out = split_holdout(data, config.holdout, config.seed)
     groups = tuple(training.select(training.user_index % 3 == position) for position in range(3))
-    dataset = Dataset(config, Catalogue.from_items(data.items), RatingScale(1, 1), groups, held_out)
+    dataset = Dataset.of_groups(config, Catalogue.from_items(data.items), RatingScale(1, 1), groups, held_out)
     store = MemoryStore()
     return train_chain(dataset, store, Effort()), store
 
@@ -27,7 +25,7 @@ def regrouping():
     """A chain whose groups are decided anew whenever it is trained."""
     data = synthesise(SyntheticSettings(users=30, items=20, groups=3, per_user=5, seed=1)).interactions
     config = Config(model="nmf", groups=3, grouping="random", policy="regroup", epochs=2)
-    frame = Dataset(config, Catalogue.from_items(data.items), RatingScale(1, 1), (), data)
+    frame = Dataset.of_nobody(config, Catalogue.from_items(data.items), RatingScale(1, 1))
     store = MemoryStore()
     return train_chain(arrange(data, frame, ALONE), store, Effort()), store
 
@@ -131,7 +129,7 @@ def test_under_regroup_the_groups_are_decided_again(regrouping):
     assert compare(state, store, replayed(state, store)).identical
     # What is replayed is a function of the data alone, not of the groups that the state claims.
     first, *others = state.dataset.groups
-    swapped = State(replace(state.dataset, groups=(*others, first)), state.chain)
+    swapped = State(state.dataset.with_groups(groups=(*others, first)), state.chain)
     assert compare(state, store, replayed(swapped, store)).identical
 
 

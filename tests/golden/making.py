@@ -18,11 +18,8 @@ from golden.environment import environment
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FILES = Path(__file__).resolve().parent
-ADAPTERS = {"0.1": "golden.read_0_1", "0.2": "golden.read_present"}
-"""How to read what each released version writes; 0.2 writes what the present code does.
-
-Before `read_present` changes, what it is becomes `read_0_2`.
-"""
+ADAPTERS = {"0.1": "golden.read_0_1", "0.2": "golden.read_0_2"}
+"""How to read what each released version writes."""
 PRESENT = "golden.read_present"
 """How to read what the present code writes."""
 UNRELEASED = "unreleased"

@@ -10,6 +10,7 @@ from safetensors.numpy import load_file
 
 from golden.read_any import call, trained
 from golden.reading import Reading, Trained
+from golden.ways import Way
 
 __all__ = ["call", "must_equal", "read"]
 
@@ -32,9 +33,9 @@ def read(workspace: Path) -> Reading:
     return Reading(stages, tuple(chain[len(stages) :]), rows, full)
 
 
-def must_equal(version: str, facts: Mapping[str, Any], step: str) -> bool:
+def must_equal(version: str, way: Way, facts: Mapping[str, Any], step: str) -> bool:
     """Say whether the bytes of a way after a step are promised to be those of an earlier version: here all are."""
-    return bool(version and facts and step)
+    return bool(version and way and facts and step)
 
 
 def _arrays(file: Path, position: int) -> list[Trained]:

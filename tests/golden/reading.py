@@ -1,8 +1,8 @@
 """What an adapter reads of a workspace, whatever version wrote it; an adapter is a module such as `golden.read_0_1`.
 
 An adapter has `call(words)`, which runs the command in this process and raises if it does not end well,
-`read(workspace)`, which returns a `Reading`, and `must_equal(version, facts, step)`, which says of what is written of a
-way in a file of an earlier version's digests whether this version promises the same bytes after a step.
+`read(workspace)`, which returns a `Reading`, and `must_equal(version, way, facts, step)`, which says of a way, and of
+what a file of an earlier version's digests says of it, whether this version promises the same bytes after a step.
 """
 
 from collections.abc import Mapping

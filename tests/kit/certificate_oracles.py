@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from erasable.chain import Config, Dataset
+from erasable.data.ids import Ids
 from erasable.grouping.registry import anchors_among
 from erasable.operations import DiskStorage, Work, forget, learn
 from erasable.requests import Request
@@ -118,9 +119,8 @@ def _erased(storage: DiskStorage, person: str, some: bool, draws: np.random.Gene
 
 
 def _secrets(dataset: Dataset, person: str) -> dict[str, float]:
-    position, row = dataset.find(person)
-    group = dataset.groups[position]
-    anchor = anchors_among(group.users, dataset.config.anchors, dataset.config.seed)[row]
+    position = dataset.find(person).group
+    (anchor,) = anchors_among(Ids.of([person]), dataset.config.anchors, dataset.config.seed)
     items = dataset.items_of(person)
     own = sum(item.startswith("own-") for item in items)
     return {"interactions": len(items), "group": position, "anchor": float(anchor), "items of their own": own}

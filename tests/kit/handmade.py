@@ -46,7 +46,7 @@ def handmade() -> Learned:
     catalogue = Catalogue.from_items(ITEMS)
     groups = tuple(interactions(owned).with_items(catalogue.items) for owned in OWNED)
     held_out = interactions({"ann": ["b", "e"], "cat": ["e"]}).with_items(catalogue.items)
-    dataset = Dataset(Config(model="nmf", groups=2), catalogue, RatingScale(1, 1), groups, held_out)
+    dataset = Dataset.of_groups(Config(model="nmf", groups=2), catalogue, RatingScale(1, 1), groups, held_out)
     store = MemoryStore()
     # The first stage's shared parameters would score everything 0: whoever uses them is found out.
     for name, parent, weight, group in (("one", ORIGIN, 0.0, groups[0]), ("two", "one", 1.0, groups[1])):

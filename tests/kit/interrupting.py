@@ -182,6 +182,7 @@ class Service:
             "forget": Trial(self._words("forget", "--user", self._user), self._copy, self._check_forgotten),
             **{name: Trial(self._words(*words), self._copy, self._check_unchanged) for name, words in reading.items()},
             "reproduce": Trial(self._reproduce, lambda place: None, _check_cells),
+            "data make": Trial(_make, lambda place: None, _check_made),
             "demo": Trial(lambda place: ["demo"], lambda place: None, lambda place: None, {"TMPDIR": "{place}"}),
         }
 
@@ -244,6 +245,18 @@ def _require_same(path: Path, expected: dict[str, bytes]) -> None:
     assert not small_shop.unnamed_files(path), "something is left over"
     with DiskStorage(path).reading() as session:
         assert not session.damaged(), "a file is damaged"
+
+
+def _make(place: Path) -> Sequence[object]:
+    return ["data", "make", place / "made.parquet", "--users", 300_000, "--interactions", 5_000_000]
+
+
+def _check_made(place: Path) -> None:
+    """Require the whole file or none."""
+    left = {path.name for path in place.iterdir()} - {"compiled"}
+    assert left <= {"made.parquet"}, left
+    if left:
+        assert pq.read_metadata(place / "made.parquet").num_rows > 4_900_000
 
 
 def _check_cells(place: Path) -> None:

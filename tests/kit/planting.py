@@ -630,4 +630,5 @@ def workspace_with_ledger(path: Path) -> Held:
     someone = small_shop.member_of(path, 2)
     with DiskStorage(path).writing() as session:
         session.amend(replace(session.documents(), pending=accepted_before(Request(someone))))
-        return held_ids(session.state().dataset, [someone])
+        held = held_ids(session.state().dataset, [someone])
+        return replace(held, users=[*held.users])  # before anything is planted

@@ -23,7 +23,7 @@ def rated_shop(items: list[str] = ITEMS, scores: Mapping[str, list[float]] = SCO
     catalogue = Catalogue.from_items(items)
     groups = tuple(table(rows, items) for rows in TRAINING)
     config = Config(**fitting({"groups": 2, "negatives": 1, **settings}))
-    dataset = Dataset(config, catalogue, RatingScale(1, 5), groups, table(HELD_OUT, items))
+    dataset = Dataset.of_groups(config, catalogue, RatingScale(1, 5), groups, table(HELD_OUT, items))
     shared = {**shared_parameters(1.0), "item": np.eye(len(items), ROW, dtype=np.float32)}
     store, names = MemoryStore(), [ORIGIN, "one", "two"]
     for name, parent, group in zip(names[1:], names[:-1], groups, strict=True):

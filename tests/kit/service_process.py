@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import erasable
-from erasable.service._running import Place
+from erasable.service._running import ServicePlace
 from erasable.service.settings import ServiceSettings
 
 _START_SECONDS = 60
@@ -26,7 +26,7 @@ class ServiceProcess:
         self.folder = folder
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        place = Place(folder=folder, settings=settings, port=self.port, threads=1)
+        place = ServicePlace(folder=folder, settings=settings, port=self.port, threads=1)
         self._log = (log or folder.parent / f"{folder.name}.log").open("ab")
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "erasable.service", place.model_dump_json()],

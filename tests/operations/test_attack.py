@@ -73,7 +73,7 @@ def drop_rows_only(state, after, store, effort) -> State:
 def retrain_last_stage_only(state, after, store, effort) -> State:
     """Forget wrongly: roll back to the last group's checkpoint, though the first group has erased people too."""
     groups = (state.dataset.groups[0], *after.groups[1:])
-    return forget_rightly(state, replace(after, groups=groups), store, effort)
+    return forget_rightly(state, after.with_groups(groups=groups), store, effort)
 
 
 def do_nothing(state, after, store, effort) -> State:

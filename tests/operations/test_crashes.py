@@ -12,6 +12,7 @@ from erasable.requests import database
 from erasable.requests.request import STATES
 from erasable.workspace import files
 from kit import elsewhere, small_shop
+from kit.in_buckets import SIZES, in_buckets, in_buckets_of
 from kit.killing import at_changes, killed_at
 
 
@@ -21,7 +22,14 @@ def source():
 
 
 @pytest.fixture(scope="module")
-def shop(source, tmp_path_factory) -> Path:
+def people(request):
+    """How many people lie in a bucket; all of them unless a test says so."""
+    with in_buckets_of(getattr(request, "param", SIZES["one bucket"])):
+        yield
+
+
+@pytest.fixture(scope="module")
+def shop(people, source, tmp_path_factory) -> Path:
     """A workspace that has learned; to be copied."""
     return small_shop.learn_shop(tmp_path_factory.mktemp("crashes") / "shop", source)
 
@@ -55,6 +63,7 @@ def lasting_contents(path: Path) -> list[bytes]:
 
 @pytest.mark.full
 @at_changes
+@in_buckets("one bucket")
 def test_a_learn_killed_at_any_change_leaves_nothing_or_everything(shop, source, swift_path, moments):
     for change in moments(lambda: small_shop.learn_shop(swift_path / "undisturbed", source)):
         path = swift_path / f"shop-{change}"
@@ -69,6 +78,7 @@ def test_a_learn_killed_at_any_change_leaves_nothing_or_everything(shop, source,
 
 
 @at_changes
+@in_buckets("many buckets")
 def test_a_forget_killed_at_any_change_is_finished_by_the_next_one(shop, forgotten, copied, swift_path, moments):
     user, met = small_shop.member_of(shop, 1), []
     for change in moments(lambda: small_shop.forget_in(copied(shop, swift_path / "undisturbed"), user)):
@@ -92,6 +102,7 @@ def test_a_forget_killed_at_any_change_is_finished_by_the_next_one(shop, forgott
 
 
 @at_changes
+@in_buckets("one bucket")
 def test_an_upgrade_killed_at_any_change_leaves_the_state_before_or_after(shop, copied, swift_path, moments):
     moved = copied(shop, swift_path / "moved")
     elsewhere.spoiled(moved, 1)
@@ -122,6 +133,7 @@ def test_what_was_finished_after_a_kill_can_be_verified(shop, copied, swift_path
 
 @pytest.mark.full
 @at_changes
+@in_buckets("one bucket")
 @pytest.mark.parametrize("what", ["learn", "forget"])
 def test_on_a_disk_that_is_full_at_any_change_the_old_state_stays(
     what, shop, source, forgotten, copied, swift_path, monkeypatch, moments

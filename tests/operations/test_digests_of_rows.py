@@ -1,15 +1,20 @@
-"""Digests of rows that have no salt stay in memory: nothing that is written, told or shown has one."""
+"""Digests of rows that have no salt: those of slots lie beside the data and go with it, all others stay in memory.
+
+Nothing else that is written, told or shown has one.
+"""
 
 import json
 import logging
 from dataclasses import asdict
 
+import pyarrow.parquet as pq
 import pytest
 
 from erasable.chain import Config, Earlier, scheduled
 from erasable.operations import DiskStorage, Work, forget, learn, plan, verify
 from erasable.progress import LibraryReporter
 from erasable.requests import Request
+from kit.plain_digests import slot_digests
 
 WAYS = {"ease": {"model": "ease"}, "nmf": {"model": "nmf", "groups": 2, "epochs": 2}}
 
@@ -33,6 +38,11 @@ def known_digests(storage) -> set[str]:
         return digests_in(scheduled(state.dataset)) | digests_in(scheduled(state.dataset, Earlier.of(state)))
 
 
+def known_slots(storage) -> set[str]:
+    with storage.reading() as session:
+        return slot_digests(session.state().dataset)
+
+
 def test_a_plan_shows_none(storage):
     planned = plan(storage, [Request("ann")])
     digests = digests_in(planned.schedule)
@@ -45,14 +55,28 @@ def test_a_plan_shows_none(storage):
 
 def test_nothing_that_is_written_or_logged_has_one(storage, caplog):
     digests = known_digests(storage) | digests_in(plan(storage, [Request("ann")]).schedule)
+    of_slots = known_slots(storage)
     with caplog.at_level(logging.DEBUG):
         forget(storage, [Request("ann")], work=Work(1, LibraryReporter()))
         verify(storage)
     digests |= known_digests(storage)
     assert len(digests) >= 3
+    assert len(of_slots - known_slots(storage)) >= 2  # of everything, and of what shaped the model
+    digests |= of_slots | known_slots(storage)
     files = [path for path in storage.path.parent.rglob("*") if path.is_file()]
     assert len(files) > 5
     held = [path.name for path in files for digest in digests if digest.encode() in path.read_bytes()]
+    held += [path.name for path in files for digest in digests if bytes.fromhex(digest) in path.read_bytes()]
     held += [path.name for path in files for digest in digests if digest in path.name]
-    assert held == []
+    assert [name for name in held if not name.startswith("slots-")] == []
+    tables = {path.name: pq.read_table(path) for path in files if path.suffix == ".parquet"}
+    cells = {
+        (name, cell.hex())
+        for name, table in tables.items()
+        for column in table.columns
+        for cell in column.to_pylist()
+        if isinstance(cell, bytes)
+    }
+    assert {name.split("-")[0] for name, cell in cells if cell in digests} == {"slots"}
+    assert {cell for _, cell in cells if cell in digests} == known_slots(storage)  # none as it was before
     assert not any(digest in caplog.text for digest in digests)

@@ -44,7 +44,7 @@ from erasable.requests import Request
 from erasable.requests.tokens import salt_of_code
 from erasable.scan import Residue
 from erasable.scan._folder import SEALED
-from erasable.workspace import versions as saving
+from erasable.workspace import _versions as saving
 from erasable.workspace.files import QUEUE_FILES
 from kit import elsewhere
 from kit.asking import submit
@@ -675,7 +675,7 @@ class TestUtility:
             old, checkpoints = session.state(), MemoryStore()
             for link in old.chain:
                 checkpoints.put(session.checkpoints.get(link.fingerprint))
-            list(old.dataset.groups)
+            old = replace(old, dataset=old.dataset.recounted())
         forget(storage, [Request(user)])
         with storage.reading() as session:
             left = session.state().dataset.held_out

@@ -18,7 +18,8 @@ def test_everything_that_is_held_about_a_person_is_shown(storage, ratings):
     assert {one.time for one in holding.interactions} == {None}
     with storage.reading() as session:
         state = session.state()
-        position, row = state.dataset.find("eve")
+        position = state.dataset.find("eve").group
+        row = state.dataset.groups[position].users.texts().index("eve")
         rows = session.checkpoints.get(state.chain[position].fingerprint).parameters.rows
         held_out = state.dataset.held_out.of_users(["eve"])
         items = [held_out.items[number] for number in held_out.item_index.tolist()]

@@ -62,7 +62,7 @@ def called_so(request, learned, as_table, tmp_path_factory) -> Path:
     storage = DiskStorage(copy_of(learned, tmp_path_factory.mktemp("called so") / "shop"))
     name_issuer(storage, request.param)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("erasable.workspace.versions.OPEN_CERTIFICATES", 2)
+        patch.setattr("erasable.workspace._versions.OPEN_CERTIFICATES", 2)
         for user in ("ann", "bob", "cat"):
             forget(storage, [Request(user)])
     name_issuer(storage, "Example Ltd")
@@ -73,7 +73,7 @@ def called_so(request, learned, as_table, tmp_path_factory) -> Path:
 class TestSomeoneWhoIsCalledLikeAnIssuerBefore:
     @pytest.fixture
     def shop(self, called_so, tmp_path, monkeypatch) -> DiskStorage:
-        monkeypatch.setattr("erasable.workspace.versions.OPEN_CERTIFICATES", 2)
+        monkeypatch.setattr("erasable.workspace._versions.OPEN_CERTIFICATES", 2)
         return DiskStorage(copy_of(called_so, tmp_path / "shop"))
 
     def test_is_certified_and_nothing_is_found_in_sealed_or_open_documents(self, shop):

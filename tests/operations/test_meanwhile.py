@@ -53,8 +53,7 @@ def represented_without(storage, items=GONE, user=EVE):
     with storage.reading() as session:
         state = session.state()
         after = state.dataset.without([], [(user, item) for item in items])
-        position, row = after.find(user)
-        left = after.groups[position].at(np.array([row])).with_items(state.dataset.items)
+        left = after.groups[after.find(user).group].of_users([user]).with_items(state.dataset.items)
         scoring = Scoring(state, session.checkpoints)
         scores = scoring._score(len(state.chain) - 1, scoring_row(scoring, left, len(state.chain) - 1), left.item_index)
         had = after.items_of(user)

@@ -20,7 +20,7 @@ ERASED = ["u0003", "u0011", "u0020"]
 def dataset_of(**settings: object) -> Dataset:
     rows = synthesise(SyntheticSettings(users=40, items=30, groups=2, per_user=8, ratings=True)).interactions
     config = Config(**fitting({"groups": 2, "epochs": 1, "batch": 32, **settings}))
-    return arrange(rows, Dataset(config, Catalogue.from_items(rows.items), RatingScale(1, 5), (), rows), ALONE)
+    return arrange(rows, Dataset.of_nobody(config, Catalogue.from_items(rows.items), RatingScale(1, 5)), ALONE)
 
 
 def trial_of(dataset: Dataset) -> Trial:

@@ -18,6 +18,7 @@ from erasable.requests import Request
 from erasable.requests.request import NOBODY_ASKED, Asked
 from kit.fitting import fitting
 from kit.handmade import handmade
+from kit.places import place
 
 WAYS = {
     "als": {"model": "als", "factors": 4},
@@ -163,15 +164,19 @@ class TestWhereTheModelSaysNothing:
         dataset = made.state.dataset
         served = Served(dataset, Scoring(made.state, made.checkpoints), NOBODY_ASKED, Stock(dataset))
         items = dataset.items
-        assert served.best((0, 1), 10) == [
+        assert served.best(place(dataset, 0, 1), 10) == [
             (items[3], 3.0, False),
             (items[4], 3.0, False),
             (items[0], 1.0, True),
             (items[2], -1.0, False),
         ]
         # Nobody has the last item, so it is not popular.
-        assert served.best((1, 0), 10) == [(items[3], 2.0, False), (items[0], 1.0, False), (items[1], 1.0, True)]
-        assert served.best((0, 1), 3) == served.best((0, 1), 10)[:3]
+        assert served.best(place(dataset, 1, 0), 10) == [
+            (items[3], 2.0, False),
+            (items[0], 1.0, False),
+            (items[1], 1.0, True),
+        ]
+        assert served.best(place(dataset, 0, 1), 3) == served.best(place(dataset, 0, 1), 10)[:3]
 
     @each_way
     def test_a_shorter_list_is_the_beginning_of_a_longer_one(self, as_table, settings):

@@ -208,7 +208,7 @@ class TestBrokenPapers:
         assert "bob" in users(shop)
 
     def test_that_are_sealed_are_looked_at_from_the_last_seal_on(self, shop, monkeypatch):
-        monkeypatch.setattr("erasable.workspace.versions.OPEN_CERTIFICATES", 0)
+        monkeypatch.setattr("erasable.workspace._versions.OPEN_CERTIFICATES", 0)
         forget(shop, BOB)
         forget(shop, [Request("cat")])
         assert list(shop.path.glob("sealed/log-*"))
@@ -219,7 +219,7 @@ class TestBrokenPapers:
 
     @pytest.mark.parametrize("planted", ["another key", "newline cut", "version set back"])
     def test_that_are_sealed_are_not_certified_upon(self, shop, monkeypatch, planted):
-        monkeypatch.setattr("erasable.workspace.versions.OPEN_CERTIFICATES", 0)
+        monkeypatch.setattr("erasable.workspace._versions.OPEN_CERTIFICATES", 0)
         forget(shop, BOB)
         PLANTED[planted](shop)
         with pytest.raises(WorkspaceError):

@@ -13,9 +13,8 @@ from erasable.requests import Request
 def test_the_list_is_the_models_scores_in_order_less_what_the_user_has(storage):
     with storage.reading() as session:
         state = session.state()
-        position, row = state.dataset.find("ann")
         scoring = Scoring(state, session.checkpoints)
-        scores, owned = scoring.scores(position, row), state.dataset.items_of("ann")
+        scores, owned = scoring.scores(state.dataset.find("ann")), state.dataset.items_of("ann")
         items = state.dataset.items
     expected = [items[number] for number in np.argsort(-scores, kind="stable").tolist() if items[number] not in owned]
     (found,) = recommend(storage, ["ann"])

@@ -18,6 +18,7 @@ from erasable.proof import data_digest, first_fault, public_key_of, records_of, 
 from erasable.requests import Request
 from erasable.workspace import files
 from kit.asking import search
+from kit.plain_digests import plain_digests
 
 ALWAYS = {"format", "number", "previous", "at", "what", "hash", "version", "state", "data", "erasable"}
 
@@ -132,7 +133,7 @@ class TestWhatARecordSays:
             with storage.reading() as session:
                 state = session.state()
                 plain += [link.fingerprint for link in state.chain]
-                plain += [group.digest() for group in state.dataset.groups]
+                plain += plain_digests(state.dataset)
                 plain.append(session.stamp.salt)
             done = forget(storage, [Request(user)])
             plain.append(done.receipts[0].salt)

@@ -47,7 +47,7 @@ def kinds_of(found) -> set[tuple[str, str]]:
 
 def test_somebody_who_is_held_is_found_by_id_and_by_row(shop):
     found = scan(shop, "eve")
-    assert kinds_of(found) == {("data", "id"), ("holdout", "id"), ("checkpoints", "personal row")}
+    assert kinds_of(found) == {("data", "id"), ("checkpoints", "personal row")}
     assert not found.clean
     assert found.files == sum(path.is_file() for path in shop.rglob("*"))
 
@@ -100,9 +100,9 @@ def test_a_table_without_the_person_is_refused(shop, tmp_path):
 
 
 def test_what_a_killed_command_left_is_searched_and_stays(shop):
-    group = next((shop / "data").iterdir())
-    left = shop / "data" / "group-000-0123456789ab.parquet"
-    shutil.copy(group, left)
+    (bucket,) = (shop / "data").glob("bucket-*")
+    left = shop / "data" / "bucket-000-0123456789ab.parquet"
+    shutil.copy(bucket, left)
     forget_later = DiskStorage(shop)
     users = [user for user in ("ann", "bob", "cat", "dan", "eve", "fay") if _is_in(scan(shop, user), left.name)]
     assert users

@@ -8,7 +8,18 @@ import pytest
 from erasable.chain import Config, environment_for
 from erasable.errors import NotReproducible, Refused, UnknownUser, WorkspaceDamaged
 from erasable.models import NMF
-from erasable.operations import DiskStorage, Work, forget, learn, learn_more, plan_upgrade, recommend, upgrade, verify
+from erasable.operations import (
+    DiskStorage,
+    Work,
+    forget,
+    learn,
+    learn_more,
+    plan,
+    plan_upgrade,
+    recommend,
+    upgrade,
+    verify,
+)
 from erasable.proof import records_of
 from erasable.requests import Request
 from erasable.workspace import Workspace
@@ -115,8 +126,8 @@ class TestTheRecord:
         here = environment_for(Config(model="nmf", groups=3))
         assert (record["what"], record["version"]) == ("upgrade", 2)
         assert (record["adopted"], record["trained"], record["kept"]) == (2, 1, 0)
-        assert record["before"] == {"format": 4, "environment": {**here, "numpy": "0.0"}}
-        assert record["after"] == {"format": 4, "environment": here}
+        assert record["before"] == {"format": 5, "environment": {**here, "numpy": "0.0"}}
+        assert record["after"] == {"format": 5, "environment": here}
 
     def test_names_nobody(self, disk):
         elsewhere.moved(disk.path, numpy="0.0")
@@ -195,8 +206,6 @@ def test_a_model_of_another_revision_is_trained_again(disk, monkeypatch):
     monkeypatch.setattr(NMF, "revision", 2)
     assert verify(disk).identical is None
     assert "nmf has the revision 2 here and had 1" in verify(disk).reason
-    with pytest.raises(NotReproducible, match="upgrade"):
-        forget(disk, [Request("ann")], work=WORK)
     announced, done = plan_upgrade(disk), upgrade(disk, WORK)
     assert announced.steps_replayed == done.trained == 3
     assert verify(disk).identical is True
@@ -206,6 +215,27 @@ def test_a_model_of_another_revision_is_trained_again(disk, monkeypatch):
         assert not before & {link.fingerprint for link in state.chain}
     assert upgrade(disk, WORK).changed is False
     forget(disk, [Request("ann")], work=WORK)
+
+
+def test_an_erasure_trains_it_again_too_once_and_says_so_first(disk, monkeypatch, reporter):
+    monkeypatch.setattr(NMF, "revision", 2)
+    assert plan(disk, [Request("ann")]).stages_rerun == 3
+    done = forget(disk, [Request("ann")], work=Work(1, reporter))
+    assert "everything is trained again, once: nmf has the revision 2 here and had 1" in reporter.notes
+    assert done.stages_rerun == 3
+    assert verify(disk).identical is True
+    with disk.reading() as session:
+        assert session.state().dataset.config.revision == 2
+    assert forget(disk, [Request("bob")], work=Work(1, reporter)).stages_rerun <= 3
+    assert sum("trained again" in note for note in reporter.notes) == 1
+
+
+@pytest.mark.parametrize("revision", [0, 2])
+def test_a_revision_of_a_model_that_is_not_newer_or_not_ours_is_refused(disk, monkeypatch, revision):
+    monkeypatch.setattr(NMF, "revision", revision)
+    monkeypatch.setattr("erasable.chain.chain.is_ours", lambda model: revision == 0)
+    with pytest.raises(NotReproducible, match="upgrade"):
+        forget(disk, [Request("ann")], work=WORK)
 
 
 @pytest.mark.parametrize("more", [False, True])

@@ -204,9 +204,9 @@ class TestDifferent:
         learn(table, tmp_path / "shop", config)
         changed = as_table(ratings | {"ann": {"a": 4, "b": 4, "c": 1}})
         learn(changed, tmp_path / "other", config)
-        theirs = {path.name.split("-")[1]: path for path in (tmp_path / "other" / "data").iterdir()}
+        theirs = {path.name.rpartition("-")[0]: path for path in (tmp_path / "other" / "data").iterdir()}
         for path in (tmp_path / "shop" / "data").iterdir():
-            path.write_bytes(theirs[path.name.split("-")[1]].read_bytes())
+            path.write_bytes(theirs[path.name.rpartition("-")[0]].read_bytes())
         reseal(tmp_path / "shop")
         found = verify(DiskStorage(tmp_path / "shop"))
         assert (found.identical, found.reason) == (False, "the data of version 1 are not those that were recorded")
@@ -533,10 +533,10 @@ class TestPapersExchanged:
         assert "it was moved there" in verify(disk).reason
 
     def test_a_holdout_put_back_is_noticed_by_the_newest_certificate(self, disk, tmp_path):
-        (old,) = disk.path.glob("holdout/*")
+        (old,) = disk.path.glob("data/bucket-*")
         content = old.read_bytes()
         forgotten(disk, tmp_path, user_with_holdout(disk))
-        (new,) = disk.path.glob("holdout/*")
+        (new,) = disk.path.glob("data/bucket-*")
         assert new.read_bytes() != content
         new.write_bytes(content)
         reseal(disk.path)

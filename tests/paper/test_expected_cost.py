@@ -27,7 +27,7 @@ GROUPS = (
     table({"cat": "a", "dan": "bcd"}, ITEMS),
     table({"eve": "aeh"}, ITEMS),
 )
-KNOWLEDGE = Dataset(
+KNOWLEDGE = Dataset.of_groups(
     Config(model="nmf", groups=3, epochs=3, negatives=1, holdout=0),
     Catalogue.from_items(ITEMS),
     RatingScale(1, 1),
@@ -75,7 +75,7 @@ def test_plans_are_real_ones_of_a_typical_user_in_each_group():
 
 def test_a_group_without_users_has_no_plan():
     nobody = GROUPS[2].select(np.zeros(len(GROUPS[2]), bool))
-    assert plans_by_group(replace(KNOWLEDGE, groups=(*GROUPS[:2], nobody)))[2] is None
+    assert plans_by_group(KNOWLEDGE.with_groups(groups=(*GROUPS[:2], nobody)))[2] is None
 
 
 def test_draws_come_near_the_mean_over_all_pairs():
@@ -107,7 +107,7 @@ def test_users_who_are_no_anchors_are_a_class_of_their_own_and_cost_no_stage():
     nobody = everyone.select(np.zeros(len(everyone), bool))
     anchors = anchors_among(everyone.users, 0.5, 0)
     assert 0 < anchors.sum() < 40
-    shaping, others = likely_plans(learned(replace(KNOWLEDGE, config=config, groups=(everyone,), held_out=nobody)))
+    shaping, others = likely_plans(learned(replace(KNOWLEDGE, config=config).with_groups((everyone,), nobody)))
     assert (shaping.share, others.share) == (anchors.mean(), 1 - anchors.mean())
     assert (shaping.plan.stages_rerun, others.plan.stages_rerun) == (1, 0)
     assert shaping.plan.cost_ratio > 0 == others.plan.cost_ratio

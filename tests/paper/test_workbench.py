@@ -67,7 +67,7 @@ class TestWorkbench:
 
     def test_another_model_keeps_the_groups(self, workbench):
         one, other = workbench.grouped(SETTINGS), workbench.grouped({**SETTINGS, "model": "dmf", "epochs": 9})
-        assert one.groups is other.groups
+        assert one.buckets is other.buckets
         assert other.config.model == "dmf"
         assert other.config.epochs == 9
 

@@ -288,7 +288,7 @@ class TestOutcome:
 
     def test_other_data(self, shop):
         held = handmade()
-        less = replace(held.state.dataset, held_out=held.state.dataset.held_out.without(users=["cat"]))
+        less = held.state.dataset.with_groups(held_out=held.state.dataset.held_out.without(users=["cat"]))
         found = self.fault(shop.certificates[0], replace(held, state=replace(held.state, dataset=less)))
         assert found == "the data held is not what the certificate names"
 

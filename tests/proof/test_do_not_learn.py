@@ -20,6 +20,7 @@ from erasable.data import Ids
 from erasable.errors import DataRefused, Refused, WorkspaceError
 from erasable.fingerprint import canonical_json
 from erasable.operations import DiskStorage, forget, learn
+from erasable.proof import _entries
 from erasable.proof.do_not_learn import (
     DoNotLearnFiles,
     DoNotLearnList,
@@ -116,7 +117,7 @@ class TestWhomItKnows:
         def refuse(*_):
             pytest.fail("a pair was hashed")
 
-        monkeypatch.setattr(DoNotLearnList, "_pair_entry", refuse)
+        monkeypatch.setattr(_entries, "Pairs", refuse)
         DoNotLearnList(KEY).naming(["u0001"], []).interactions_among(tables.random_table(1))
 
 

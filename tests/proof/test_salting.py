@@ -65,13 +65,13 @@ class TestDigestOfTheData:
         moved = Interactions.merge([ann_and_bob, cat])
         items = dataset.items
         return [
-            replace(dataset, groups=(ann_and_bob.without(users=["bob"]), cat)),
-            replace(dataset, groups=(rated, cat)),
-            replace(dataset, groups=(cat, ann_and_bob)),
-            replace(dataset, groups=(moved, cat.without(users=["cat"]))),
-            replace(dataset, groups=(ann_and_bob,)),
-            replace(dataset, held_out=dataset.held_out.without(pairs=[("ann", "e")])),
-            replace(dataset, held_out=table({"ann": ["b", "d"], "cat": ["e"]}, items)),
+            dataset.with_groups(groups=(ann_and_bob.without(users=["bob"]), cat)),
+            dataset.with_groups(groups=(rated, cat)),
+            dataset.with_groups(groups=(cat, ann_and_bob)),
+            dataset.with_groups(groups=(moved, cat.without(users=["cat"]))),
+            dataset.with_groups(groups=(ann_and_bob,)),
+            dataset.with_groups(held_out=dataset.held_out.without(pairs=[("ann", "e")])),
+            dataset.with_groups(held_out=table({"ann": ["b", "d"], "cat": ["e"]}, items)),
         ]
 
     def test_it_covers_every_group_and_the_holdout(self, dataset):

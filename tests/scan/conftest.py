@@ -5,10 +5,12 @@ from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from erasable.operations._vocabulary import own_vocabulary
-from erasable.scan import Held, Rows, Scan, Target, scan_folder
+from erasable.scan import Held, Rows, Scan, Target, scan_contents, scan_folder
+from erasable.scan._search import Cells, RawSearch, Values, as_bytes, lengths_before
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,16 @@ def _person(user: str, number: int) -> Person:
         vector,
         blake2b(bytes([number]), digest_size=32).hexdigest(),
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def loaded_loops() -> None:
+    """Load the compiled loops, or compile them, before a test whose cases have a time limit."""
+    content = b"user_id,item\nsomebody-else,x\n"
+    scan_contents({"f.csv": content}, [Target("customer-1"), Target("eve")], own_vocabulary())
+    RawSearch.of([b"customer-1"]).places(content)
+    Values.of(["customer-1"]).in_cells(Cells.of(pa.array(["somebody-else"], pa.string())))
+    lengths_before(as_bytes(b""), 0)
 
 
 @pytest.fixture(scope="session")

@@ -67,6 +67,12 @@ def test_a_number_that_no_row_refers_to_is_found(parquet, write, places, kind, s
     assert places("2223") == set()
 
 
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_a_table_without_rows_is_read_and_holds_nobody(parquet, places, dictionary):
+    parquet({"user_id": pa.array([], pa.string()), "n": pa.array([], pa.int64())}, use_dictionary=dictionary)
+    assert places("someone") == set()
+
+
 def test_every_row_group_is_searched(parquet, places):
     parquet({"user_id": [f"u{n}" for n in range(9)]}, row_group_size=3)
     assert ("row group 2, dictionary of user_id", "id") in places("u7")

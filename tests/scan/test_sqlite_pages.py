@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from erasable.scan._source import BytesInMemory
 from erasable.scan._sqlite_pages import database_pages, read_varint, type_of, untyped_number, whole_records
 
 VALUE = (
@@ -27,7 +28,7 @@ def test_every_row_that_is_stored_is_found_with_its_number(rows, first):
         for step, row in enumerate(rows):
             connection.execute("INSERT INTO t (rowid, a, b, c) VALUES (?, ?, ?, ?)", (first + step, *row))
         connection.commit()
-        pages = [page for page, _ in database_pages(connection.serialize())]
+        pages = [page for page, _ in database_pages(BytesInMemory(connection.serialize()))]
         stored = connection.execute("SELECT rowid, a, b, c FROM t").fetchall()
     found = [(record.number, *record.values) for page in pages for record in whole_records(page, "utf-8")]
     for row in stored:
@@ -39,7 +40,7 @@ def test_a_long_row_is_found_behind_a_byte_that_could_be_a_part_of_its_length():
         connection.execute("CREATE TABLE t (a, b)")
         connection.executemany("INSERT INTO t VALUES (?, ?)", [("x" * 200, "eve"), ("y", -1)])
         connection.commit()
-        pages = [page for page, _ in database_pages(connection.serialize())]
+        pages = [page for page, _ in database_pages(BytesInMemory(connection.serialize()))]
     assert [record.number for record in whole_records(pages[1], "utf-8")] == [2, 1]
 
 

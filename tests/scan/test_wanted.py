@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from erasable.scan import Rows, _wanted
-from erasable.scan._wanted import RawSearch, Runs, row_spellings
+from erasable.scan import Rows, _search
+from erasable.scan._search import Cells, RawSearch, Values
+from erasable.scan._wanted import Runs, row_spellings
 
 FEW_LETTERS = st.binary(min_size=8, max_size=14).map(lambda data: bytes(letter % 2 + 97 for letter in data))
 
@@ -33,18 +34,32 @@ def test_what_was_put_there_is_found(needles, between, data):
     assert set(RawSearch.of(needles).find(content)) == one_by_one(needles, content)
 
 
-@pytest.mark.parametrize("block", [1, 7, 64])
-def test_hits_over_the_edge_of_a_block_are_found(monkeypatch, block):
-    monkeypatch.setattr(_wanted, "_BLOCK", block)
-    needles = [b"customer-1", b"customer-12"]
-    content = b"xx" + b"customer-12" * 3 + b"customer-"
+@pytest.mark.parametrize("room", [1, 2, 3])
+def test_more_hits_than_there_is_room_for_are_found(monkeypatch, room):
+    monkeypatch.setattr(_search, "_ROOM", room)
+    needles = [b"customer-1", b"customer-12", b"customer-123"]
+    content = b"xx" + b"customer-123" * 5 + b"customer-"
     assert set(RawSearch.of(needles).find(content)) == one_by_one(needles, content)
 
 
-def test_very_many_needles_are_found_too(monkeypatch):
-    monkeypatch.setattr(_wanted, "_VERY_MANY", 3)
-    needles = [f"person-{number:04d}".encode() for number in range(50)]
-    assert sorted(RawSearch.of(needles).find(b",".join(needles))) == [(12 * n, n) for n in range(50)]
+def test_very_many_needles_that_begin_alike_are_found():
+    needles = [f"person-{number:05d}".encode() for number in range(20_000)]
+    assert sorted(RawSearch.of(needles).find(b",".join(needles))) == [(13 * n, n) for n in range(20_000)]
+
+
+@given(st.lists(st.text("ab1é", max_size=12), unique=True), st.lists(st.text("ab1é", max_size=12)))
+def test_values_are_found_where_they_are_a_whole_cell(tried, cells):
+    values = Values.of(tried)
+    found = values.in_cells(Cells.of(cells)).tolist()
+    assert [values.texts[place] if place >= 0 else None for place in found] == [
+        cell if cell in tried else None for cell in cells
+    ]
+
+
+@given(st.lists(FEW_LETTERS, unique=True, min_size=1, max_size=5), st.lists(FEW_LETTERS, max_size=12))
+def test_needles_are_found_inside_one_cell_only(needles, cells):
+    found = zip(*(one.tolist() for one in Cells.of(cells).found(RawSearch.of(needles))), strict=True)
+    assert {*found} == {(cell, *hit) for cell, text in enumerate(cells) for hit in one_by_one(needles, text)}
 
 
 def test_nothing_is_found_in_nothing():
@@ -54,6 +69,10 @@ def test_nothing_is_found_in_nothing():
 
 def held(ratings: list[float], times: list[float] | None = None) -> Runs:
     return Runs((Rows([f"i{number}" for number in range(len(ratings))], ratings, times),))
+
+
+def in_ratings(runs: Runs, items: list[str], ratings: np.ndarray) -> bool:
+    return runs.in_ratings(runs.item_values.in_cells(Cells.of(items)), ratings)
 
 
 class TestRatings:
@@ -72,20 +91,20 @@ class TestRatings:
         ],
     )
     def test_three_in_a_row_with_their_ratings_tell_a_person(self, items, ratings, found):
-        assert self.RUNS.in_ratings(items, np.array(ratings, dtype=float)) is found
+        assert in_ratings(self.RUNS, items, np.array(ratings, dtype=float)) is found
 
     def test_equal_ratings_tell_a_person_by_all_of_their_items(self):
         runs = held([1, 1, 1, 1])
-        assert not runs.in_ratings(["i0", "i1", "i2"], np.ones(3))
-        assert runs.in_ratings(["x", "i0", "i1", "i2", "i3"], np.ones(5))
+        assert not in_ratings(runs, ["i0", "i1", "i2"], np.ones(3))
+        assert in_ratings(runs, ["x", "i0", "i1", "i2", "i3"], np.ones(5))
 
     def test_two_interactions_tell_nobody(self):
         assert held([1, 2]).by_rating == {}
-        assert not held([1, 2]).in_ratings(["i0", "i1"], np.array([1.0, 2.0]))
+        assert not in_ratings(held([1, 2]), ["i0", "i1"], np.array([1.0, 2.0]))
 
     def test_the_order_of_time_counts_too(self):
         runs = held([1, 2, 3], [2e9, 1e9, 3e9])
-        assert runs.in_ratings(["i1", "i0", "i2"], np.array([2.0, 1.0, 3.0]))
+        assert in_ratings(runs, ["i1", "i0", "i2"], np.array([2.0, 1.0, 3.0]))
 
 
 class TestTimes:

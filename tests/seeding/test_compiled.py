@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import erasable.seeding
+import erasable.threads
 from erasable.seeding import mix
 from erasable.seeding.compiled import below, draw
 from kit.choosing import cases
@@ -109,6 +110,7 @@ def package(tmp_path):
         tmp_path / "erasable" / "seeding",
         ignore=shutil.ignore_patterns("__pycache__"),
     )
+    shutil.copy(erasable.threads.__file__, tmp_path / "erasable")
     (tmp_path / "erasable" / "__init__.py").touch()
     (tmp_path / "erasable" / "outer.py").write_text(OUTER)
     return tmp_path

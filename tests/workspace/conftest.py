@@ -7,7 +7,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from erasable.chain import Config, Dataset, Erasure, MemoryStore, State, forget, numeric_environment, train_chain
+from erasable.chain import (
+    Config,
+    Dataset,
+    Erasure,
+    MemoryStore,
+    State,
+    buckets,
+    forget,
+    numeric_environment,
+    train_chain,
+)
 from erasable.data import Catalogue, Interactions, RatingScale, SyntheticSettings, split_holdout, synthesise
 from erasable.grouping.groups import random_labels
 from erasable.models import Effort
@@ -81,7 +91,7 @@ def _dataset() -> Dataset:
     training, held_out = split_holdout(interactions, config.holdout, config.seed)
     groups = tuple(training.select(position[training.user_index] == place) for place in range(config.groups))
     catalogue = Catalogue.from_items(interactions.items)
-    return Dataset(config, catalogue, RatingScale(1, 5), groups, held_out)
+    return Dataset.of_groups(config, catalogue, RatingScale(1, 5), groups, held_out)
 
 
 @pytest.fixture(scope="session")
@@ -91,6 +101,15 @@ def versions() -> Versions:
     forgotten = forget(learned, Erasure.of([Request(ERASED)]).apply(learned.dataset), memory, Effort(1))
     numeric_environment()
     return Versions(learned, forgotten, memory)
+
+
+@pytest.fixture
+def dealt_out(versions, monkeypatch) -> Versions:
+    """The same, with people in eight buckets."""
+    monkeypatch.setattr(buckets, "PEOPLE_IN_A_BUCKET", 5)
+    learned = State(versions.learned.dataset.with_groups(), versions.learned.chain)
+    forgotten = State(learned.dataset.without([ERASED], []), versions.forgotten.chain)
+    return replace(versions, learned=learned, forgotten=forgotten)
 
 
 @pytest.fixture

@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from erasable.chain import State
 from erasable.errors import WorkspaceError
 from erasable.workspace import Workspace
 from erasable.workspace.manifest import Manifest
 from kit.choosing import some
 from kit.copies import copy_of
+from kit.in_buckets import SIZES, in_buckets, in_buckets_of
 from kit.killing import at_changes, killed_at
 
 ASKED = b"who asked"
@@ -29,12 +31,28 @@ def whole_manifest(path) -> Manifest:
 
 
 @pytest.fixture(scope="module")
+def people(request):
+    """How many people lie in a bucket; all of them unless a test says so."""
+    with in_buckets_of(getattr(request, "param", SIZES["one bucket"])):
+        yield
+
+
+@pytest.fixture(scope="module")
+def versions(versions, people):
+    """Deal people out to as many buckets as the test has."""
+    learned = State(versions.learned.dataset.with_groups(), versions.learned.chain)
+    forgotten = State(learned.dataset.without([versions.erased], []), versions.forgotten.chain)
+    return replace(versions, learned=learned, forgotten=forgotten)
+
+
+@pytest.fixture(scope="module")
 def shop(versions, tmp_path_factory):
     """A workspace that has learned; to be copied."""
     return versions.learn(tmp_path_factory.mktemp("crashes") / "shop")
 
 
 @at_changes
+@in_buckets("one bucket")
 def test_a_learn_killed_anywhere_leaves_nothing_or_everything_and_can_be_repeated(
     versions, shop, swift_path, content_of, moments
 ):
@@ -57,6 +75,7 @@ def test_a_learn_killed_anywhere_leaves_nothing_or_everything_and_can_be_repeate
 
 
 @at_changes
+@in_buckets("many buckets")
 @pytest.mark.parametrize("opened", some([Workspace.reading, Workspace.writing], 1))
 def test_a_forget_killed_anywhere_leaves_the_state_before_or_after_and_whoever_opens_it_next_sweeps(
     versions, shop, swift_path, content_of, opened, moments
@@ -118,7 +137,7 @@ def test_an_amendment_killed_anywhere_leaves_the_documents_before_or_after_and_t
 def test_a_sealing_killed_anywhere_loses_no_certificate_and_no_record(
     versions, shop, swift_path, content_of, opened, monkeypatch, moments
 ):
-    monkeypatch.setattr("erasable.workspace.versions.OPEN_CERTIFICATES", 1)
+    monkeypatch.setattr("erasable.workspace._versions.OPEN_CERTIFICATES", 1)
     more = {"request-2.json": b"{}"}
     both = {**versions.after_forgetting.certificates, **more}
 

@@ -157,16 +157,18 @@ class TestAmending:
             for link in state.chain:
                 workspace.checkpoints.get(link.fingerprint)
 
-    def test_a_commit_afterwards_still_knows_which_groups_are_untouched(self, versions, learned):
+    def test_a_commit_afterwards_still_knows_which_buckets_are_untouched(self, dealt_out, tmp_path):
+        learned = dealt_out.learn(tmp_path / "shop")
         with Workspace.writing(learned) as workspace:
             state = workspace.state()
-            first = state.dataset.groups[0]
+            first, before = state.dataset.groups[0], workspace.manifest.buckets
             workspace.amend(PAPERS)
-            (learned / workspace.manifest.groups[0].file).write_bytes(b"not looked at, since it was handed out")
+            (learned / workspace.manifest.buckets[0].file).write_bytes(b"not looked at, since it was handed out")
             workspace.commit(state)
             assert workspace.state() is not state
+            assert workspace.manifest.buckets == before
             assert workspace.manifest.groups[0].interactions == len(first)
-        assert (learned / workspace.manifest.groups[0].file).read_bytes().startswith(b"not looked at")
+        assert (learned / workspace.manifest.buckets[0].file).read_bytes().startswith(b"not looked at")
 
     def test_checkpoints_that_were_not_committed_go(self, versions, learned, content_of):
         new = [link for link in versions.forgotten.chain if link not in versions.learned.chain]

@@ -116,7 +116,7 @@ def test_a_commit_is_taken_back_by_an_amendment_on_a_disk_that_stays_full(
     versions.accept(path)
 
     def full(kind, path):
-        if kind == "write" and path.name.startswith("held-out"):
+        if kind == "write" and path.name.startswith("histories"):
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(files, "before_change", full)

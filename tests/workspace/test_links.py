@@ -11,8 +11,9 @@ from erasable.workspace import Workspace
 from erasable.workspace.files import FOLDERS, own_files
 from kit.resealing import with_fields
 
+RELEASED = Path(__file__).parents[1] / "fixtures" / "workspaces" / "0.2"
 OPENED = (Workspace.reading, Workspace.writing, lambda path: Workspace.reading(path, sweeping=False))
-LINKED = ["data", "holdout", "checkpoints", "certificates", "manifest.json", "config.json", "signing-key.txt"]
+LINKED = ["data", "checkpoints", "certificates", "manifest.json", "config.json", "signing-key.txt"]
 
 
 def linked(folder: Path, name: str) -> Path:
@@ -41,6 +42,13 @@ def test_a_linked_file_or_folder_is_refused_and_the_remedy_works(every_kind, ope
 
 
 @pytest.mark.parametrize("opened", OPENED)
+@pytest.mark.parametrize("name", ["holdout", "holdout/*", "data"])
+def test_so_it_is_in_a_workspace_of_0_2(tmp_path, opened, name):
+    old = Path(shutil.copytree(RELEASED / "ease" / "workspace", tmp_path / "shop"))
+    test_a_linked_file_or_folder_is_refused_and_the_remedy_works(old, opened, name)
+
+
+@pytest.mark.parametrize("opened", OPENED)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_nothing_is_swept_through_a_linked_folder(every_kind, content_of, opened, name):
     (every_kind / name).mkdir(exist_ok=True)
@@ -60,11 +68,11 @@ def test_a_folder_that_becomes_a_link_meanwhile_is_not_swept_through(versions, l
     with Workspace.writing(learned) as workspace:
         workspace.state()
         versions.put_all(versions.forgotten, workspace)
-        shutil.copytree(learned / "holdout", mine)
+        shutil.copytree(learned / "data", mine)
         (mine / "letter.txt").write_text("mine")
-        shutil.rmtree(learned / "holdout")
-        (learned / "holdout").symlink_to(mine)
-        with pytest.raises(WorkspaceError, match="holdout is a link"):
+        shutil.rmtree(learned / "data")
+        (learned / "data").symlink_to(mine)
+        with pytest.raises(WorkspaceError, match="data is a link"):
             workspace.commit(versions.forgotten, versions.after_forgetting)
     assert (mine / "letter.txt").exists()
 
@@ -96,7 +104,7 @@ def test_nobody_learns_through_a_link_that_a_killed_learn_did_not_leave(versions
 
 
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(learned):
-    (file,) = learned.glob("holdout/*")
+    (file,) = learned.glob("data/bucket-*")
     file.unlink()
     os.mkfifo(file)
     with pytest.raises(WorkspaceDamaged, match="is not a file: restore"), Workspace.reading(learned):
@@ -107,7 +115,11 @@ NO_NAMES = ["../shop/{}", "/dev/null", "{}/", "./{}", "a//{}", "data/../{}", "",
 PLACES = {
     "config": lambda fields, name: fields.update(config=name),
     "group": lambda fields, name: fields["groups"][0].update(file=name),
-    "holdout": lambda fields, name: fields["holdout"].update(file=name),
+    "holdout": lambda fields, name: fields.update(holdout={"file": name, "users": 1, "interactions": 1}),
+    "bucket": lambda fields, name: fields["buckets"][0].update(file=name),
+    "items": lambda fields, name: fields["counts"].update(items=name),
+    "slots": lambda fields, name: fields["counts"].update(slots=name),
+    "histories": lambda fields, name: fields["counts"].update(histories=name),
     "catalogue": lambda fields, name: fields["catalogue"].update(file=name),
     "link": lambda fields, name: fields["chain"][0].update(file=name),
     "certificate": lambda fields, name: fields.update(certificates=[name]),
@@ -121,7 +133,7 @@ PLACES = {
 @pytest.mark.parametrize("name", NO_NAMES)
 @pytest.mark.parametrize("place", PLACES)
 def test_what_is_no_plain_name_inside_the_folder_is_damage(learned, place, name):
-    if name is None and place in ("catalogue", "audit", "requests", "files"):
+    if name is None and place in ("group", "catalogue", "audit", "requests", "files"):
         pytest.skip("there may be none")
     named = name.format("config.json") if isinstance(name, str) else name
 
@@ -144,9 +156,9 @@ def test_a_file_that_would_not_be_swept_is_none_of_ours(learned, name):
     (learned / "other").mkdir()
 
     def put(fields):
-        held = fields["holdout"]["file"]
+        held = fields["buckets"][0]["file"]
         (learned / name).write_bytes((learned / held).read_bytes())
-        fields["holdout"]["file"] = name
+        fields["buckets"][0]["file"] = name
         fields["files"][name] = fields["files"][held]
 
     before = (learned / "manifest.json").read_bytes()
@@ -160,7 +172,7 @@ def test_a_file_that_would_not_be_swept_is_none_of_ours(learned, name):
 
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "files"])
 def test_a_file_without_its_hash_is_damage(learned, place):
-    with_fields(learned, lambda fields: PLACES[place](fields, "data/group-009.parquet"))
+    with_fields(learned, lambda fields: PLACES[place](fields, "data/bucket-009.parquet"))
     for opened in OPENED:
         with pytest.raises(WorkspaceDamaged, match=r"manifest\.json is damaged"), opened(learned):
             pass

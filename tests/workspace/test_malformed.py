@@ -5,21 +5,28 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from erasable.chain import Checkpoint, Config
+from erasable.chain.dataset import no_interactions
+from erasable.data import Ids
 from erasable.errors import NewerDocument, WorkspaceDamaged, WorkspaceError
 from erasable.models import Parameters
 from erasable.workspace import Workspace
 from erasable.workspace._settings_file import decode_settings, encode_settings
 from erasable.workspace.checkpoints import encode_checkpoint
 from erasable.workspace.manifest import decode_manifest
+from erasable.workspace.tables import encode_bucket
 from kit.choosing import examples
 from kit.resealing import sealed, with_fields, with_file
 
@@ -54,6 +61,7 @@ NO_OBJECTS = [
     b"{}",
     b'{"a": 1, "a": 2}',
 ]
+COLUMNS = ("user_id", "item_id", "rating", "group", "held_out")
 RELEASED = Path(__file__).parents[1] / "fixtures" / "workspaces" / "0.1"
 
 
@@ -191,7 +199,7 @@ class TestManifests:
                 (folder / "manifest.json").write_bytes(content)
                 ends_in_words(folder)
 
-    @pytest.mark.parametrize("found", [2, 1, 0, "4", 4.0, None, True, [4], "x" * 5000])
+    @pytest.mark.parametrize("found", [2, 1, 0, "5", 5.0, None, True, [5], "x" * 5000])
     def test_a_format_that_no_release_wrote_is_damage(self, learned, found):
         with_fields(learned, lambda fields: fields.update(format=found))
         with pytest.raises(WorkspaceDamaged, match="which no release wrote: restore it from a copy") as raised:
@@ -211,7 +219,7 @@ class TestManifests:
         with pytest.raises(WorkspaceDamaged, match=r"manifest\.json is damaged"):
             read_everything(learned)
 
-    @pytest.mark.parametrize("names", ["0.1", "0.5", ""])
+    @pytest.mark.parametrize("names", ["0.1", "0.2", "0.5", ""])
     def test_names_of_a_release_that_did_not_give_them_are_damage(self, learned, names):
         with_fields(learned, lambda fields: fields.update(names=names))
         with pytest.raises(WorkspaceDamaged, match=r"(manifest|config)\.json is damaged"):
@@ -235,19 +243,164 @@ class TestManifests:
         with pytest.raises(WorkspaceDamaged, match=r"manifest\.json is damaged: restore it from a copy"):
             read_everything(learned)
 
-    @pytest.mark.parametrize("place", ["config", "holdout", "catalogue", "link"])
+    @pytest.mark.parametrize("place", ["config", "bucket", "items", "slots", "histories", "catalogue", "link"])
     def test_a_file_of_another_kind_is_damage(self, learned, place):
         def point(fields):
             part, name = {
                 "config": (fields, "config"),
-                "holdout": (fields["holdout"], "file"),
+                "bucket": (fields["buckets"][0], "file"),
+                **{name: (fields["counts"], name) for name in ("items", "slots", "histories")},
                 "catalogue": (fields["catalogue"], "file"),
                 "link": (fields["chain"][1], "file"),
             }[place]
-            part[name] = fields["groups"][0]["file"] if place in ("config", "link") else "config.json"
+            part[name] = other if place in ("config", "link") else "config.json"
 
+        other = json.loads((learned / "manifest.json").read_bytes())["buckets"][0]["file"]
         with_fields(learned, point)
         with pytest.raises(WorkspaceDamaged, match=re.escape(str(learned))):
+            read_everything(learned)
+
+    @pytest.mark.parametrize("place", ["bucket", "items", "slots", "histories"])
+    @pytest.mark.parametrize("other", ["bucket", "items", "slots", "histories", "catalogue"])
+    def test_so_is_another_of_our_tables(self, learned, place, other):
+        fields = json.loads((learned / "manifest.json").read_bytes())
+        names = {"bucket": fields["buckets"][0]["file"], "catalogue": fields["catalogue"]["file"], **fields["counts"]}
+        if place == other:
+            pytest.skip("that is the one")
+        with_file(learned, names[place], (learned / names[other]).read_bytes())
+        with pytest.raises(WorkspaceDamaged, match=re.escape(f"{learned / names[place]} is damaged")):
+            read_everything(learned)
+
+
+class TestBuckets:
+    """Whoever can seal a manifest can put anything into a bucket: what can not be is refused in words."""
+
+    @pytest.fixture
+    def rewritten(self, dealt_out, tmp_path):
+        """Return a function that changes the table of a bucket of a few people, and reads everything."""
+        learned = dealt_out.learn(tmp_path / "shop")
+        name = json.loads((learned / "manifest.json").read_bytes())["buckets"][1]["file"]
+
+        def rewrite(change):
+            table = pq.read_table(learned / name)
+            sink = pa.BufferOutputStream()
+            pq.write_table(change(table), sink)
+            with_file(learned, name, sink.getvalue().to_pybytes())
+            read_everything(learned)
+
+        rewrite(lambda table: table)
+        return rewrite, re.escape(f"{name} is damaged: restore it from a copy")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda table: table.slice(0, 0),
+            lambda table: table.filter(pc.not_equal(table["user_id"], table["user_id"][0])),
+            lambda table: pa.concat_tables([table, table]),
+            lambda table: table.take(list(range(len(table)))[::-1]),
+            lambda table: table.sort_by("item_id"),
+            lambda table: pa.concat_tables([table.slice(1), table.slice(0, 1)]),
+            lambda table: table.slice(1, len(table)).sort_by([("rating", "ascending")]),
+            lambda table: pa.concat_tables([table.slice(0, 1), table]),
+            lambda table: put_column(table, "item_id", ["not in the catalogue"] * len(table)),
+            lambda table: put_column(table, "item_id", [None] * len(table)),
+            lambda table: put_column(table, "user_id", ["anne"] * len(table)),
+            lambda table: put_column(table, "user_id", [None] * len(table)),
+            lambda table: put_column(table, "user_id", range(len(table))),
+            lambda table: put_column(table, "held_out", [True] * len(table)),
+            lambda table: put_column(table, "held_out", pc.equal(table["user_id"], table["user_id"][0])),
+            lambda table: put_column(table, "held_out", ["yes"] * len(table)),
+            lambda table: put_column(table, "held_out", [None] * len(table)),
+            lambda table: put_column(table, "rating", [float("nan")] * len(table)),
+            lambda table: put_column(table, "rating", ["x"] * len(table)),
+            lambda table: put_column(table, "rating", [None] * len(table)),
+            lambda table: put_column(table, "time", [float("inf")] * len(table)),
+            lambda table: put_column(table, "group", [4] * len(table)),
+            lambda table: put_column(table, "group", [-1] * len(table)),
+            lambda table: put_column(table, "group", [1e9] * len(table)),
+            lambda table: put_column(table, "group", ["x"] * len(table)),
+            lambda table: put_column(table, "group", [None] * len(table)),
+            lambda table: put_column(table, "group", range(len(table))),
+            *(lambda table, name=name: table.drop_columns([name]) for name in COLUMNS),
+        ],
+    )
+    def test_what_can_not_be_is_damage(self, rewritten, change):
+        rewrite, said = rewritten
+        with pytest.raises(WorkspaceDamaged, match=said):
+            rewrite(change)
+
+    def test_people_of_another_slot_are_damage(self, dealt_out, tmp_path):
+        """Else they would not be found, and could not be erased."""
+        learned = dealt_out.learn(tmp_path / "shop")
+        names = [one["file"] for one in json.loads((learned / "manifest.json").read_bytes())["buckets"]]
+        second = dealt_out.learned.dataset.buckets[1]
+        renamed = Ids.of([f"{user} too" for user in second.users])
+        alien = replace(
+            second, training=replace(second.training, users=renamed), held_out=no_interactions(second.training.items)
+        )
+        with_file(learned, names[1], encode_bucket(alien))
+        with pytest.raises(WorkspaceDamaged, match=re.escape(f"{names[1]} is damaged")):
+            read_everything(learned)
+        # What is kept open is not read otherwise.
+        with Workspace.reading(learned) as workspace:
+            kept = workspace.state().dataset.kept_open()
+            with pytest.raises(WorkspaceDamaged, match=re.escape(f"{names[1]} is damaged")):
+                kept.buckets[1]
+
+
+def put_column(table, name, values):
+    place = table.column_names.index(name)
+    return table.set_column(place, name, values if isinstance(values, pa.ChunkedArray) else pa.array(values))
+
+
+def put_numbers(table, name, values):
+    """Put whole numbers into a column, written as the tables of counts write them."""
+    return put_column(table, name, pa.array([one.to_bytes(8, "little", signed=True) for one in values], pa.binary(8)))
+
+
+class TestCounts:
+    """So it is for what is counted of all people."""
+
+    @pytest.mark.parametrize(
+        ("kind", "change"),
+        [
+            ("slots", lambda table: table.slice(0, 0)),
+            ("slots", lambda table: table.slice(1)),
+            ("slots", lambda table: pa.concat_tables([table, table])),
+            ("slots", lambda table: table.take(list(range(len(table)))[::-1])),
+            ("slots", lambda table: put_numbers(table, "people", [-1] * len(table))),
+            ("slots", lambda table: put_numbers(table, "people", [0] * len(table))),
+            ("slots", lambda table: put_numbers(table, "people", [2] * len(table))),
+            ("slots", lambda table: put_numbers(table, "people", [10**15] * len(table))),
+            ("slots", lambda table: put_column(table, "people", ["x"] * len(table))),
+            ("slots", lambda table: put_numbers(table, "slot_number", [5000 + place for place in range(len(table))])),
+            ("slots", lambda table: put_numbers(table, "slot_number", [place - 9 for place in range(len(table))])),
+            ("slots", lambda table: put_column(table, "digest", [b"short"] * len(table))),
+            ("slots", lambda table: put_column(table, "digest", [None] * len(table))),
+            ("slots", lambda table: put_column(table, "stage_no_0", [b""] * len(table))),
+            ("slots", lambda table: put_column(table, "stage_no_0", [1] * len(table))),
+            ("slots", lambda table: table.drop_columns(["stage_no_3"])),
+            ("items", lambda table: table.slice(1)),
+            ("items", lambda table: table.take(list(range(len(table)))[::-1])),
+            ("items", lambda table: put_column(table, "item_id", range(len(table)))),
+            ("items", lambda table: put_numbers(table, "rows", [-1] * len(table))),
+            ("items", lambda table: put_column(table, "trained_rows", [None] * len(table))),
+            ("items", lambda table: put_column(table, "stage_no_1", ["x"] * len(table))),
+            ("items", lambda table: table.drop_columns(["stage_no_3"])),
+            ("histories", lambda table: table.slice(0, 0)),
+            ("histories", lambda table: table.slice(1)),
+            ("histories", lambda table: put_numbers(table, "people", [-1] * len(table))),
+            ("histories", lambda table: put_numbers(table, "group", [9] * len(table))),
+            ("histories", lambda table: put_column(table, "length", ["x"] * len(table))),
+            ("histories", lambda table: table.drop_columns(["anchor_count"])),
+        ],
+    )
+    def test_what_can_not_be_is_damage(self, learned, kind, change):
+        name = json.loads((learned / "manifest.json").read_bytes())["counts"][kind]
+        sink = pa.BufferOutputStream()
+        pq.write_table(change(pq.read_table(learned / name)), sink)
+        with_file(learned, name, sink.getvalue().to_pybytes())
+        with pytest.raises(WorkspaceDamaged, match=re.escape(f"{learned / name} is damaged: restore it from a copy")):
             read_everything(learned)
 
 

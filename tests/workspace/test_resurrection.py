@@ -29,10 +29,11 @@ def users_of(workspace) -> set[str]:
     return {user for group in (*dataset.groups, dataset.held_out) for user in group.users}
 
 
-def test_the_erasure_destroys_data_holdout_checkpoints_and_records(versions, erased_files, backup, content_of):
+def test_the_erasure_destroys_data_counts_checkpoints_and_records(versions, erased_files, backup, content_of):
     assert [re.split("[/-]", name)[0] for name in erased_files] == [
-        *("audit", "checkpoints", "checkpoints", "data", "holdout"),
+        *("audit", "checkpoints", "checkpoints", "data", "data", "data", "data"),
     ]
+    assert [re.split("[/-]", name)[1] for name in erased_files[3:]] == ["bucket", "histories", "items", "slots"]
     with Workspace.reading(backup) as workspace:
         assert versions.erased in users_of(workspace)
 
@@ -69,8 +70,8 @@ def test_under_a_name_that_is_current_it_is_damage(versions, learned, backup):
         before = workspace.manifest
     pairs = [
         *zip((link.file for link in before.chain), (link.file for link in manifest.chain), strict=True),
-        *zip((group.file for group in before.groups), (group.file for group in manifest.groups), strict=True),
-        (before.holdout.file, manifest.holdout.file),
+        *zip((bucket.file for bucket in before.buckets), (bucket.file for bucket in manifest.buckets), strict=True),
+        *((getattr(before.counts, name), getattr(manifest.counts, name)) for name in ("items", "slots", "histories")),
         (before.audit, manifest.audit),
     ]
     replaced = sorted(current for old, current in pairs if old != current)
@@ -82,10 +83,22 @@ def test_under_a_name_that_is_current_it_is_damage(versions, learned, backup):
             if link.file in replaced:
                 with pytest.raises(WorkspaceDamaged, match=re.escape(link.file)):
                     workspace.checkpoints.get(link.fingerprint)
-        with pytest.raises(WorkspaceDamaged, match="held-out"):
+        with pytest.raises(WorkspaceDamaged, match=re.escape(manifest.counts.items)):
             workspace.state()
         with pytest.raises(WorkspaceDamaged, match="audit"):
             workspace.documents()
+
+
+def test_a_bucket_under_a_name_that_is_current_is_damage(versions, learned, backup):
+    versions.forget(learned)
+    with Workspace.reading(backup) as old, Workspace.reading(learned) as current:
+        (before,), (after,) = old.manifest.buckets, current.manifest.buckets
+    shutil.copy(backup / before.file, learned / after.file)
+    with Workspace.reading(learned) as workspace:
+        assert workspace.damaged() == [after.file]
+        state = workspace.state()
+        with pytest.raises(WorkspaceDamaged, match=re.escape(after.file)):
+            state.dataset.find(versions.erased)
 
 
 def test_the_old_manifest_is_of_no_use_without_its_files(versions, learned, backup, erased_files):

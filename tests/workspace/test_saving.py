@@ -36,9 +36,11 @@ def test_a_grown_catalogue_comes_back_with_its_versions(learned):
         catalogue = Catalogue(items, (30, 31), declared=True)
         groups = tuple(group.with_items(items) for group in dataset.groups)
         held_out = dataset.held_out.with_items(items)
-        workspace.commit(changed(workspace.state(), catalogue=catalogue, groups=groups, held_out=held_out))
+        workspace.commit(State(replace(dataset.over(items), catalogue=catalogue), workspace.state().chain))
     found = reloaded(learned).dataset
     assert found.catalogue == catalogue
+    assert found.held_out.digest() == held_out.digest()
+    assert found.data_name == found.recounted().data_name
     assert [group.digest() for group in found.groups] == [group.digest() for group in groups]
 
 
@@ -61,21 +63,25 @@ class TestItemsThatFollowThePeople:
         assert found.items.is_sorted
         assert all(part.items == found.items for part in (*found.groups, found.held_out))
 
-    def test_a_group_whose_rows_stay_keeps_its_file_whatever_items_go(self, following):
+    def test_a_bucket_whose_rows_stay_keeps_its_file_whatever_items_go(self, dealt_out, tmp_path):
+        following = dealt_out.learn(tmp_path / "shop")
         with Workspace.writing(following) as workspace:
-            before, known = workspace.manifest.groups, workspace.state().dataset
+            workspace.commit(replace(workspace.state(), dataset=workspace.state().dataset.following()))
+        with Workspace.writing(following) as workspace:
+            before, known = workspace.manifest.buckets, workspace.state().dataset
             alone = known.groups[3].users[0]
+            number = known.find(alone).bucket
             rows = Interactions.from_columns(pa.array([alone] * 2), pa.array(["00 of one alone", "zz"]), [1.0, 2.0])[0]
             workspace.commit(replace(workspace.state(), dataset=grown(known, rows, ALONE)))
-            grew = workspace.manifest.groups
+            grew = workspace.manifest.buckets
         with Workspace.writing(following) as workspace:
             known = workspace.state().dataset
             assert known.items[0] == "00 of one alone"
             workspace.commit(replace(workspace.state(), dataset=known.without([alone], [])))
-            after = workspace.manifest.groups
+            after = workspace.manifest.buckets
         for one, other in ((before, grew), (grew, after)):
-            assert [group.file for group in one[:3]] == [group.file for group in other[:3]]
-            assert one[3].file != other[3].file
+            stayed = [was == now for was, now in zip(one, other, strict=True)]
+            assert stayed == [place != number for place in range(8)]
         assert "00 of one alone" not in reloaded(following).dataset.items
 
 
@@ -84,7 +90,7 @@ def test_an_empty_group_comes_back(learned):
         dataset = workspace.state().dataset
         empty = dataset.groups[1].without(users=dataset.groups[1].users.texts())
         groups = (dataset.groups[0], empty, *dataset.groups[2:])
-        workspace.commit(changed(workspace.state(), groups=groups))
+        workspace.commit(State(dataset.with_groups(groups=groups), workspace.state().chain))
     found = reloaded(learned).dataset.groups
     assert [group.digest() for group in found] == [group.digest() for group in groups]
     assert len(found[1].users) == 0

@@ -12,7 +12,7 @@ from erasable.workspace.workspace import unnamed_files
 
 @pytest.fixture(autouse=True)
 def _few(monkeypatch):
-    monkeypatch.setattr("erasable.workspace.versions.OPEN_CERTIFICATES", 3)
+    monkeypatch.setattr("erasable.workspace._versions.OPEN_CERTIFICATES", 3)
 
 
 def certify(path, number, seal=True, record=b"record"):

@@ -53,7 +53,7 @@ def test_it_says_what_belongs_to_whom():
     assert document["format"] == 2
     assert document["model"] == {
         "name": "als",
-        "revision": 1,
+        "revision": 2,
         "settings": {"factors": 8, "regularisation": 20.0, "epochs": 20},
     }
     assert document["strategy"] == {"name": "retrain", "settings": {"policy": "fixed"}}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pyarrow.parquet as pq
 import pytest
 
-from erasable.chain import Erasure, environment_for, forget, link_names
+from erasable.chain import Erasure, State, environment_for, forget, link_names
 from erasable.errors import WorkspaceBusy, WorkspaceError, WrongUse
 from erasable.models import Effort
 from erasable.requests import Request
@@ -86,16 +86,58 @@ def test_after_forgetting_no_file_of_the_old_version_is_left(versions, learned, 
     with Workspace.reading(learned) as workspace:
         assert set(new) == {"manifest.json", *workspace.manifest.files}
     changed = {name for name in old if name not in new}
-    assert {re.split("[/-]", name)[0] for name in changed} == {"data", "checkpoints", "holdout", "audit"}
+    assert {re.split("[/-]", name)[0] for name in changed} == {"data", "checkpoints", "audit"}
+    assert {re.split("[/-]", name)[1] for name in changed if name.startswith("data/")} == {
+        *("bucket", "items", "slots", "histories"),
+    }
 
 
-def test_unchanged_groups_and_checkpoints_keep_their_files(versions, learned):
-    untouched = sorted(learned.glob("data/*"))[:2] + [
-        learned / f"checkpoints/{link.fingerprint}.safetensors" for link in versions.learned.chain[:2]
+@pytest.mark.parametrize("way", ["in memory", "on disk"])
+def test_unchanged_buckets_and_checkpoints_keep_their_files(dealt_out, tmp_path, way):
+    learned = dealt_out.learn(tmp_path / "shop")
+    buckets = sorted(learned.glob("data/bucket-*"))
+    changed = dealt_out.learned.dataset.find(dealt_out.erased).bucket
+    untouched = [path for number, path in enumerate(buckets) if number != changed] + [
+        learned / f"checkpoints/{link.fingerprint}.safetensors" for link in dealt_out.learned.chain[:2]
     ]
+    assert len(untouched) == 8 - 1 + 2
     before = [(path.stat().st_ino, path.stat().st_mtime_ns) for path in untouched]
-    versions.forget(learned)
+    if way == "in memory":
+        dealt_out.forget(learned)
+    else:
+        with Workspace.writing(learned) as workspace:
+            dealt_out.put_all(dealt_out.forgotten, workspace)
+            dataset = workspace.state().dataset.without([dealt_out.erased], [])
+            workspace.commit(State(dataset, dealt_out.forgotten.chain), dealt_out.after_forgetting)
     assert [(path.stat().st_ino, path.stat().st_mtime_ns) for path in untouched] == before
+    assert not buckets[changed].exists()
+    with Workspace.reading(learned) as workspace:
+        assert workspace.state().dataset.data_name == dealt_out.forgotten.dataset.data_name
+        assert dealt_out.erased not in workspace.state().dataset.recounted().groups[2].users
+
+
+def test_one_bucket_and_many_hold_the_same(versions, dealt_out, tmp_path):
+    one, many = versions.learn(tmp_path / "one"), dealt_out.learn(tmp_path / "many")
+    with Workspace.reading(one) as first, Workspace.reading(many) as second:
+        assert (len(first.manifest.buckets), len(second.manifest.buckets)) == (1, 8)
+        assert first.manifest.counts == second.manifest.counts
+        assert first.manifest.groups == second.manifest.groups
+        assert [table(g) for g in first.state().dataset.groups] == [table(g) for g in second.state().dataset.groups]
+        assert table(first.state().dataset.held_out) == table(second.state().dataset.held_out)
+        assert link_names(second.state().dataset) == [link.fingerprint for link in versions.learned.chain]
+
+
+def test_finding_somebody_reads_one_bucket(dealt_out, tmp_path):
+    learned = dealt_out.learn(tmp_path / "shop")
+    place = dealt_out.learned.dataset.find(dealt_out.erased)
+    for number, path in enumerate(sorted(learned.glob("data/bucket-*"))):
+        if number != place.bucket:
+            path.write_bytes(b"not looked at")
+    with Workspace.reading(learned) as workspace:
+        dataset = workspace.state().dataset
+        assert (dataset.users, dataset.data_name) == (40, dealt_out.learned.dataset.data_name)
+        assert dataset.find(dealt_out.erased) == place
+        assert dataset.items_of(dealt_out.erased) == dealt_out.learned.dataset.items_of(dealt_out.erased)
 
 
 def test_after_forgetting_no_file_names_the_user(versions, learned, content_of):
@@ -134,7 +176,9 @@ def test_the_manifest_says_what_is_there(versions, learned):
         assert sum(group.users for group in manifest.groups) == versions.learned.dataset.users
         assert [group.position for group in manifest.groups] == [0, 1, 2, 3]
         assert manifest.catalogue.versions == (30,)
-        assert manifest.holdout.interactions == len(versions.learned.dataset.held_out)
+        assert manifest.counts.held_out == len(versions.learned.dataset.held_out)
+        assert [bucket.slot for bucket in manifest.buckets] == [0]
+        assert (manifest.holdout, {group.file for group in manifest.groups}) == (None, {None})
 
 
 def test_a_version_takes_the_stamp_that_it_is_given(versions, learned):

@@ -1,6 +1,7 @@
 """The chain of stages: the dataset it starts from, its tasks and checkpoints, scoring with it, planning an erasure."""
 
 from erasable.chain.arrangement import arrange, grown, regrouped
+from erasable.chain.buckets import Bucket, Buckets, Place
 from erasable.chain.chain import (
     NOTHING_EARLIER,
     Earlier,
@@ -25,7 +26,7 @@ from erasable.chain.dataset import (
     State,
 )
 from erasable.chain.plan import Apart, Erasure, Plan, carry_out, forget, known_requests, largest_cost, plan_change
-from erasable.chain.scoring import ROWS_SERVED, Place, Scoring
+from erasable.chain.scoring import ROWS_SERVED, Scoring
 from erasable.chain.settings import Config
 from erasable.chain.strategies import Laser, Retrain, Sisa
 from erasable.chain.tasks import (
@@ -48,6 +49,8 @@ __all__ = [
     "ORIGIN",
     "ROWS_SERVED",
     "Apart",
+    "Bucket",
+    "Buckets",
     "Checkpoint",
     "CheckpointStore",
     "Config",

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from erasable.chain.buckets import Buckets, dealt
 from erasable.chain.dataset import Dataset
 from erasable.data.catalogue import k_core, split_holdout
 from erasable.data.ids import ArrowColumn, Ids, encode_ids
@@ -41,9 +42,10 @@ def arrange(
         grouping = _grouped_apart(training, risky, frame, effort)
     else:
         grouping = _grouped(training, frame, effort)
-    of_row = grouping.positions[training.user_index]
-    groups = tuple(training.select(of_row == position) for position in range(len(grouping.cohesion)))
-    return replace(frame, groups=groups, held_out=held_out, cohesion=grouping.cohesion).tidied()
+    parts = dealt(training, held_out, grouping.positions, config.seed)
+    buckets = Buckets.of(parts, interactions.items, config.seed)
+    count, cohesion = len(grouping.cohesion), grouping.cohesion
+    return replace(frame, buckets=buckets, group_count=count, cohesion=cohesion, counted=None).tidied()
 
 
 def _grouped_apart(training: Interactions, risky: Collection[str], frame: Dataset, effort: GroupingEffort) -> Grouping:
@@ -99,9 +101,8 @@ def grown(dataset: Dataset, coming: Interactions, effort: GroupingEffort, risky:
         raise Refused("a filter was applied when this was learned and can't be applied to more: learn again from all")
     wider = dataset.over(_items(dataset, coming))
     positions = _positions(wider, coming, risky)
-    hit = coming.users.texts()
-    held = [part.of_users(hit) for part in (*wider.groups, wider.held_out)]
-    rows = _joined([*(part for part in held if len(part)), coming], wider.items)
+    held = wider.data_held_of(coming.users)
+    rows = _joined([*([held] if len(held) else []), coming], wider.items)
     after = wider.revised(positions, rows)
     return regrouped(after, effort) if dataset.config.policy == "regroup" else after
 
@@ -116,8 +117,10 @@ def _items(dataset: Dataset, coming: Interactions) -> Ids:
 def _positions(dataset: Dataset, coming: Interactions, risky: Collection[str]) -> dict[str, int]:
     """Return the position of each incoming user's group: existing users keep theirs."""
     positions = _positions_of_new(dataset, coming, risky)
-    for position, group in enumerate(dataset.groups):
-        positions[group.users.positions_of(coming.users.array) >= 0] = position
+    for number, places in dataset.buckets.by_bucket(coming.users).items():
+        bucket = dataset.buckets[number]
+        rows = bucket.users.positions_of(coming.users.take(places).array)
+        positions[places[rows >= 0]] = bucket.groups[rows[rows >= 0]]
     return dict(zip(coming.users, positions.tolist(), strict=True))
 
 
@@ -126,7 +129,7 @@ def _positions_of_new(dataset: Dataset, coming: Interactions, risky: Collection[
     if config.grouping == "independent":
         labels = independent_labels(coming, config.groups, config.seed)
         return np.where([user in risky for user in coming.users], config.groups, labels)
-    joining = 0 if config.strategy == "retrain" else len(dataset.groups)
+    joining = 0 if config.strategy == "retrain" else dataset.group_count
     return np.full(len(coming.users), config.groups if dataset.solves_rows else joining, dtype=np.int64)
 
 

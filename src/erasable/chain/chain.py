@@ -25,7 +25,7 @@ from erasable.chain.tasks import (
 from erasable.data.interactions import Interactions
 from erasable.errors import Refused
 from erasable.models.base import Amends, Change, Effort, Model
-from erasable.models.registry import make_model
+from erasable.models.registry import is_ours, make_model
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,14 @@ class InMemory:
     """The dataset and the stage to which the rows of a name belong."""
     store: CheckpointStore
     trained: Model
+    before: Dataset | None = None
+    """The dataset that shortcuts start from."""
 
     @staticmethod
     def of(schedule: Schedule, dataset: Dataset, earlier: Earlier, store: CheckpointStore) -> "InMemory":
         """Return the inputs of a schedule's tasks; rows that were hashed for it are not hashed again."""
         named = {dataset.learners_name(task.position): (dataset, task.position) for task in schedule.tasks}
-        before = earlier.dataset
-        if before is not None and any(task.shortcut for task in schedule.tasks):
-            named[before.learners_name(0)] = before, 0
-        return InMemory(named, store, make_model(dataset.config))
+        return InMemory(named, store, make_model(dataset.config), earlier.dataset)
 
     def rows(self, name: RowsName) -> Interactions:
         """Return the rows of a name."""
@@ -87,6 +86,13 @@ class InMemory:
             raise Refused("the data changed since the plan was made: plan again")
         dataset, position = self.places[name]
         return dataset.learners(position)
+
+    def change(self, shortcut: Shortcut, after: RowsName) -> Change:
+        """Return how the rows of a shortcut differ from those of a task."""
+        if self.before is None or self.before.learners_name(0) != shortcut.rows or after not in self.places:
+            raise Refused("the data changed since the plan was made: plan again")
+        dataset, position = self.places[after]
+        return dataset.change_from(self.before, position)
 
     def checkpoint(self, name: str) -> Checkpoint:
         """Return the checkpoint of a name."""
@@ -98,10 +104,10 @@ class InMemory:
 
     def needed_by(self, task: Task) -> "PackedInputs":
         """Return the inputs of this task, and no others."""
-        rows = [task.rows, *([task.shortcut.rows] if task.shortcut else [])]
         start = task.begins_from
         checkpoints = {} if start == ORIGIN else {start: self.checkpoint(start)}
-        return PackedInputs({name: self.rows(name) for name in rows}, checkpoints, self.trained)
+        change = None if task.shortcut is None else self.change(task.shortcut, task.rows)
+        return PackedInputs({task.rows: self.rows(task.rows)}, checkpoints, self.trained, change)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,10 +117,17 @@ class PackedInputs:
     held: Mapping[RowsName, Interactions] = field(repr=False)
     checkpoints: Mapping[str, Checkpoint] = field(repr=False)
     trained: Model
+    changed: Change | None = field(default=None, repr=False)
 
     def rows(self, name: RowsName) -> Interactions:
         """Return the rows of a name."""
         return self.held[name]
+
+    def change(self, shortcut: Shortcut, after: RowsName) -> Change:
+        """Return the change that was sent along."""
+        if self.changed is None:
+            raise Refused("the data changed since the plan was made: plan again")
+        return self.changed
 
     def checkpoint(self, name: str) -> Checkpoint:
         """Return the checkpoint of a name."""
@@ -208,8 +221,7 @@ def _with_shortcut(task: Task, dataset: Dataset, earlier: Earlier) -> Task:
     made = next((link for link in earlier.chain[:1] if link.parent == task.parent), None)
     if made is None or before is None or before.config != dataset.config or not isinstance(model, Amends):
         return task
-    was, learners = before.learners(0), dataset.learners(0)
-    visits = model.samples_amended(learners, Change.between(was, learners))
+    visits = model.samples_amended(dataset.learners(0), dataset.change_from(before, 0))
     shortcut = Shortcut(made.fingerprint, before.learners_name(0), made.samples, made.seconds)
     return replace(task, visits=visits, shortcut=shortcut)
 
@@ -222,6 +234,8 @@ class Elsewhere:
     differences: tuple[str, ...]
     other_code: bool = False
     """Whether only the code of the model or the grouping differs."""
+    newer_revision: bool = False
+    """Whether only a model of ours has a later revision here: then an erasure trains everything again, once."""
 
     def __bool__(self) -> bool:
         return bool(self.places)
@@ -240,7 +254,8 @@ def made_elsewhere(state: State) -> Elsewhere:
     config = state.dataset.config
     if config.revision != config.learner.revision:
         said = f"{config.model} has the revision {config.learner.revision} here and had {config.revision}"
-        return Elsewhere(tuple(range(len(state.chain))), (said,), other_code=True)
+        newer = is_ours(config.learner) and config.revision < config.learner.revision
+        return Elsewhere(tuple(range(len(state.chain))), (said,), other_code=True, newer_revision=newer)
     here = environment_for(config)
     environments = [link.environment for link in state.chain]
     found = [(one, differences(one, here)) for one in distinct(environments)]

@@ -8,14 +8,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from erasable.chain.buckets import Bucket, Buckets, Place, dealt
+from erasable.chain.counts import Counts, Rules
 from erasable.chain.settings import Config
-from erasable.data.catalogue import Catalogue, over_own_items, split_holdout
+from erasable.data.catalogue import Catalogue, split_holdout
 from erasable.data.ids import Ids
-from erasable.data.interactions import Interactions, RatingScale
+from erasable.data.interactions import Interactions, RatingScale, differing_rows
 from erasable.errors import UnknownUser
 from erasable.grouping.groups import Cohesion
 from erasable.grouping.registry import anchors_among
-from erasable.models.base import Arrays, Parameters
+from erasable.models.base import Arrays, Change, Parameters, Size
 
 _SHARED, _ROWS = "shared.", "rows."
 ARRAY_NAMES = _SHARED, _ROWS
@@ -151,34 +153,32 @@ class KnownItems:
         return numbers
 
 
-def items_brought(stages: Iterable[Interactions], items: Ids, apart: bool) -> tuple[KnownItems, ...]:
+def items_brought(had: NDArray[np.bool_], items: Ids, apart: bool) -> tuple[KnownItems, ...]:
     """Return the items each stage knows without a declared catalogue: those of its learners and of earlier stages.
 
-    Items are numbered in the order in which stages bring them, by id within a stage. Stages that are `apart` (sisa)
-    know only their own. The list of all items is sorted.
+    `had` says which items the learners of each stage have. Items are numbered in the order in which stages bring them,
+    by id within a stage. Stages that are `apart` (sisa) know only their own. The list of all items is sorted.
     """
     brought = np.zeros(len(items), dtype=bool)
     known, found = np.empty(0, dtype=np.int64), list[KnownItems]()
-    for learners in stages:
-        had = np.zeros(len(items), dtype=bool)
-        had[learners.item_index] = True
+    for own in had:
         if apart:
-            known = np.flatnonzero(had)
+            known = np.flatnonzero(own)
         else:
-            known = np.concatenate([known, np.flatnonzero(had & ~brought)])
-            brought |= had
+            known = np.concatenate([known, np.flatnonzero(own & ~brought)])
+            brought |= own
         found.append(KnownItems.among(items, known))
     return tuple(found)
 
 
-def items_listed(stages: Iterable[Interactions], catalogue: Catalogue, apart: bool) -> tuple[KnownItems, ...]:
+def items_listed(had: NDArray[np.bool_], catalogue: Catalogue, apart: bool) -> tuple[KnownItems, ...]:
     """Return the items each stage knows of a declared catalogue: the first version that holds all it needs.
 
     A catalogue that was extended later has several versions.
     """
     largest, found = -1, list[KnownItems]()
-    for learners in stages:
-        last = int(np.max(learners.item_index, initial=-1))
+    for own in had:
+        last = int(np.max(np.flatnonzero(own), initial=-1))
         largest = last if apart else max(largest, last)
         count = next(items for items in catalogue.versions if items > largest)
         found.append(KnownItems.among(catalogue.items, np.arange(count)))
@@ -214,22 +214,69 @@ class RowsName:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """What learning starts from: the surviving data in groups, with everything that was declared or frozen.
+    """What learning starts from: the surviving people in buckets, with everything that was declared or frozen.
 
-    Entry p of `groups` holds the training interactions of the group at position p; nothing else records which group a
-    user belongs to. Item numbers refer to `items` throughout; each stage also has its own numbering.
+    A bucket knows the group of each of its people; nothing else records that. Item numbers refer to `items` throughout;
+    each stage also has its own numbering.
     """
 
     config: Config
     catalogue: Catalogue | None
     """The declared catalogue; None if items follow the users. What 0.1 froze counts as declared."""
     scale: RatingScale
-    groups: Sequence[Interactions]
-    held_out: Interactions
+    buckets: Buckets
+    group_count: int
+    """How many groups there are; the last ones may be empty."""
     kept_items: frozenset[str] | None = field(default=None, repr=False)
     """The items that the filter kept, if there was one."""
     cohesion: tuple[Cohesion | None, ...] = ()
     """The paper's ρ of each group, by position, where it is known; empty if it was never computed."""
+    counted: Counts | None = field(default=None, repr=False)
+    """The counts, if they are known already."""
+
+    @staticmethod
+    def of_groups(
+        config: Config,
+        catalogue: Catalogue | None,
+        scale: RatingScale,
+        groups: Sequence[Interactions],
+        held_out: Interactions,
+        kept_items: frozenset[str] | None = None,
+        cohesion: tuple[Cohesion | None, ...] = (),
+    ) -> "Dataset":
+        """Deal the people of some groups out to buckets; entry p holds the training data of the group at position p."""
+        everyone = Interactions.merge([*groups]) if groups else held_out
+        positions = np.zeros(len(everyone.users), np.int64)
+        for position, group in enumerate(groups):
+            positions[everyone.users.positions_of(group.users.array)] = position
+        parts = dealt(everyone, held_out, positions, config.seed)
+        buckets = Buckets.of(parts, held_out.items, config.seed)
+        return Dataset(config, catalogue, scale, buckets, len(groups), kept_items, cohesion)
+
+    @staticmethod
+    def of_nobody(
+        config: Config, catalogue: Catalogue | None, scale: RatingScale, kept_items: frozenset[str] | None = None
+    ) -> "Dataset":
+        """Return the frame of a dataset, without people; `arrange` puts them in."""
+        nobody = no_interactions(catalogue.items if catalogue else Ids.of([]))
+        return Dataset.of_groups(config, catalogue, scale, (), nobody, kept_items)
+
+    def with_groups(
+        self, groups: Sequence[Interactions] | None = None, held_out: Interactions | None = None
+    ) -> "Dataset":
+        """Return the dataset with other groups or another holdout."""
+        return Dataset.of_groups(
+            self.config,
+            self.catalogue,
+            self.scale,
+            self.groups if groups is None else groups,
+            self.held_out if held_out is None else held_out,
+            self.kept_items,
+        )
+
+    def __post_init__(self) -> None:
+        if self.config.seed != self.buckets.seed:  # which slots depend on
+            object.__setattr__(self, "buckets", self.buckets.dealt_again(self.config.seed))
 
     @property
     def solves_rows(self) -> bool:
@@ -239,12 +286,40 @@ class Dataset:
     @property
     def stages(self) -> int:
         """How many groups shape shared parameters; where rows are solved, later groups only have rows."""
-        return min(self.config.groups, len(self.groups)) if self.solves_rows else len(self.groups)
+        return min(self.config.groups, self.group_count) if self.solves_rows else self.group_count
 
     @property
     def items(self) -> Ids:
         """All items: the declared ones, or those of all interactions, held out or not, in the order of UTF-8 bytes."""
-        return self.held_out.items
+        return self.buckets.items
+
+    @cached_property
+    def counts(self) -> Counts:
+        """What is known of all people without reading a bucket."""
+        rules = Rules(self.config.seed, self.config.anchors, self.stages)
+        known = self.counted
+        if known is not None and known.rules == rules:
+            return known
+        if known is not None and known.rules[:2] == rules[:2] and not known.has_people(known.rules.stages, self.stages):
+            return known.for_stages(self.stages)
+        return Counts.together(Counts.of(bucket, rules) for bucket in self.buckets)
+
+    @cached_property
+    def groups(self) -> Sequence[Interactions]:
+        """The training interactions of each group, users by id; every bucket is read for it."""
+        chosen: list[list[Interactions]] = [[] for _ in range(self.group_count)]
+        for bucket in self.buckets:
+            for position, group in enumerate(chosen):
+                mine = bucket.groups == position
+                group.append(bucket.training.select(mine[bucket.training.user_index]))
+        return tuple(Interactions.joined(parts).by_id() for parts in chosen)
+
+    @cached_property
+    def held_out(self) -> Interactions:
+        """The interactions that are not learned from, users by id; every bucket is read for it, if there are any."""
+        if not self.counts.held_out:
+            return no_interactions(self.items)
+        return Interactions.joined([bucket.held_out for bucket in self.buckets]).by_id()
 
     def known(self, position: int) -> KnownItems:
         """Return the items that shared parameters know after the stage at a position."""
@@ -260,27 +335,56 @@ class Dataset:
 
     def learners(self, position: int) -> Interactions:
         """Return the interactions that the stage at a position learns from, in the stage's numbering of items."""
+        if self.stages > 1:
+            return self._learners(position)
+        if position not in self._kept_learners:
+            self._kept_learners[position] = self._learners(position)
+        return self._kept_learners[position]
+
+    def _learners(self, position: int) -> Interactions:
         return self.known(position).over(self.learners_over_all(position))
 
-    def learners_name(self, position: int) -> RowsName:
-        """Return the name of these interactions; they are hashed only once."""
-        if position not in self._names:
-            learners = self.learners(position)
-            self._names[position] = RowsName(learners.digest(), learners.items.digest())
-        return self._names[position]
-
     @cached_property
-    def _names(self) -> dict[int, RowsName]:
+    def _kept_learners(self) -> dict[int, Interactions]:
         return {}
 
+    def learners_name(self, position: int) -> RowsName:
+        """Return the name of these interactions; no bucket is read if its slots were hashed before."""
+        return RowsName(self.counts.name_of_stage(position), self.known(position).ids.digest())
+
     def learners_over_all(self, position: int) -> Interactions:
-        """Return the same interactions, numbered by all items."""
-        return self._of_anchors(self.groups[position].timeless)
+        """Return the same interactions, numbered by all items: users by slot if the model takes them so, else by id."""
+        found = Interactions.joined([self._learners_in(bucket, position) for bucket in self.buckets])
+        return found if self.config.learner.by_slot else found.by_id()
+
+    def _learners_in(self, bucket: Bucket, position: int) -> Interactions:
+        config, rows = self.config, bucket.training.timeless
+        mine = (bucket.groups == position) & anchors_among(bucket.users, config.anchors, config.seed)
+        return rows if mine.all() else rows.select(mine[rows.user_index])
+
+    def change_from(self, before: "Dataset", position: int) -> Change:
+        """Return how the learners of a stage differ from those of an earlier dataset; only changed buckets are read."""
+        new, old = self.buckets.new_since(before.buckets), before.buckets.new_since(self.buckets)
+        after, earlier = (
+            known.over(Interactions.joined([data._learners_in(data.buckets[number], position) for number in numbers]))
+            if numbers
+            else no_interactions(known.ids)
+            for data, numbers, known in ((self, new, self.known(position)), (before, old, before.known(position)))
+        )
+        return Change(*differing_rows(earlier, after), self.learners(position))
 
     def lessons_of(self, users: Collection[str]) -> Interactions:
         """Return those interactions of some users that shaped shared parameters."""
-        held = [self.groups[position].of_users(users) for position in range(self.stages)]
-        return Interactions.merge([self._of_anchors(part) for part in held])
+        config, people = self.config, Ids.of(dict.fromkeys(users))
+        parts = [no_interactions(self.items)]
+        for number, places in self.buckets.by_bucket(people).items():
+            bucket = self.buckets[number]
+            rows = bucket.users.positions_of(people.take(places).array)
+            rows = np.sort(rows[(rows >= 0)])
+            rows = rows[bucket.groups[rows] < self.stages]
+            rows = rows[anchors_among(bucket.users.take(rows), config.anchors, config.seed)]
+            parts.append(bucket.training.timeless.at(rows).by_id())
+        return Interactions.merge(parts)
 
     def lessons_without(self, users: Collection[str]) -> Interactions:
         """Return the interactions of everyone else that shaped shared parameters."""
@@ -289,55 +393,69 @@ class Dataset:
 
     @cached_property
     def _known(self) -> tuple[KnownItems, ...]:
-        if self.catalogue is not None and len(self.catalogue.versions) == 1:  # without reading any group
+        if self.catalogue is not None and len(self.catalogue.versions) == 1:  # without counting anything
             return (KnownItems.among(self.items, np.arange(len(self.items))),) * self.stages
-        stages = map(self.learners_over_all, range(self.stages))
-        apart = self.config.strategy == "sisa"
+        had, apart = self.counts.learned > 0, self.config.strategy == "sisa"
         if self.catalogue is None:
-            return items_brought(stages, self.items, apart)
-        return items_listed(stages, self.catalogue, apart)
-
-    def _of_anchors(self, rows: Interactions) -> Interactions:
-        anchors = anchors_among(rows.users, self.config.anchors, self.config.seed)
-        return rows if anchors.all() else rows.select(anchors[rows.user_index])
+            return items_brought(had, self.items, apart)
+        return items_listed(had, self.catalogue, apart)
 
     @property
     def users(self) -> int:
         """How many users there are."""
-        return sum(len(group.users) for group in self.groups)
+        return self.counts.users
 
     @property
     def interactions(self) -> int:
         """How many interactions there are, held out or not."""
-        return sum(map(len, self.groups)) + len(self.held_out)
+        return int(self.counts.rows.sum())
 
-    def find(self, user: str) -> tuple[int, int]:
-        """Return the position of a user's group and the user's row in it."""
-        for position, group in enumerate(self.groups):
-            row = int(group.users.positions([user])[0])
-            if row >= 0:
-                return position, row
-        raise UnknownUser(f"nothing is held about the user {user!r}: check the id, exactly as in the data")
+    @property
+    def data_name(self) -> str:
+        """The digest of all interactions, in their groups and in the holdout; it has no salt, and stays in memory."""
+        return self.counts.name_of_everything()
+
+    def group_sizes(self) -> list[Size]:
+        """Return the size of each group's training data."""
+        return [self.counts.size_of_group(position) for position in range(self.group_count)]
+
+    def find(self, user: str) -> Place:
+        """Return where a user's data is."""
+        place = self.buckets.find(user)
+        if place is None:
+            raise UnknownUser(f"nothing is held about the user {user!r}: check the id, exactly as in the data")
+        return place
+
+    def user_at(self, place: Place) -> str:
+        """Return the id of the user at a place."""
+        return self.buckets[place.bucket].users[place.row]
 
     def items_of(self, user: str) -> frozenset[str]:
         """Return the ids of a user's items, held out or not."""
-        position, row = self.find(user)
-        numbers = [self.groups[position].items_at(row)]
-        place = int(self.held_out.users.positions([user])[0])
-        if place >= 0:
-            numbers.append(self.held_out.items_at(place))
-        return frozenset(self.items[number] for part in numbers for number in part.tolist())
+        held = self.data_of([user])
+        return frozenset(held.items.take(held.item_index).texts())
 
     def data_of(self, users: Collection[str]) -> Interactions:
-        """Return all interactions of some users, held out or not."""
-        positions = {self.find(user)[0] for user in users}
-        parts = [self.held_out, *(self.groups[position] for position in sorted(positions))]
-        return Interactions.merge([part.of_users(users) for part in parts])
+        """Return all interactions of some users, held out or not, by id; an unknown user is an error."""
+        people = Ids.of(dict.fromkeys(users))
+        found = self.data_held_of(people)
+        if len(found.users) < len(people):
+            self.find(next(user for user in people if user not in found.users))
+        return found
+
+    def data_held_of(self, people: Ids) -> Interactions:
+        """Return the same for those of some users who are known."""
+        parts = [no_interactions(self.items)]
+        for number, places in self.buckets.by_bucket(people).items():
+            bucket = self.buckets[number]
+            rows = bucket.users.positions_of(people.take(places).array)
+            parts.append(bucket.history(np.sort(rows[rows >= 0])))
+        return Interactions.merge(parts)
 
     def without(self, users: Collection[str], pairs: Collection[tuple[str, str]]) -> "Dataset":
         """Return the dataset as if it had never held these users and (user, item) pairs."""
         hit = {*users, *(user for user, _ in pairs)}
-        positions = {user: self.find(user)[0] for user in hit}
+        positions = {user: self.find(user).group for user in hit}
         return self.revised(positions, self.data_of(hit).without(users=users, pairs=pairs))
 
     def revised(self, positions: Mapping[str, int], rows: Interactions) -> "Dataset":
@@ -345,40 +463,89 @@ class Dataset:
 
         Their rows are split into training and holdout, which depends on each user's own interactions alone. All
         cohesion is dropped: it was computed from the removed data too, so a guess about that data could be tested
-        against it.
+        against it. Only buckets of these users are read; an item that nobody has any more is gone.
         """
         training, held_out = split_holdout(rows, self.config.holdout, self.config.seed)
-        groups = list(self.groups)
-        nobody = self.held_out.select(np.zeros(len(self.held_out), dtype=bool))
-        groups += [nobody] * (max(positions.values(), default=-1) + 1 - len(groups))
-        for position in set(positions.values()):
-            members = [user for user, place in positions.items() if place == position]
-            left = groups[position].without(users=members)
-            coming = training.of_users(members)
-            groups[position] = Interactions.merge([left, coming]) if len(coming) else left
-        while len(groups) > self.config.groups and not len(groups[-1]):
-            groups.pop()  # an empty group that was added later must leave no trace
-        left = self.held_out.without(users=list(positions))
-        held_out = Interactions.merge([left, held_out]) if len(held_out) else left
-        return replace(self, groups=tuple(groups), held_out=held_out, cohesion=()).tidied()
+        people = Ids.of(positions)
+        group_count = max(self.group_count, 1 + max(positions.values(), default=-1))
+        wider = replace(self, group_count=group_count, cohesion=(), counted=self.counts)
+        groups = np.array([*positions.values()], np.int64)
+        new, before, after = dict[int, Bucket](), list[Counts](), list[Counts]()
+        for number, places in self.buckets.by_bucket(people).items():
+            old, some = self.buckets[number], people.take(places)
+            new[number] = _with_people(old, some, groups[places], (training, held_out), self.config.seed)
+            before.append(Counts.of(old, wider.counts.rules, hashed=False))
+            after.append(Counts.of(new[number], wider.counts.rules))
+        counts = wider.counts.changed(Counts.together(before), Counts.together(after)) if new else wider.counts
+        while group_count > self.config.groups and not (counts.histories[:, 0] == group_count - 1).any():
+            group_count -= 1  # an empty group that was added later must leave no trace
+        buckets = self.buckets.changed(new, self.items)
+        return replace(wider, buckets=buckets, group_count=group_count, counted=counts).tidied()
 
     def over(self, items: Ids) -> "Dataset":
         """Return the same dataset, its rows numbered by a longer list of items."""
-        *groups, held_out = (
-            part if part.items == items else part.with_items(items) for part in (*self.groups, self.held_out)
-        )
-        return replace(self, groups=tuple(groups), held_out=held_out)
+        if items == self.items:
+            return self
+        counts = self.counts.over(items.positions_of(self.items.array), len(items))
+        return replace(self, buckets=self.buckets.over(items), counted=counts)
 
     def following(self) -> "Dataset":
         """Return the same dataset without a declared catalogue: items follow the users."""
-        return replace(self, catalogue=None).tidied()
+        ordered = self.items.sorted()
+        buckets = [bucket.over(ordered) for bucket in self.buckets.in_memory()]
+        renumbered = Buckets(buckets, self.buckets.starts, ordered, self.config.seed)
+        return replace(self, catalogue=None, buckets=renumbered, counted=None).tidied()
 
     def tidied(self) -> "Dataset":
         """Return the same dataset without items that nobody has, unless they are declared."""
-        if self.catalogue is not None:
+        had = self.counts.rows > 0
+        if self.catalogue is not None or had.all():
             return self
-        *groups, held_out = over_own_items([*self.groups, self.held_out])
-        return replace(self, groups=tuple(groups), held_out=held_out)
+        place = np.where(had, np.cumsum(had) - 1, -1)
+        items = self.items.take(np.flatnonzero(had))
+        counts = self.counts.over(place, len(items))
+        return replace(self, buckets=self.buckets.over(items), counted=counts)
+
+    def data_held_out(self, users: Collection[str]) -> Interactions:
+        """Return the held-out interactions of some users, by id."""
+        places = [place for place in map(self.buckets.find, users) if place is not None]
+        numbers = sorted({place.bucket for place in places})
+        parts = [self.buckets[number].held_out.of_users(users) for number in numbers]
+        return Interactions.joined([no_interactions(self.items), *parts]).by_id()
+
+    def recounted(self) -> "Dataset":
+        """Return the same dataset in memory, with counts made from its data, not read from a file."""
+        return replace(self, buckets=self.buckets.in_memory(), counted=None)
+
+    def kept_open(self) -> "Dataset":
+        """Return the same dataset with its files kept open: they can be read when another version is current."""
+        return replace(self, buckets=self.buckets.kept_open(), counted=self.counts)
+
+
+def no_interactions(items: Ids) -> Interactions:
+    """Return no rows, numbered by a list of items."""
+    nothing = np.empty(0, np.int32)
+    return Interactions(Ids.of([]), items, nothing, nothing, nothing.astype(np.float32))
+
+
+def _with_people(
+    bucket: Bucket, people: Ids, groups: NDArray[np.int64], rows: tuple[Interactions, Interactions], seed: int
+) -> Bucket:
+    """Return a bucket in which some people have exactly these rows in training and in the holdout."""
+    places = bucket.users.positions_of(people.array)
+    left = bucket.without(places[places >= 0])
+    training, held_out = (part.of_users(people.texts()) for part in rows)
+    if not len(training):
+        return left
+    own = groups[people.positions_of(training.users.array)]
+    joined = Interactions.joined([left.training, training]) if len(left.training) else training
+    others = [part for part in (left.held_out, held_out) if len(part)]
+    return Bucket.of(
+        joined,
+        Interactions.joined(others) if others else held_out,
+        np.concatenate([left.groups, own]),
+        seed,
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,6 +556,13 @@ class State:
     chain: tuple[Link, ...]
     recorded: tuple[Link, ...] = ()
     """The chain under the names in this version's records and certificates, if an earlier release wrote them."""
+
+    @cached_property
+    def data_name(self) -> str:
+        """The name of all data in this version's records and certificates: earlier releases hashed whole groups."""
+        if not self.recorded:
+            return self.dataset.data_name
+        return " ".join([*(group.digest() for group in self.dataset.groups), self.dataset.held_out.digest()])
 
     @property
     def named(self) -> tuple[Link, ...]:
@@ -421,8 +595,20 @@ class State:
             return self.chain
         return self.chain[-1:]
 
+    @property
+    def trains_rows(self) -> bool:
+        """Whether checkpoints hold user rows."""
+        return not self.dataset.solves_rows and self.dataset.config.learner.has_rows
+
     def trained_rows(self, checkpoints: CheckpointStore, position: int) -> Arrays:
-        """Return the user rows in the checkpoint of a group's stage; empty if rows are not trained."""
-        if self.dataset.solves_rows or not self.dataset.config.learner.has_rows:
+        """Return the user rows in the checkpoint of a group's stage, users by id; empty if rows are not trained."""
+        if not self.trains_rows:
             return {}
         return checkpoints.get(self.chain[position].fingerprint).parameters.rows
+
+    def trained_row(self, checkpoints: CheckpointStore, place: Place) -> Arrays:
+        """Return the row of the user at a place, as their stage trained it; empty if rows are not trained."""
+        if not self.trains_rows:
+            return {}
+        row = int(self.dataset.groups[place.group].users.positions([self.dataset.user_at(place)])[0])
+        return {name: array[row] for name, array in self.trained_rows(checkpoints, place.group).items()}

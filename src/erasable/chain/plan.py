@@ -9,7 +9,7 @@ from erasable.chain.arrangement import regrouped
 from erasable.chain.chain import Earlier, Schedule, carry_out_schedule, scheduled, train_chain
 from erasable.chain.dataset import CheckpointStore, Dataset, Link, State
 from erasable.chain.tasks import LOCAL, Executor, Task
-from erasable.data.interactions import Interactions, Subject
+from erasable.data.interactions import Subject
 from erasable.errors import UnknownInteraction, UnknownUser
 from erasable.grouping.points import ALONE, GroupingEffort
 from erasable.models import calls
@@ -114,8 +114,11 @@ class Plan:
         return self.samples / self.samples_retrain if self.samples_retrain else 0.0
 
 
-def plan_change(state: State, after: Dataset) -> Plan:
-    """Plan the way from a state to this dataset: which stages to train again, and the cost."""
+def plan_change(state: State, after: Dataset, measured: Sequence[Link] = ()) -> Plan:
+    """Plan the way from a state to this dataset: which stages to train again, and the cost.
+
+    Seconds are estimated from how long the chain of the state took, or another one that was measured.
+    """
     schedule = scheduled(after, Earlier.of(state))
     return Plan(
         rerun=schedule.rerun,
@@ -124,7 +127,7 @@ def plan_change(state: State, after: Dataset) -> Plan:
         samples=schedule.visits,
         samples_chain=sum(task.samples for task in schedule.stages),
         samples_retrain=_samples_of_retraining(after),
-        seconds_estimated=schedule.visits * _seconds_per_sample(state.chain),
+        seconds_estimated=schedule.visits * _seconds_per_sample(measured or state.chain),
         schedule=schedule,
     )
 
@@ -144,15 +147,15 @@ def largest_cost(planned: Plan, after: Dataset, people: int) -> float:
     model, epochs = make_model(after.config), after.config.stage_epochs
     # Under sisa each person is in one group, and only those groups are trained again.
     hit = people if after.config.strategy == "sisa" else after.stages
-    every_item = [calls.counted(model, after.learners_over_all(position), epochs) for position in range(after.stages)]
+    sizes = [after.counts.size_of_stage(position, len(after.items)) for position in range(after.stages)]
+    every_item = [calls.counted(model, size, epochs) for size in sizes]
     samples = sum(sorted(every_item)[-hit:])
     return max(planned.cost_ratio, samples / planned.samples_retrain if planned.samples_retrain else 0.0)
 
 
 def _samples_of_retraining(after: Dataset) -> int:
     """Return how many samples training all users at once visits."""
-    everyone = after.groups[0] if len(after.groups) == 1 else Interactions.merge(after.groups)
-    return calls.counted(make_model(after.config), everyone, after.config.epochs)
+    return calls.counted(make_model(after.config), after.counts.size_of_training(), after.config.epochs)
 
 
 def _seconds_per_sample(links: Sequence[Link]) -> float:
@@ -173,4 +176,5 @@ def samples_of(dataset: Dataset, places: Iterable[int] | None = None) -> int:
     """Return how many samples training the whole chain visits, or some of its stages; nothing is hashed."""
     model, epochs = make_model(dataset.config), dataset.config.stage_epochs
     wanted = range(dataset.stages) if places is None else places
-    return sum(calls.counted(model, dataset.learners(place), epochs) for place in wanted)
+    sizes = (dataset.counts.size_of_stage(place, len(dataset.known(place))) for place in wanted)
+    return sum(calls.counted(model, size, epochs) for size in sizes)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from erasable.chain.buckets import Place
 from erasable.chain.dataset import CheckpointStore, State
+from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.errors import Refused
 from erasable.models import calls
@@ -76,13 +78,11 @@ class RowCache:
         return len(self._rows)
 
 
-Place = tuple[int, int]
-"""A user: the position of the group, and the user's row in it."""
 _TOGETHER = 256  # people whose rows are solved in one call: enough to make the overhead of a call negligible
 
 
 class Scoring:
-    """Scores the catalogue for users, each given by the position of the group and the user's row in it.
+    """Scores the catalogue for users, each given by the place of their data.
 
     A chain scores with the shared parameters of its last stage. Under the strategy sisa every stage has its own model:
     a user is scored by the model of their own group, or by the mean of all models that learned from anyone. Rows that
@@ -94,7 +94,7 @@ class Scoring:
         self._state = state
         self._checkpoints = checkpoints
         self._model = make_model(state.dataset.config)
-        self._trained_rows: dict[int, Arrays] = {}
+        self._trained_rows: dict[int, tuple[Ids, Arrays]] = {}
         self._shared: dict[int, Arrays] = {}
         self._prepared: dict[int, Any] = {}
         self.cache = RowCache(rows_kept)
@@ -102,16 +102,16 @@ class Scoring:
             for position in self._scorers(0):
                 self._prepared_at(position)
 
-    def scores(self, position: int, row: int) -> NDArray[np.float32]:
+    def scores(self, place: Place) -> NDArray[np.float32]:
         """Return one score for each item, higher is better; −∞ for items that no stage knows."""
-        return next(self.each([(position, row)]))
+        return next(self.each([place]))
 
     def each(self, places: Sequence[Place]) -> Iterator[NDArray[np.float32]]:
         """Yield the scores of several users, in order; missing rows are solved together."""
         for low in range(0, len(places), _TOGETHER):
             some = places[low : low + _TOGETHER]
             for place, personal in zip(some, self.rows(some), strict=True):
-                owned, scorers = self.owned(*place), self._scorers(place[0])
+                owned, scorers = self.owned(place), self._scorers(place.group)
                 yield _mean_of_known([self._score(scorer, personal, owned) for scorer in scorers])
 
     def of_history(self, history: Interactions) -> NDArray[np.float32]:
@@ -167,20 +167,21 @@ class Scoring:
         known = [reasons for reasons in found if reasons is not None]
         return np.mean(known, axis=0, dtype=np.float32) if known else np.zeros(len(owned), np.float32)
 
-    def owned(self, position: int, row: int) -> NDArray[np.int32]:
+    def owned(self, place: Place) -> NDArray[np.int32]:
         """Return the numbers of the items that the user has in training."""
-        return self._state.dataset.groups[position].items_at(row)
+        return self._state.dataset.buckets[place.bucket].training.items_at(place.row)
 
     def rows(self, places: Sequence[Place]) -> list[Arrays]:
         """Return the row of each user: trained in a stage, from the cache, or solved together with the others."""
-        if not self._state.dataset.solves_rows:
-            return [_row_at(self._trained_rows_at(position), row) for position, row in places]
-        groups = self._state.dataset.groups
-        names = [groups[position].users[row] for position, row in places]
+        dataset = self._state.dataset
+        if not dataset.solves_rows:
+            return [self._trained_row(place) for place in places]
+        names = [dataset.user_at(place) for place in places]
         found = {user: self.cache.get(user) for user in names}
         missing = {place for place, user in zip(places, names, strict=True) if found[user] is None}
-        for position in sorted({position for position, _ in missing}):
-            people = groups[position].at(np.array(sorted(row for place, row in missing if place == position)))
+        for number in sorted({place.bucket for place in missing}):
+            rows = np.array(sorted(place.row for place in missing if place.bucket == number))
+            people = dataset.buckets[number].training.at(rows)
             solved = self.represent(people, len(self._state.chain) - 1)
             for number, user in enumerate(people.users):
                 # A copy, so that one cached row does not keep all the others in memory.
@@ -272,10 +273,14 @@ class Scoring:
             self._shared[position] = self._checkpoints.get(fingerprint).parameters.shared
         return self._shared[position]
 
-    def _trained_rows_at(self, position: int) -> Arrays:
-        if position not in self._trained_rows:
-            self._trained_rows[position] = self._state.trained_rows(self._checkpoints, position)
-        return self._trained_rows[position]
+    def _trained_row(self, place: Place) -> Arrays:
+        if not self._state.trains_rows:
+            return {}
+        if place.group not in self._trained_rows:
+            rows = self._state.trained_rows(self._checkpoints, place.group)
+            self._trained_rows[place.group] = self._state.dataset.groups[place.group].users, rows
+        users, rows = self._trained_rows[place.group]
+        return _row_at(rows, int(users.positions([self._state.dataset.user_at(place)])[0]))
 
 
 def _row_at(rows: Arrays, number: int) -> Arrays:

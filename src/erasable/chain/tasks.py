@@ -222,6 +222,9 @@ class TaskInputs(Protocol):
     def rows(self, name: RowsName) -> Interactions:
         """Return the rows of a name."""
 
+    def change(self, shortcut: "Shortcut", after: RowsName) -> Change:
+        """Return how the rows that a shortcut starts from differ from those of a name."""
+
     def checkpoint(self, name: str) -> Checkpoint:
         """Return the checkpoint of a name."""
 
@@ -301,7 +304,7 @@ class Task:
             if self.shortcut is None:
                 parameters = self._trained(model, shared, stage, effort)
             else:
-                parameters = self._amended(model, shared or {}, inputs.rows(self.shortcut.rows), stage, effort)
+                parameters = self._amended(model, shared or {}, inputs.change(self.shortcut, self.rows), effort)
         seconds = time.perf_counter() - began
         if not parameters.all_finite():
             raise Refused(f"training {model.name} diverged at {self.label}: ", self._remedy())
@@ -310,11 +313,11 @@ class Task:
         by_item = calls.by_item(model, parameters.shared, len(rows.items))
         return Checkpoint(self.name, self.parent, parameters, environment, by_item), link
 
-    def _amended(self, model: Model, made: Arrays, rows: Interactions, stage: Stage, effort: Effort) -> Parameters:
+    def _amended(self, model: Model, made: Arrays, change: Change, effort: Effort) -> Parameters:
         """Amend the earlier checkpoint, which was trained on other rows."""
         if not isinstance(model, Amends):
             raise Refused(f"{model.name} can't be amended from other rows: plan again")
-        return Parameters(calls.amended(model, made, Change.between(rows, stage.interactions), effort), {})
+        return Parameters(calls.amended(model, made, change, effort), {})
 
     def _trained(self, model: Model, shared: Arrays | None, stage: Stage, effort: Effort) -> Parameters:
         """Train from the parent's shared parameters, which have not seen the stage's data."""
@@ -364,8 +367,8 @@ def link_names(dataset: Dataset) -> list[str]:
 
 
 def _stage(dataset: Dataset, position: int, parent: str, beside: Mapping[str, str]) -> Task:
-    config, learners = dataset.config, dataset.learners(position)
-    samples = calls.counted(make_model(config), learners, config.stage_epochs)
+    config, known = dataset.config, len(dataset.known(position))
+    samples = calls.counted(make_model(config), dataset.counts.size_of_stage(position, known), config.stage_epochs)
     return Task(
         parent=parent,
         position=position,
@@ -374,7 +377,7 @@ def _stage(dataset: Dataset, position: int, parent: str, beside: Mapping[str, st
         scale=(dataset.scale.low, dataset.scale.high),
         seed=config.seed,
         solves_rows=dataset.solves_rows,
-        brings_items=parent != ORIGIN and len(dataset.known(position - 1)) != len(learners.items),
+        brings_items=parent != ORIGIN and len(dataset.known(position - 1)) != known,
         samples=samples,
         visits=samples,
         beside=beside,

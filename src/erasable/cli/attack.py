@@ -39,7 +39,7 @@ def command(
     ] = None,
     seeds: Annotated[int, typer.Option(min=FEWEST_SEEDS, max=100, help="How many models of each kind.")] = USUAL_SEEDS,
     data: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The rows of people who were erased; needs --users-file.")
+        str | None, typer.Option(metavar="DATA", help="The rows of people who were erased; needs --users-file.")
     ] = None,
     users_file: Annotated[
         Path | None, typer.Option(metavar="F", help="Who was erased, one user id a line; needs --data.")
@@ -75,7 +75,7 @@ def command(
     raise typer.Exit(_EXIT_CODES[probe.verdict])
 
 
-def _erased(data: Path | None, users_file: Path | None, users: int | None) -> tuple[Path, list[str]]:
+def _erased(data: str | None, users_file: Path | None, users: int | None) -> tuple[str, list[str]]:
     """Return where the rows of erased people are, and who they are."""
     if data is None or users_file is None:
         raise WrongUse("--data and --users-file belong together: give both, or neither to forget people in memory")

@@ -1,6 +1,5 @@
 """`erasable evaluate`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,9 +17,12 @@ NAME = "evaluate"
 def command(
     folder: Folder,
     test: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Test interactions; the holdout if not given.")
+        str | None, typer.Option(metavar="DATA", help="Test interactions; the holdout if not given.")
     ] = None,
     protocol: Annotated[Protocol, typer.Option(help="What is ranked, and what counts as a hit.")] = "whole-catalogue",
+    everyone: Annotated[
+        bool, typer.Option("--all", help="Measure everyone in the holdout; else at most 10,000 people.")
+    ] = False,
     threads: Threads = None,
     json_output: Json = False,
     columns: dict[str, str] | None = None,
@@ -32,7 +34,7 @@ def command(
     ratings.
     """
     work = work_with(threads, json_output)
-    utility = evaluate(DiskStorage(folder), test, columns_from(columns or {}), work, protocol)
+    utility = evaluate(DiskStorage(folder), test, columns_from(columns or {}), work, protocol, everyone)
     if json_output:
         print_json({"users": utility.users, **utility.values, "protocol": utility.protocol})
     else:

@@ -43,7 +43,13 @@ NAME = "learn"
 
 def _learn(
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="CSV, TSV, ::, .inter or Parquet file.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="CSV, TSV, ::, .inter or Parquet: a file, a folder, a pattern in quotes ('exports/*.csv.gz'), or a "
+            "URL (s3://, gs://, az://, file://).",
+            show_default=False,
+        ),
     ],
     into: Annotated[
         Path,

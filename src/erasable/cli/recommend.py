@@ -3,6 +3,9 @@
 import csv
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,7 +17,13 @@ import typer
 from erasable.cli.options import Folder, Json, OnlyTheAnswer, Threads, Users, UsersFile, read_requests, work_with
 from erasable.cli.output import print_json, print_line, print_table
 from erasable.errors import WrongUse
-from erasable.operations.recommend import Recommendation, UserRecommendations, recommend, recommend_for_history
+from erasable.operations.recommend import (
+    Recommendation,
+    UserRecommendations,
+    recommend,
+    recommend_for_history,
+    recommend_to_all,
+)
 from erasable.operations.storage import DiskStorage
 from erasable.recommender.serving import RECOMMENDATIONS
 from erasable.wording import counted
@@ -58,6 +67,10 @@ def command(
     storage = DiskStorage(folder)
     if history is not None:
         found = [recommend_for_history(storage, _items(history), k, why)]
+    elif everyone and out is not None and out.suffix.lower() != ".json" and not json_output:
+        written = _write_all(out, recommend_to_all(storage, k, work_with(threads, quiet)))
+        print_line(f"wrote recommendations for {counted(written, 'user')} to {out}")
+        return
     else:
         wanted = None if everyone else _user_ids(users, users_file)
         found = recommend(storage, wanted, k, fallback or "raise", work_with(threads, quiet or json_output), why)
@@ -133,17 +146,31 @@ def _written(out: Path | None) -> dict[str, str]:
 
 
 def _write(path: Path, found: list[UserRecommendations], why: bool) -> None:
+    if path.suffix.lower() != ".json":
+        _write_all(path, iter([found]))
+        return
+    with _writing(path):
+        path.write_text(json.dumps(_all_as_json(found, why), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def _write_all(path: Path, parts: Iterator[list[UserRecommendations]]) -> int:
+    """Write recommendations part by part, and return for how many users."""
+    kind = pq.ParquetWriter if path.suffix.lower() == ".parquet" else pacsv.CSVWriter
+    first, users = next(parts, []), 0  # so that nothing is written if recommending is refused
+    with _writing(path), kind(path, RECOMMENDATIONS) as writer:
+        for found in chain([first], parts):
+            users += len(found)
+            writer.write_table(pa.Table.from_pylist([vars(r) for one in found for r in one], schema=RECOMMENDATIONS))
+    return users
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Make the file, and say so if it can't be written."""
     try:
         if not path.exists():  # it says what people like: only its owner may read a new one
             path.touch(0o600)
-        if path.suffix.lower() == ".json":
-            path.write_text(json.dumps(_all_as_json(found, why), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-            return
-        table = pa.Table.from_pylist([vars(r) for one in found for r in one], schema=RECOMMENDATIONS)
-        if path.suffix.lower() == ".parquet":
-            pq.write_table(table, path)
-        else:
-            pacsv.write_csv(table, path)
+        yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise WrongUse(f"{path}: can't be written ({reason}): give --out another file") from None

@@ -24,9 +24,9 @@ def command(
     folder: Folder,
     user: Annotated[str, typer.Option(metavar="U", help="The user's id, exactly as in the data.", show_default=False)],
     data: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            metavar="FILE", help="A table that still has the person: the values of their rows are searched for too."
+            metavar="DATA", help="A table that still has the person: the values of their rows are searched for too."
         ),
     ] = None,
     how: Annotated[bool, typer.Option("--how", help="Say what was searched, and how.")] = False,

@@ -12,15 +12,18 @@ from erasable.data.catalogue import (
 from erasable.data.columns import ColumnNames, RememberedColumns, column_option
 from erasable.data.ids import LONGEST_ID, NONE_NEAR, Ids, NearIds, near_ids
 from erasable.data.interactions import Interactions, RatingScale, differing_rows, recognise_scale, unchanged_users
-from erasable.data.readers import ReadResult, read_interactions
+from erasable.data.readers import Batches, ReadResult, SourceFacts, read_batches, read_interactions
+from erasable.data.sources import name_of
 from erasable.data.synthetic import SyntheticData, SyntheticSettings, synthesise
-from erasable.data.values import OnBadRow, RowRules, TimeForm, text_of_time
+from erasable.data.values import ColumnValues, OnBadRow, RowRules, TimeForm, text_of_time
 
 __all__ = [
     "LONGEST_ID",
     "NONE_NEAR",
+    "Batches",
     "Catalogue",
     "ColumnNames",
+    "ColumnValues",
     "CoreFilter",
     "Ids",
     "Interactions",
@@ -30,6 +33,7 @@ __all__ = [
     "ReadResult",
     "RememberedColumns",
     "RowRules",
+    "SourceFacts",
     "SyntheticData",
     "SyntheticSettings",
     "TimeForm",
@@ -37,8 +41,10 @@ __all__ = [
     "column_option",
     "differing_rows",
     "k_core",
+    "name_of",
     "near_ids",
     "over_own_items",
+    "read_batches",
     "read_catalogue",
     "read_interactions",
     "recognise_scale",

@@ -8,9 +8,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from erasable.data.columns import numbered_lines
+from erasable.data._lines import numbered_lines
 from erasable.data.ids import LONGEST_ID, Ids, encode_ids
 from erasable.data.interactions import Interactions
+from erasable.data.sources import local_source
 from erasable.errors import DataRefused, WrongUse, option
 from erasable.seeding import id_keys, mix
 
@@ -48,7 +49,7 @@ class Catalogue:
 
 def read_catalogue(path: str | Path) -> Catalogue:
     """Read a declared catalogue: one item id per line, as written; blank lines and repeats are skipped."""
-    lines = [(number, text) for number, text in numbered_lines(Path(path)) if text.strip()]
+    lines = [(number, text) for number, text in numbered_lines(local_source(path)) if text.strip()]
     for number, text in lines:
         if len(text) > LONGEST_ID:
             raise DataRefused(f"{path}, line {number}: the item has more than {LONGEST_ID:,} characters: shorten it")

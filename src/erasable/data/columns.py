@@ -1,28 +1,17 @@
-"""Delimited text files, compressed or not: their lines, their layout, and the role of each column."""
+"""The role of each column, and the layout of delimited text files: recognised from names and first lines."""
 
 import csv
-import gzip
-import io
-import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
 
 from pydantic import BaseModel, ConfigDict
 
+from erasable.data._lines import numbered_lines
+from erasable.data.sources import InputSource
 from erasable.data.values import Taken, is_number
 from erasable.errors import DataRefused, Said, WrongUse
 
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
-
-GZIP_MAGIC = b"\x1f\x8b"
-_BOM = b"\xef\xbb\xbf"
-_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
-ONE_BYTE = "\x1f"
-_BLOCK_BYTES = 2**20
 ROLES = ("user", "item", "rating", "time", "risk")
 _REQUIRED = ("user", "item")
 # Roles in the usual order of columns; names in order of preference, in lower case and without underscores.
@@ -43,125 +32,6 @@ SEPARATORS = {
     " ": "space-separated",
 }
 _SAMPLE_LINES = 50
-
-
-def require_file(path: Path) -> None:
-    """Refuse a path that is missing, a folder, unreadable or empty."""
-    if path.is_dir():
-        raise DataRefused(f"{path} is a directory: name a file in it")
-    try:
-        with path.open("rb") as stream:
-            first = stream.read(1)
-    except FileNotFoundError as error:
-        raise DataRefused(f"{path} does not exist: check the path") from error
-    except OSError as error:
-        raise DataRefused(f"{path} can't be opened ({error.strerror}): check the path and its rights") from error
-    if not first:
-        raise DataRefused(f"{path} is empty: give a file with one interaction a line")
-
-
-def is_gzip(path: Path) -> bool:
-    """Whether a file is compressed, by its first bytes rather than its name."""
-    with path.open("rb") as stream:
-        return stream.read(2) == GZIP_MAGIC
-
-
-def open_bytes(path: Path) -> BinaryIO:
-    """Open a file for reading bytes, decompressing it if needed."""
-    return cast(BinaryIO, gzip.open(path, "rb")) if is_gzip(path) else path.open("rb")
-
-
-class WithoutLines(io.RawIOBase):
-    """A stream of bytes that leaves out some lines, numbered from 1."""
-
-    def __init__(self, stream: BinaryIO, left_out: Collection[int]) -> None:
-        self._stream = stream
-        self._lines = (line for number, line in enumerate(stream, 1) if number not in left_out)
-        self._ready = b""
-
-    def readable(self) -> bool:
-        """Say that this stream can be read."""
-        return True
-
-    def readinto(self, buffer: "WriteableBuffer") -> int:
-        """Fill a buffer with the next bytes and say how many; 0 at the end."""
-        self._ready = self._ready or next(self._lines, b"")
-        target = memoryview(buffer)
-        count = min(len(target), len(self._ready))
-        target[:count], self._ready = self._ready[:count], self._ready[count:]
-        return count
-
-    def close(self) -> None:
-        """Close the original too."""
-        self._stream.close()
-        super().close()
-
-
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield each line's number, from 1, and its text without the line end; refuse anything but UTF-8."""
-    require_file(path)
-    try:
-        with open_bytes(path) as stream:
-            for number, line in enumerate(stream, 1):
-                yield number, _line_text(path, number, line)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataRefused(f"{path}: the gzip file is damaged: compress it again") from error
-
-
-def _line_text(path: Path, number: int, line: bytes) -> str:
-    if number == 1:
-        if line.startswith(_UTF16_BOMS):
-            raise DataRefused(f"{path}, line 1: the text is UTF-16: save it as UTF-8")
-        line = line.removeprefix(_BOM)
-    if b"\0" in line:
-        raise DataRefused(f"{path}, line {number}: holds a NUL byte: give plain UTF-8 text")
-    text = _decoded(line)
-    if text is None:
-        raise DataRefused(f"{path}, line {number}: is not UTF-8: save the file as UTF-8")
-    return text.removesuffix("\n").removesuffix("\r")
-
-
-def _decoded(line: bytes) -> str | None:
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        # The error holds the whole line, which is personal data: it must not be chained to ours.
-        return None
-
-
-class DoubleColonReader(io.RawIOBase):
-    """A stream of bytes in which each `::` becomes one byte, block by block."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._ready = b""
-
-    def readable(self) -> bool:
-        """Say that this stream can be read."""
-        return True
-
-    def readinto(self, buffer: "WriteableBuffer") -> int:
-        """Fill a buffer with the next bytes and say how many; 0 at the end."""
-        if not self._ready:
-            self._ready = _next_block(self._stream)
-        target = memoryview(buffer)
-        count = min(len(target), len(self._ready))
-        target[:count], self._ready = self._ready[:count], self._ready[count:]
-        return count
-
-    def close(self) -> None:
-        """Close the original too."""
-        self._stream.close()
-        super().close()
-
-
-def _next_block(stream: BinaryIO) -> bytes:
-    block = stream.read(_BLOCK_BYTES)
-    colons = len(block) - len(block.rstrip(b":"))
-    # With an odd number, the last colon may be the first half of a separator.
-    if colons % 2:
-        block += stream.read(1)
-    return block.replace(b"::", ONE_BYTE.encode())
 
 
 class ColumnNames(BaseModel):
@@ -353,19 +223,19 @@ class Layout:
         return f"{name} without a header; columns {numbers} are {', '.join(places)}"
 
 
-def recognise_layout(path: Path, wanted: ColumnNames) -> Layout:
+def recognise_layout(source: InputSource, wanted: ColumnNames) -> Layout:
     """Recognise the layout of a file from its first lines."""
-    sample = list(islice(((n, text) for n, text in numbered_lines(path) if text.strip()), _SAMPLE_LINES))
+    sample = list(islice(((n, text) for n, text in numbered_lines(source) if text.strip()), _SAMPLE_LINES))
     if not sample:
-        raise DataRefused(f"{path} is empty: give a file with one interaction a line")
-    separator = _separator(path, [text for _, text in sample])
-    quotes = separator != "::" and ".inter" not in path.suffixes
+        raise DataRefused(f"{source.name} is empty: give a file with one interaction a line")
+    separator = _separator(source, [text for _, text in sample])
+    quotes = separator != "::" and ".inter" not in source.endings
     rows = [split_fields(text, separator, quotes) for _, text in sample]
     first, others = rows[0], rows[1:]
     if _has_header(first, others, wanted):
-        columns, lines_before = locate_by_name(first, wanted, str(path)), sample[0][0]
+        columns, lines_before = locate_by_name(first, wanted, source.name), sample[0][0]
     else:
-        columns, lines_before = locate_by_number(len(first), wanted, str(path)), sample[0][0] - 1
+        columns, lines_before = locate_by_number(len(first), wanted, source.name), sample[0][0] - 1
     has_header = lines_before == sample[0][0]
     return Layout(
         separator=separator,
@@ -388,11 +258,11 @@ def split_fields(line: str, separator: str, quotes: bool) -> list[str]:
         return []
 
 
-def _separator(path: Path, lines: Sequence[str]) -> str:
+def _separator(source: InputSource, lines: Sequence[str]) -> str:
     present = [separator for separator in SEPARATORS if separator in lines[0]]
     if not present:
         raise DataRefused(
-            f"{path}, line 1: holds one column only: give user and item, separated by a comma, a tab or ::"
+            f"{source.name}, line 1: holds one column only: give user and item, separated by a comma, a tab or ::"
         )
     even = [separator for separator in present if _splits_evenly(lines, separator)]
     return (even or present)[0]

@@ -151,6 +151,11 @@ def _content(array: ArrowColumn) -> NDArray[Any]:
     return np.frombuffer(content, dtype=np.uint8)[bounds[0] : bounds[-1]]
 
 
+def starts_and_bytes(array: ArrowColumn) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return where each text of an Arrow array begins, with the end of the last, and the UTF-8 bytes of all."""
+    return np.concatenate([[0], np.cumsum(_lengths(array))]), _content(array)
+
+
 def encode_ids(column: ArrowColumn) -> tuple[Ids, NDArray[np.int32]]:
     """Return the distinct texts of a column, ordered by their UTF-8 bytes, and each row's position among them."""
     codes, values = _codes_and_values(column)

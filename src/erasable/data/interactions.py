@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from scipy import sparse
 
 from erasable import fingerprint
-from erasable.data.ids import ArrowColumn, Ids, encode_ids, latest_of_each_pair
+from erasable.data.ids import ArrowColumn, Ids, byte_order, encode_ids, latest_of_each_pair
 from erasable.errors import DataRefused, Said, WrongUse, option
 
 
@@ -41,7 +41,7 @@ class Interactions:
     Attributes
     ----------
     users : Ids
-        The users with a row, ordered by UTF-8 bytes.
+        The users with a row, ordered by UTF-8 bytes unless they are `by_slot`.
     items : Ids
         The items that numbers refer to. Some may have no row, so removing a user never changes an item's number.
     user_index, item_index : ndarray of int32
@@ -50,6 +50,8 @@ class Interactions:
         The ratings; 1 for each row if there are none.
     time : ndarray of float64 or None
         The times in seconds; an unknown one is NaN.
+    by_slot : bool
+        Whether users are in another order: by slot, and by UTF-8 bytes within one (`erasable.data.slots`).
 
     Examples
     --------
@@ -64,6 +66,7 @@ class Interactions:
     item_index: NDArray[np.int32]
     rating: NDArray[np.float32]
     time: NDArray[np.float64] | None = None
+    by_slot: bool = False
 
     def __post_init__(self) -> None:
         self._freeze("user_index", np.int32)
@@ -115,6 +118,23 @@ class Interactions:
             users, items, user_index[order], item_index[order], rating[order], None if time is None else time[order]
         )
 
+    @staticmethod
+    def joined(parts: Sequence["Interactions"]) -> "Interactions":
+        """Return the rows of all parts one after another; they share one item list, and no user is in two of them."""
+        first, *others = parts
+        if not others:
+            return first
+        starts = np.cumsum([0, *(len(part.users) for part in parts)])
+        return Interactions(
+            users=Ids(pa.concat_arrays([part.users.array for part in parts])),
+            items=first.items,
+            user_index=np.concatenate([part.user_index + start for part, start in zip(parts, starts, strict=False)]),
+            item_index=np.concatenate([part.item_index for part in parts]),
+            rating=np.concatenate([part.rating for part in parts]),
+            time=_merged_times(parts),
+            by_slot=True,
+        )
+
     def without(self, users: Collection[str] = (), pairs: Collection[tuple[str, str]] = ()) -> "Interactions":
         """Return the interactions without some users and (user, item) pairs; unknown ones are ignored."""
         keep = ~self._rows_of(users)
@@ -125,8 +145,14 @@ class Interactions:
         """Return only the interactions of some users; unknown ones are ignored."""
         return self.select(self._rows_of(users))
 
+    def by_id(self) -> "Interactions":
+        """Return the same rows with users ordered by UTF-8 bytes."""
+        if not self.by_slot:
+            return self
+        return replace(self.at(np.asarray(byte_order(self.users.array)).astype(np.int64)), by_slot=False)
+
     def at(self, rows: NDArray[np.int64]) -> "Interactions":
-        """Return the interactions of the users at some ascending positions."""
+        """Return the interactions of the users at some positions: ascending ones, unless users are by slot."""
         owned = np.diff(self.user_starts)[rows]
         first = np.repeat(self.user_starts[rows] - np.cumsum(owned) + owned, owned)
         chosen = first + np.arange(len(first))
@@ -137,6 +163,7 @@ class Interactions:
             item_index=self.item_index[chosen],
             rating=self.rating[chosen],
             time=None if self.time is None else self.time[chosen],
+            by_slot=self.by_slot,
         )
 
     def select(self, mask: NDArray[np.bool_]) -> "Interactions":
@@ -154,6 +181,7 @@ class Interactions:
             item_index=self.item_index[mask],
             rating=self.rating[mask],
             time=None if self.time is None else self.time[mask],
+            by_slot=self.by_slot,
         )
 
     def with_items(self, items: Ids) -> "Interactions":
@@ -179,7 +207,9 @@ class Interactions:
             return replace(kept, items=items, item_index=item_index)
         order = np.argsort(kept.user_index.astype(np.int64) * len(items) + item_index, kind="stable")
         time = None if kept.time is None else kept.time[order]
-        return Interactions(kept.users, items, kept.user_index, item_index[order], kept.rating[order], time)
+        return Interactions(
+            kept.users, items, kept.user_index, item_index[order], kept.rating[order], time, kept.by_slot
+        )
 
     def has_rows_of(self, other: "Interactions") -> bool:
         """Whether both hold the same rows, however their items are numbered."""
@@ -275,7 +305,7 @@ class Interactions:
             raise DataRefused(f"{fault}: build with Interactions.from_columns")
 
     def _order_fault(self) -> str | None:
-        if not self.users.is_sorted:
+        if not self.by_slot and not self.users.is_sorted:
             return "users must ascend by their UTF-8 bytes"
         if not _numbered_without_gaps(self.user_index, len(self.users)):
             return "each user needs a row, in order"

@@ -1,16 +1,14 @@
 """Public data sets: addresses, checksums and licences; downloading one and writing its ratings as one table."""
 
-import errno
 import hashlib
 import http.client
 import os
 import re
-import secrets
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +17,7 @@ from urllib.parse import urlsplit
 
 import pooch
 
+from erasable.data._placing import made_folder, on_disk, put_in_place
 from erasable.errors import DataRefused, Refused, WrongUse, option
 from erasable.progress import SILENT, Advance, Reporter
 
@@ -183,7 +182,6 @@ TABLE_NAME = "ratings.csv"
 TIMEOUT_SECONDS = 30.0
 _CHUNK_BYTES = 2**16
 _GONE = (404, 410)
-_FULL = {errno.ENOSPC, errno.EDQUOT}
 _HEADERS = {"User-Agent": "erasable", "Accept-Encoding": "identity"}  # the checksum is of the file as stored there
 
 
@@ -302,11 +300,11 @@ class Fetched:
 def get_public_set(wanted: PublicSet, into: Path, reporter: Reporter = SILENT) -> Fetched:
     """Put a public data set into a folder unless it is there already; if anything fails nothing is left behind."""
     table = into / wanted.name / TABLE_NAME
-    with _on_disk(table):
+    with on_disk(table, "check ", option("into"), " and its permissions"):
         kept = _is_there(table, wanted)
         if not kept:
             reporter.note(f"the terms of {wanted.name}: {wanted.licence}; in full: {wanted.terms}")
-            with _folder(table.parent):
+            with made_folder(table.parent):
                 _fetch(wanted, table, reporter)
     checksum = None if kept else wanted.checksum
     return Fetched(wanted.name, str(table), wanted.rows, kept, checksum, wanted.address, wanted.licence, wanted.terms)
@@ -330,46 +328,8 @@ def _fetch(wanted: PublicSet, table: Path, reporter: Reporter) -> None:
     # The download is a file without a name: it is gone however this ends.
     with tempfile.TemporaryFile(dir=table.parent) as downloaded:
         download(wanted.address, wanted.checksum, downloaded, reporter)
-        with _put_in_place(table) as partial, partial.open("wb") as file:
+        with put_in_place(table) as partial, partial.open("wb") as file:
             with reporter.track(f"unpacking {wanted.name}", wanted.rows) as advance:
                 write_table(downloaded, wanted, file, advance)
             file.flush()
             os.fsync(file.fileno())
-
-
-@contextmanager
-def _put_in_place(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to; it replaces the file only if writing succeeds."""
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
-    try:
-        yield partial
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-@contextmanager
-def _folder(path: Path) -> Iterator[None]:
-    """Make a folder and its missing parents; those made here are removed if the block fails."""
-    made = [folder for folder in (path, *path.parents) if not folder.exists()]
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        yield
-    except BaseException:
-        for folder in made:
-            with suppress(OSError):
-                folder.rmdir()
-        raise
-
-
-@contextmanager
-def _on_disk(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _FULL:
-            raise Refused(f"the disk is full at {path.parent}: free some space and run this again") from error
-        reason = error.strerror or str(error)
-        raise Refused(
-            f"{path} can't be written or read ({reason}): check ", option("into"), " and its permissions"
-        ) from error

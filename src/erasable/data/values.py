@@ -20,6 +20,8 @@ TimeForm = Literal["number", "date", "moment", "moment with zone"]
 """How times are written: as numbers, as ISO 8601 dates, or as dates and times, with a zone or without."""
 _SHOWN = 3
 _MICROSECONDS = 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_MOMENT = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds()  # Arrow knows a year 0, Python does not
 _ISO_DATE = r"^\s*\d{4}-\d{2}-\d{2}"
 _ZONE = r"\d{2}:\d{2}.*(Z|[+-]\d{2}:?\d{2})\s*$"
 _LARGEST_RATING = float(np.finfo(np.float32).max)
@@ -38,6 +40,7 @@ class RowFaults:
 
     def __init__(self) -> None:
         self._reasons: dict[int, str] = {}
+        self._others = 0
         self._off_scale = False
 
     def add(self, row: int, reason: str) -> None:
@@ -59,16 +62,26 @@ class RowFaults:
         """The numbers of these rows."""
         return frozenset(self._reasons)
 
+    def join(self, later: "RowFaults", start: int) -> None:
+        """Take over the faults of rows that begin at `start`; all are counted, and the first reasons kept."""
+        for row, reason in sorted(later._reasons.items()):
+            if len(self._reasons) < _SHOWN:
+                self.add(row + start, reason)
+            else:
+                self._others += 1
+        self._others += later._others
+        self._off_scale |= later._off_scale
+
     def refusal(self, name: str, unit: str, total: int, first: int = 0) -> BadRows:
         """Return the error that counts all bad rows and shows the first three; rows are numbered from `first`."""
         shown = sorted(self._reasons.items())[:_SHOWN]
         places = (part for row, reason in shown for part in (f"; {unit} {row + first}: ", reason))
-        count = len(self._reasons)
+        count = len(self)
         in_all = f"; in all {count:,} of {total:,} rows are bad" if count > 1 else ""
         return BadRows(f"{name}, {unit} {shown[0][0] + first}: ", *list(places)[1:], in_all, off_scale=self._off_scale)
 
     def __len__(self) -> int:
-        return len(self._reasons)
+        return len(self._reasons) + self._others
 
 
 class ColumnRefused(Exception):
@@ -86,17 +99,45 @@ class Taken:
     """The roles (user, item) whose ids came as whole numbers rather than text."""
 
 
+@dataclass(frozen=True)
+class WrittenTimes:
+    """How the times of some rows are written; `|` joins what is known of two pieces of a column."""
+
+    known: bool = False
+    """Whether there is any time, or the column's type alone says how times are written."""
+    iso: bool = False
+    moments: bool = False
+    """Whether one has a date and more."""
+    zones: bool = False
+
+    def __or__(self, other: "WrittenTimes") -> "WrittenTimes":
+        return WrittenTimes(
+            self.known or other.known, self.iso or other.iso, self.moments or other.moments, self.zones or other.zones
+        )
+
+    @property
+    def form(self) -> TimeForm | None:
+        """The form of all of them together."""
+        if not self.iso:
+            return "number" if self.known else None
+        if not self.moments:
+            return "date"
+        return "moment with zone" if self.zones else "moment"
+
+
+NO_TIMES = WrittenTimes()
+
+
 @dataclass(frozen=True, eq=False)
 class ColumnValues:
-    """The columns of one source, in its order of rows without the bad ones, and how they were recognised."""
+    """The columns of a source, or of a piece of one, in its order of rows without the bad ones."""
 
     users: ArrowColumn
     items: ArrowColumn
     rating: NDArray[np.float32] | None
     time: NDArray[np.float64] | None
     risk: NDArray[np.float64] | None
-    recognised: str
-    taken: Taken
+    times: WrittenTimes = NO_TIMES
     bad_rows: int = 0
     """The number of rows left out because they can't be used."""
 
@@ -115,46 +156,61 @@ class ColumnValues:
             bad_rows=len(rows),
         )
 
+    def __len__(self) -> int:
+        return len(self.users)
 
-def read_columns(
-    columns: Mapping[str, ArrowColumn], scale: RatingScale | None, recognised: str, taken: Taken
-) -> tuple[ColumnValues, RowFaults]:
-    """Convert columns by role, and return the rows that can't be used, too."""
+
+@dataclass(frozen=True)
+class OpenedSource:
+    """One file or table: what its columns are, and its values piece by piece, which can be read once."""
+
+    name: str
+    recognised: str
+    """How its columns were recognised, in words."""
+    taken: Taken
+    pieces: Iterator[ColumnValues]
+    nothing: str
+    """What to say if there is no row."""
+
+
+def read_columns(columns: Mapping[str, ArrowColumn], scale: RatingScale | None) -> tuple[ColumnValues, RowFaults]:
+    """Convert columns by role, and return the rows that can't be used, too.
+
+    Each row is read by itself, so the pieces of a column give what the whole gives.
+    """
     faults = RowFaults()
-    form = _time_form(columns["time"]) if "time" in columns else None
     values = ColumnValues(
         users=id_values(columns["user"], "user", faults),
         items=id_values(columns["item"], "item", faults),
         rating=rating_values(columns["rating"], faults, scale) if "rating" in columns else None,
         time=time_values(columns["time"], faults) if "time" in columns else None,
         risk=risk_values(columns["risk"], faults) if "risk" in columns else None,
-        recognised=recognised,
-        taken=replace(taken, time_form=form, numbers=_roles_with_numbers(columns)),
+        times=_written_times(columns["time"]) if "time" in columns else NO_TIMES,
     )
     return values, faults
 
 
-def _roles_with_numbers(columns: Mapping[str, ArrowColumn]) -> frozenset[str]:
-    """Return the roles whose ids are whole numbers."""
-    return frozenset(role for role in ("user", "item") if pa.types.is_integer(_kind_of_values(columns[role])))
+def roles_with_numbers(kinds: Mapping[str, pa.DataType]) -> frozenset[str]:
+    """Return the roles whose ids are whole numbers, by the types of the columns."""
+    return frozenset(role for role in ("user", "item") if pa.types.is_integer(_kind_of_values(kinds[role])))
 
 
-def _kind_of_values(column: ArrowColumn) -> pa.DataType:
-    return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+def _kind_of_values(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def id_values(column: ArrowColumn, role: str, faults: RowFaults) -> ArrowColumn:
     """Return a column of ids as text: text as it is, whole numbers in decimal; refuse anything else."""
-    kind = _kind_of_values(column)
+    kind = _kind_of_values(column.type)
     if not (_is_text(kind) or pa.types.is_integer(kind)):
         raise ColumnRefused(f"the {role} column holds {kind}: turn the ids into text or whole numbers first")
     if pa.types.is_string_view(kind):
         column = _without_views(column)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    column = column.cast(pa.dictionary(pa.int32(), pa.string()))
+    column = _one_array(column.cast(pa.dictionary(pa.int32(), pa.string())))
     faults.add_where(pc.is_null(column), f"the {role} is missing: fill it in, or drop the row")
-    for fault, reason in _faulty_ids(_distinct(column), role):
+    for fault, reason in _faulty_ids(column.dictionary, role):
         faults.add_where(pc.is_in(column.cast(pa.string()), value_set=fault), reason)
     return column
 
@@ -194,7 +250,9 @@ def time_of_text(text: str) -> float:
     if is_number(text):
         return float(text)
     moment = datetime.fromisoformat(text.strip())
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
+    # As `_seconds` does it, so that a far date is the same number, whichever of the two reads it.
+    return float(since // timedelta(microseconds=1)) / _MICROSECONDS
 
 
 def is_number(text: str) -> bool:
@@ -233,25 +291,21 @@ def text_of_time(time: float, form: TimeForm | None) -> float | str:
     return moment.isoformat() + ("Z" if form == "moment with zone" else "")
 
 
-def _time_form(column: ArrowColumn) -> TimeForm | None:
-    """Return how times are written; None for a column without any."""
+def _written_times(column: ArrowColumn) -> WrittenTimes:
+    """Return how times are written."""
     kind = column.type
     if pa.types.is_date(kind):
-        return "date"
+        return WrittenTimes(known=True, iso=True)
     if pa.types.is_timestamp(kind):
-        return "moment with zone" if kind.tz else "moment"
+        return WrittenTimes(known=True, iso=True, moments=True, zones=bool(kind.tz))
     if not _is_text(kind):
-        return None if pa.types.is_null(kind) else "number"
+        return WrittenTimes(known=not pa.types.is_null(kind))
     texts = pc.drop_null(column.cast(pa.large_string()))
     texts = texts.filter(pc.not_equal(texts, ""))
-    if not len(texts):
-        return None
     iso = texts.filter(pc.match_substring_regex(texts, _ISO_DATE))
-    if not len(iso):
-        return "number"
-    if pc.all(pc.match_substring_regex(iso, _ISO_DATE + r"\s*$")).as_py():
-        return "date"
-    return "moment with zone" if pc.any(pc.match_substring_regex(iso, _ZONE)).as_py() else "moment"
+    only_dates = pc.all(pc.match_substring_regex(iso, _ISO_DATE + r"\s*$"), min_count=0).as_py()
+    zones = pc.any(pc.match_substring_regex(iso, _ZONE), min_count=0).as_py()
+    return WrittenTimes(bool(len(texts)), bool(len(iso)), not only_dates, zones)
 
 
 def _finite_numbers(
@@ -275,7 +329,12 @@ def _times_of_text(column: ArrowColumn, faults: RowFaults) -> NDArray[np.float64
             parsed = column.cast(kind)
         except pa.ArrowInvalid:
             continue
-        return _floats(parsed) if pa.types.is_floating(kind) else _seconds(parsed)
+        time = _floats(parsed) if pa.types.is_floating(kind) else _seconds(parsed)
+        # Arrow takes a few texts that `time_of_text` refuses, such as nan(x): what a text means must not depend on
+        # the texts beside it.
+        unlikely = np.isnan(time) if pa.types.is_floating(kind) else time < _FIRST_MOMENT
+        if np.count_nonzero(unlikely) <= (column.null_count if pa.types.is_floating(kind) else 0):
+            return time
     return _times_one_by_one(column, faults)
 
 
@@ -318,9 +377,10 @@ def _without_views(column: ArrowColumn) -> ArrowColumn:
     return pa.chunked_array(parts)
 
 
-def _distinct(column: ArrowColumn) -> ArrowColumn:
-    parts = [chunk.dictionary for chunk in column.chunks]
-    return pc.unique(pa.concat_arrays(parts)) if parts else pa.array([], pa.string())
+def _one_array(column: ArrowColumn) -> ArrowColumn:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.unify_dictionaries().combine_chunks() if column.num_chunks > 1 else column.combine_chunks()
 
 
 def _faulty_ids(values: ArrowColumn, role: str) -> Iterator[tuple[ArrowColumn, str]]:

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from erasable.chain.dataset import Checkpoint, CheckpointStore, Dataset, KnownItems, MemoryStore, State
+from erasable.chain.buckets import Buckets, dealt
+from erasable.chain.dataset import Checkpoint, CheckpointStore, Dataset, KnownItems, MemoryStore, State, no_interactions
 from erasable.chain.scoring import Scoring
 from erasable.chain.settings import Config
 from erasable.data.interactions import Interactions
@@ -68,13 +69,15 @@ def _seated(state: State, suspects: Suspects) -> State:
     seats = np.full(len(people.users), last)
     if state.dataset.config.strategy == "sisa":
         seats = suspects.positions.copy()
-        for position, group in enumerate(state.dataset.groups):
-            seats[group.users.positions_of(people.users.array) >= 0] = position
-    of_row = seats[people.user_index]
-    groups = tuple(people.select(of_row == position) for position in range(last + 1))
-    config = state.dataset.config.with_rows_of_stages()
-    held = {field.name: getattr(state.dataset, field.name) for field in fields(Dataset)}
-    return State(_Seats(**{**held, "config": config, "groups": groups}, chain=state.dataset), state.stages)
+        for number, places in state.dataset.buckets.by_bucket(people.users).items():
+            bucket = state.dataset.buckets[number]
+            rows = bucket.users.positions_of(people.users.take(places).array)
+            seats[places[rows >= 0]] = bucket.groups[rows[rows >= 0]]
+    dataset = state.dataset
+    parts = dealt(people, no_interactions(people.items), seats, dataset.config.seed)
+    buckets = Buckets.of(parts, people.items, dataset.config.seed)
+    config = dataset.config.with_rows_of_stages()
+    return State(_Seats(config, dataset.catalogue, dataset.scale, buckets, last + 1, chain=dataset), state.stages)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,14 +136,13 @@ def _with_own_rows(
         [{name: array.copy() for name, array in arrays.items()} for arrays in rows],
         Scoring(state, checkpoints),
     )
-    for position, group in enumerate(state.dataset.groups):
-        for arrays, sitting in zip(served, seated.dataset.groups, strict=True):
-            places = group.users.positions_of(sitting.users.array)
-            known = np.flatnonzero(places >= 0)
-            own = scoring.rows([(position, row) for row in places[known].tolist()])
-            for seat, row in zip(known.tolist(), own, strict=True):
-                for name, array in arrays.items():
-                    array[seat] = row[name]
+    for arrays, sitting in zip(served, seated.dataset.groups, strict=True):
+        found = [(seat, state.dataset.buckets.find(user)) for seat, user in enumerate(sitting.users)]
+        known = [(seat, place) for seat, place in found if place is not None]
+        own = scoring.rows([place for _, place in known])
+        for (seat, _), row in zip(known, own, strict=True):
+            for name, array in arrays.items():
+                array[seat] = row[name]
     return served
 
 

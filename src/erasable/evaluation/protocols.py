@@ -8,11 +8,13 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from erasable.chain.buckets import Place
 from erasable.chain.dataset import CheckpointStore, Dataset, State
 from erasable.chain.scoring import Scoring
 from erasable.data.catalogue import kept_rows, pair_hashes
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions, RatingScale
+from erasable.data.slots import slot_keys
 from erasable.errors import Refused, WrongUse, option
 from erasable.evaluation.metrics import LIKED, hit_rate, liked_ndcg, liked_share, ndcg, recall
 from erasable.models.machine import ItemNumbers, one_blas_thread, top_items
@@ -50,14 +52,13 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One known user of a test set, by group and row, with the test items and their ratings.
+    """One known user of a test set, with the test items and their ratings.
 
     Items have their numbers in the catalogue; those that it lacks have numbers past its end.
     """
 
     user: str
-    position: int
-    row: int
+    place: Place
     items: ItemNumbers
     ratings: NDArray[np.float32]
     chosen: int
@@ -69,28 +70,37 @@ def cases_of(dataset: Dataset, test: Interactions) -> list[Case]:
     numbers = _catalogue_numbers(dataset.items, test.items)[test.item_index]
     chosen = numbers[kept_rows(test, pair_hashes(test, dataset.config.seed))]
     cases: dict[int, Case] = {}
-    for position, group in enumerate(dataset.groups):
-        rows = group.users.positions_of(test.users.array)
-        for place in np.flatnonzero(rows >= 0).tolist():
-            own = slice(test.user_starts[place], test.user_starts[place + 1])
-            cases[place] = Case(
-                test.users[place], position, int(rows[place]), numbers[own], test.rating[own], int(chosen[place])
-            )
+    for number, among in dataset.buckets.by_bucket(test.users).items():
+        bucket = dataset.buckets[number]
+        rows = bucket.users.positions_of(test.users.take(among).array)
+        for one, row in zip(among[rows >= 0].tolist(), rows[rows >= 0].tolist(), strict=True):
+            own = slice(test.user_starts[one], test.user_starts[one + 1])
+            place = Place(int(bucket.groups[row]), number, row)
+            cases[one] = Case(test.users[one], place, numbers[own], test.rating[own], int(chosen[one]))
     if not cases:
         raise Refused(
             "no user of the test set is known: learn with ",
             option("holdout", 0.1),
             ", or test with users that were learned",
         )
-    return [cases[place] for place in sorted(cases)]
+    return [cases[one] for one in sorted(cases)]
 
 
-def measured_people(test: Interactions, seed: int) -> Interactions:
-    """Return the test rows of at most 10,000 people: those with the smallest hash of seed and id."""
-    if len(test.users) <= PEOPLE_MEASURED:
-        return test
-    order = np.argsort(id_keys(seed, "people measured", test.users), kind="stable")
-    return test.at(np.sort(order[:PEOPLE_MEASURED]))
+def measured_people(dataset: Dataset) -> Interactions:
+    """Return the held-out rows of at most 10,000 people: those with the smallest hash of seed and id.
+
+    The first bits of that hash are the slot, so they lie in the first buckets, and no others are read.
+    """
+    if dataset.counts.held_out == 0:
+        return dataset.held_out
+    parts = list[Interactions]()
+    for bucket in dataset.buckets:
+        parts.append(bucket.held_out)
+        if sum(len(part.users) for part in parts) >= PEOPLE_MEASURED:
+            break
+    found = Interactions.joined(parts)
+    order = np.argsort(slot_keys(found.users, dataset.config.seed), kind="stable")
+    return found.at(np.sort(order[:PEOPLE_MEASURED])).by_id()
 
 
 def for_each_case(
@@ -102,7 +112,7 @@ def for_each_case(
 
     def ask_block(block: NDArray[np.int64]) -> list[_Found]:
         chosen = [cases[number] for number in block]
-        scores = scoring.each([(case.position, case.row) for case in chosen])
+        scores = scoring.each([case.place for case in chosen])
         return [ask(case, found) for case, found in zip(chosen, scores, strict=True)]
 
     with one_blas_thread(), pool_of(len(blocks)) as pool:
@@ -151,16 +161,16 @@ def group_losses(state: State, checkpoints: CheckpointStore, test: Interactions,
         known, probabilities = np.isfinite(scores), scoring.probabilities_of(scores)
         inside = np.isin(case.items, np.flatnonzero(known))
         items, targets = case.items[inside], case.ratings[inside].astype(np.float64) / dataset.scale.high
-        seen = np.union1d(scoring.owned(case.position, case.row), np.concatenate([items, np.flatnonzero(~known)]))
+        seen = np.union1d(scoring.owned(case.place), np.concatenate([items, np.flatnonzero(~known)]))
         negatives = unseen.draw(case.user, dataset.config.setting("negatives", USUAL_NEGATIVES) * len(items), seen)
         return cross_entropies(
             probabilities[np.concatenate([items, negatives])], np.concatenate([targets, np.zeros(len(negatives))])
         )
 
     found = for_each_case(scoring, cases, losses, threads)
-    by_group: list[list[float]] = [[] for _ in dataset.groups]
+    by_group: list[list[float]] = [[] for _ in range(dataset.group_count)]
     for case, values in zip(cases, found, strict=True):
-        by_group[case.position].extend(values.tolist())
+        by_group[case.place.group].extend(values.tolist())
     return [math.fsum(values) / len(values) if values else None for values in by_group]
 
 
@@ -309,7 +319,7 @@ def measure_all(
     rules = [_rule(protocol, state.dataset, test) for protocol in protocols]
 
     def values(case: Case, scores: _Scores) -> list[list[float]]:
-        owned = scoring.owned(case.position, case.row)
+        owned = scoring.owned(case.place)
         return [rule(case, scores, owned) for rule in rules]
 
     found = for_each_case(scoring, cases_of(state.dataset, test), values, threads)

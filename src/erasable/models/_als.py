@@ -1,7 +1,8 @@
 """ALS for implicit feedback (Hu, Koren and Volinsky 2008): item factors, and a row for each user in closed form."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from math import ceil, log, sqrt
 from typing import Any, ClassVar, NamedTuple, TypeVar
@@ -12,11 +13,12 @@ from pydantic import Field
 from scipy import sparse
 
 from erasable.data.ids import Ids
-from erasable.data.interactions import Interactions
+from erasable.data.interactions import Interactions, RatingScale
+from erasable.data.slots import SLOTS, in_slots, slots_of
 from erasable.errors import Refused, option
 from erasable.models._batches import Floats
 from erasable.models._embedding_model import ITEM_ROWS, USER_ROWS, blocks
-from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Settings, Stage
+from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Settings, Size, Stage
 from erasable.models.machine import one_blas_thread
 from erasable.seeding import id_keys, normals
 from erasable.seeding.compiled import compiled
@@ -137,6 +139,7 @@ _DEVIATION = 0.01
 _TRAINING_STEPS = 3  # of conjugate gradients; more did not improve quality (measured)
 _STEPS_TO_THE_END = ceil(log(2e7) / log((sqrt(1 + _WEIGHT) + 1) / (sqrt(1 + _WEIGHT) - 1)))  # an error below 1e-7
 _BLOCK = 2048
+_SLOTS_OF_A_RUN = 128  # summed one after another; the runs are shared out to threads
 _TASKS = 32
 # Work is counted in passes over one interaction; the other costs were measured in that unit.
 _PASSES_OF_A_SOLVED_ROW = 150
@@ -185,7 +188,8 @@ class ALS(Model):
 
     name: ClassVar[str] = "als"
     settings_class: ClassVar[type[Settings]] = ALSSettings
-    revision: ClassVar[int] = 1
+    revision: ClassVar[int] = 2
+    by_slot: ClassVar[bool] = True
     uses: ClassVar[tuple[str, ...]] = ("blas", "numba")
     strategies: ClassVar[tuple[str, ...]] = ("retrain",)
     settings: ALSSettings
@@ -206,16 +210,18 @@ class ALS(Model):
 
     def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
         """Alternate between the users' rows and the item factors; the rows are left to `represent`."""
-        rows = stage.interactions
+        rows = in_slots(stage.interactions, stage.seed)
         items: Floats = shared[ITEM_ROWS].copy()
         if len(rows) == 0:
             return Parameters({ITEM_ROWS: items}, {})
-        by_user, by_item = _links_of_users(stage), _links_of_items(stage)
+        slots = _runs_of_slots(rows.users, stage.seed)
+        by_user, by_item = _links_of_users(rows, stage.scale), _links_of_items(rows, stage.scale)
+        samples = self.samples(rows, 1)
         with one_blas_thread(), _on_threads(effort.threads) as share_out:
             for _ in range(stage.epochs):
-                users = _solved(by_user, self._side(items, share_out), _TRAINING_STEPS, share_out)
-                items = _solved(by_item, self._side(users, share_out), _TRAINING_STEPS, share_out)
-                effort.advance(self._samples_of_epoch(rows))
+                users = _solved(by_user, self._item_side(items, share_out), _TRAINING_STEPS, share_out)
+                items = _solved(by_item, self._user_side(users, slots, share_out), _TRAINING_STEPS, share_out)
+                effort.advance(samples)
         return Parameters({ITEM_ROWS: items}, {})
 
     def newcomers(self, prepared: Side, users: Ids, catalogue: Ids, seed: int) -> Arrays:
@@ -225,14 +231,14 @@ class ALS(Model):
     def prepare(self, shared: Arrays) -> Side:
         """Solve the part of the equations that all users share."""
         with one_blas_thread():
-            return self._side(shared[ITEM_ROWS], map)
+            return self._item_side(shared[ITEM_ROWS], map)
 
     def represent(self, prepared: Side, people: Stage, effort: Effort) -> Arrays:
         """Solve each user's row to convergence, from the item factors and the user's own interactions."""
         if len(people.interactions) == 0:
             return self.newcomers(prepared, people.interactions.users, people.interactions.items, people.seed)
         with one_blas_thread(), _on_threads(effort.threads, inline=True) as share_out:
-            users = _solved(_links_of_users(people), prepared, _STEPS_TO_THE_END, share_out)
+            users = _solved(_links_of_users(people.interactions, people.scale), prepared, _STEPS_TO_THE_END, share_out)
         return {USER_ROWS: _frozen(users)}
 
     def score(self, prepared: Side, row: Arrays, owned: NDArray[np.int32]) -> Scores:
@@ -252,27 +258,31 @@ class ALS(Model):
         """Return the scores, which are fitted to 0 and 1, clipped between the two."""
         return np.clip(scores.astype(np.float64), _SURE, 1 - _SURE)
 
-    def samples(self, interactions: Interactions, epochs: int) -> int:
+    def samples(self, interactions: Interactions | Size, epochs: int) -> int:
         """Return the work of training in passes over one interaction."""
-        return epochs * self._samples_of_epoch(interactions)
-
-    def _samples_of_epoch(self, interactions: Interactions) -> int:
-        users, items = len(interactions.users), len(interactions.items)
-        had = int(np.count_nonzero(np.bincount(interactions.item_index)))
-        passes = 2 * len(interactions) * (1 + _TRAINING_STEPS)
-        return passes + self._passes_around(interactions, users, items) + self._passes_around(interactions, had, users)
-
-    def _passes_around(self, interactions: Interactions, solved: int, given: int) -> int:
-        if len(interactions) == 0:
+        size = Size.of(interactions)
+        if not len(size):
             return 0
+        passes = 2 * len(size) * (1 + _TRAINING_STEPS)
+        around = self._passes_around(size.users, size.items) + self._passes_around(size.items_had, size.users)
+        return epochs * (passes + around)
+
+    def _passes_around(self, solved: int, given: int) -> int:
         root = 6 * self._factors**2  # the eigenvectors take factors³, a pass takes factors
         return _PASSES_OF_A_SOLVED_ROW * solved + _PASSES_OF_A_GIVEN_ROW * given + _PASSES_OF_A_SIDE + root
 
     def _starting_rows(self, ids: Ids, seed: int) -> Floats:
         return normals(id_keys(seed, ITEM_ROWS, ids), self._factors) * np.float32(_DEVIATION)
 
-    def _side(self, given: Floats, share_out: _Map) -> Side:
-        root = _root(given, self.settings.regularisation, share_out)
+    def _item_side(self, items: Floats, share_out: _Map) -> Side:
+        return self._side(items, share_out(partial(_square_of, items), blocks(len(items), _BLOCK)), share_out)
+
+    def _user_side(self, users: Floats, slots: Sequence[NDArray[np.int64]], share_out: _Map) -> Side:
+        """Prepare the users' rows: sums over them run over slots in order, and over ids within one."""
+        return self._side(users, share_out(partial(sum_of_squares, users), slots), share_out)
+
+    def _side(self, given: Floats, squares: Iterable[NDArray[np.float64]], share_out: _Map) -> Side:
+        root = _root(squares, given.shape[1], self.settings.regularisation)
         transformed = np.empty_like(given)
         list(share_out(lambda part: np.matmul(given[part], root, out=transformed[part]), blocks(len(given), _BLOCK)))
         return Side(given, transformed, root)
@@ -295,15 +305,32 @@ def _solved(links: Links, side: Side, steps: int, share_out: _Map) -> Floats:
     return solved
 
 
-def _root(given: Floats, regularisation: float, share_out: _Map) -> Floats:
-    """Return S with S·Sᵀ = (YᵀY + λI)⁻¹, computed from eigenvectors, which stay stable for any λ."""
+def _square_of(given: Floats, part: slice) -> NDArray[np.float64]:
+    block = given[part].astype(np.float64)
+    return block.T @ block
 
-    def square(part: slice) -> NDArray[np.float64]:
-        block = given[part].astype(np.float64)
-        return block.T @ block
 
+@compiled(nogil=True)
+def sum_of_squares(given: Floats, bounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the sum of YᵀY over the slots between these bounds, one after another."""
     total = np.zeros((given.shape[1], given.shape[1]))
-    for found in share_out(square, blocks(len(given), _BLOCK)):
+    for slot in range(len(bounds) - 1):
+        block = given[bounds[slot] : bounds[slot + 1]].astype(np.float64)
+        total += np.dot(block.T, block)
+    return total
+
+
+def _runs_of_slots(users: Ids, seed: int) -> list[NDArray[np.int64]]:
+    """Return where the slots with people begin, in a fixed number of runs of slots; each run ends with its end."""
+    bounds = np.searchsorted(slots_of(users, seed), np.arange(SLOTS + 1))
+    runs = (bounds[low : low + _SLOTS_OF_A_RUN + 1] for low in range(0, SLOTS, _SLOTS_OF_A_RUN))
+    return [_frozen(np.unique(run)) for run in runs if run[0] < run[-1]]
+
+
+def _root(squares: Iterable[NDArray[np.float64]], factors: int, regularisation: float) -> Floats:
+    """Return S with S·Sᵀ = (YᵀY + λI)⁻¹, computed from eigenvectors, which stay stable for any λ."""
+    total = np.zeros((factors, factors))
+    for found in squares:
         total += found
     values, vectors = np.linalg.eigh(total)
     root = vectors / np.sqrt(np.maximum(values, 0) + regularisation)
@@ -315,15 +342,14 @@ def _root(given: Floats, regularisation: float, share_out: _Map) -> Floats:
     return np.ascontiguousarray(root, dtype=np.float32)
 
 
-def _links_of_users(stage: Stage) -> Links:
-    rows = stage.interactions
-    return Links(rows.user_starts, rows.item_index, rows.rating * np.float32(_WEIGHT / stage.scale.high))
+def _links_of_users(rows: Interactions, scale: RatingScale) -> Links:
+    return Links(rows.user_starts, rows.item_index, rows.rating * np.float32(_WEIGHT / scale.high))
 
 
-def _links_of_items(stage: Stage) -> Links:
-    """Return each item's users, ascending."""
-    of_users = _links_of_users(stage)
-    shape = (len(stage.interactions.users), len(stage.interactions.items))
+def _links_of_items(rows: Interactions, scale: RatingScale) -> Links:
+    """Return each item's users, in the order of their rows."""
+    of_users = _links_of_users(rows, scale)
+    shape = (len(rows.users), len(rows.items))
     columns = sparse.csr_array((of_users.weights, of_users.others, of_users.starts), shape=shape).tocsc()
     # Read-only like the users' links, so that the kernel is compiled once.
     return Links(_frozen(columns.indptr.astype(np.int64)), _frozen(columns.indices.astype(np.int32)), columns.data)

@@ -30,6 +30,19 @@ class InteractionTable(NamedTuple):
     dense: NDArray[np.int32]
 
 
+class Neighbourhoods(NamedTuple):
+    """Each column's neighbours and own item, ascending, then `NOBODY`; where its pairs begin; who holds an item (CSR).
+
+    The pairs of a column are those of its second item with the first, of the third with the first two, and so on. A
+    holder is a place in `whole`, row after row.
+    """
+
+    whole: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    holder_starts: NDArray[np.int64]
+    holders: NDArray[np.int64]
+
+
 class Penalty(NamedTuple):
     """The constants of `penalties`."""
 
@@ -238,7 +251,7 @@ def _look_up(
 ) -> None:
     """Look up how many people have two neighbours (lower triangle), and a neighbour and the column's item (counts).
 
-    `whole` holds the neighbours, then the column's item; so in `_tally`.
+    `whole` holds the neighbours, then the column's item.
     """
     size = len(counts)
     for first in range(size + 1):
@@ -248,44 +261,74 @@ def _look_up(
 
 
 @compiled
-def _divide(
-    whole: NDArray[np.int32], table: InteractionTable, begins: NDArray[np.int64], filled: NDArray[np.int32]
-) -> int:
-    """Reserve a part of one list for everyone who has some of these items, one place an item; return its length."""
-    total = 0
-    for item in whole:
-        for user in table.users[table.item_starts[item] : table.item_starts[item + 1]]:
-            filled[user] += 1
-    for item in whole:
-        for user in table.users[table.item_starts[item] : table.item_starts[item + 1]]:
-            if filled[user] > 0:
-                begins[user], total = total, total + filled[user]
-                filled[user] = 0
-    return total
+def _read(matrix: NDArray[np.float64], counts: NDArray[np.float64], own: int, pairs: NDArray[np.int32]) -> None:
+    """Read the same from what `count_within` wrote for the column; `own` neighbours come before the column's item."""
+    size, at = len(counts), 0
+    for first in range(size):
+        target = matrix[first]
+        if first == own:
+            for second in range(own):
+                counts[second] = pairs[at + second]
+            at += own
+        for second in range(min(first, own)):
+            target[second] = pairs[at + second]
+        if first >= own:
+            counts[first] = pairs[at + own]
+            for second in range(own, first):
+                target[second] = pairs[at + second + 1]
+            at += 1
+        at += first
+    if own == size:
+        for second in range(size):
+            counts[second] = pairs[at + second]
+
+
+@compiled(nogil=True)
+def grouped(values: NDArray[np.int32], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places of each value below `size`, ascending (CSR); negative values are left out."""
+    starts = np.zeros(size + 1, np.int64)
+    for value in values:
+        if value >= 0:
+            starts[value + 1] += 1
+    for value in range(size):
+        starts[value + 1] += starts[value]
+    places, fill = np.empty(starts[size], np.int64), starts[:-1].copy()
+    for place in range(len(values)):
+        value = values[place]
+        if value >= 0:
+            places[fill[value]] = place
+            fill[value] += 1
+    return starts, places
 
 
 @compiled
-def _tally(
-    matrix: NDArray[np.float64],
-    counts: NDArray[np.float64],
-    whole: NDArray[np.int32],
-    table: InteractionTable,
-    begins: NDArray[np.int64],
-    filled: NDArray[np.int32],
+def _count_earlier(item: int, table: InteractionTable, counts: NDArray[np.int32]) -> None:
+    """Count how many people have each earlier item together with this one; everyone's items ascend."""
+    for user in table.users[table.item_starts[item] : table.item_starts[item + 1]]:
+        place = table.user_starts[user]
+        while table.items[place] < item:  # it ends at the item itself
+            counts[np.uint32(table.items[place])] += 1
+            place += 1
+
+
+@compiled(nogil=True)
+def count_within(
+    pairs: NDArray[np.int32], items: NDArray[np.int64], neighbourhoods: Neighbourhoods, table: InteractionTable
 ) -> None:
-    """Count the same person by person, from lists of what each of them has; `filled` is 0 before and after."""
-    lists, size = np.empty(_divide(whole, table, begins, filled), np.int32), len(counts)
-    for number in range(size + 1):
-        target = counts if number == size else matrix[number]
-        for user in table.users[table.item_starts[whole[number]] : table.item_starts[whole[number] + 1]]:
-            end = begins[user] + filled[user]
-            for earlier in lists[begins[user] : end]:
-                target[np.uint32(earlier)] += 1.0
-            lists[end] = number
-            filled[user] += 1
-    for item in whole:
-        for user in table.users[table.item_starts[item] : table.item_starts[item + 1]]:
-            filled[user] = 0
+    """Write how many people have some items and each one before them, for every column that holds them.
+
+    An item's counts are added up once, however many columns read them.
+    """
+    whole, starts, holder_starts, holders = neighbourhoods
+    counts = np.zeros(len(table.owners), np.int32)
+    for item in items:
+        _count_earlier(item, table, counts)
+        for holder in holders[holder_starts[item] : holder_starts[item + 1]]:
+            column, place = holder // whole.shape[1], holder % whole.shape[1]
+            row, begin = whole[column], starts[column] + place * (place - 1) // 2
+            for before in range(place):
+                pairs[begin + before] = counts[np.uint32(row[before])]
+        counts[:item] = 0
 
 
 @compiled
@@ -324,29 +367,32 @@ def _solve(matrix: NDArray[np.float64], weights: NDArray[np.float64]) -> None:
 
 @compiled(nogil=True)
 def column_weights(
-    columns: NDArray[np.int64], neighbours: NDArray[np.int32], table: InteractionTable, penalty: Penalty
+    columns: NDArray[np.int64],
+    neighbours: NDArray[np.int32],
+    table: InteractionTable,
+    pairs: NDArray[np.int32],
+    penalty: Penalty,
 ) -> NDArray[np.float32]:
-    """Return for each column the weights of its neighbours, rounded once.
+    """Return for each column the weights of its neighbours, rounded once; `pairs` holds their counts one by one.
 
     They are (G + D)⁻¹ g: G counts people who have two neighbours, g those who have one and the column's item, and D
     holds the penalties.
     """
-    found, users = np.zeros(neighbours.shape, np.float32), len(table.user_starts) - 1
-    begins, filled = np.empty(users, np.int64), np.zeros(users, np.int32)
+    found, at = np.zeros(neighbours.shape, np.float32), 0
     for place in range(len(columns)):
         near = neighbours[place][neighbours[place] != NOBODY]
         size = len(near)
         if size == 0:
             continue
         matrix, weights = np.zeros((size, size)), np.zeros(size)
-        whole = np.append(near, np.int32(columns[place]))
         if len(table.dense) > 0:
-            _look_up(matrix, weights, whole, table)
+            _look_up(matrix, weights, np.append(near, np.int32(columns[place])), table)
         else:
-            _tally(matrix, weights, whole, table, begins, filled)
+            _read(matrix, weights, np.searchsorted(near, columns[place]), pairs[at:])
+            at += size * (size + 1) // 2
         added = penalties(near, table.owners, penalty)
-        for at in range(size):
-            matrix[at, at] = table.owners[near[at]] + added[at]
+        for own in range(size):
+            matrix[own, own] = table.owners[near[own]] + added[own]
         _solve(matrix, weights)
         found[place, :size] = weights
     return found

@@ -22,7 +22,19 @@ from erasable.models._ease_columns import (
     rows_of_change,
     signed_rows,
 )
-from erasable.models.base import Arrays, Change, Effort, Model, Parameters, Scores, Settings, Stage, frozen, read_only
+from erasable.models.base import (
+    Arrays,
+    Change,
+    Effort,
+    Model,
+    Parameters,
+    Scores,
+    Settings,
+    Size,
+    Stage,
+    frozen,
+    read_only,
+)
 from erasable.models.machine import one_blas_thread, refuse_beyond_memory
 
 GRAM = "gram"
@@ -108,11 +120,9 @@ class DenseEASE:
         """Return the item's weight for each other item: the scores of a user who has only this item."""
         return self.score(self.prepare(shared), np.array([number], np.int32))
 
-    def samples(self, interactions: Interactions) -> int:
+    def samples(self, size: Size) -> int:
         """Return the number of additions to the Gram matrix, plus the inverse in the same unit."""
-        if len(interactions) == 0:
-            return 0
-        return count_pairs(interactions.user_starts) + _additions_of_inverse(len(interactions.items))
+        return size.pairs + _additions_of_inverse(size.items) if len(size) else 0
 
     def samples_amended(self, interactions: Interactions, change: Change) -> int:
         """Return the same for amending by a change."""
@@ -219,6 +229,7 @@ class EASE(Model):
     strategies: ClassVar[tuple[str, ...]] = ("retrain",)
     settings: EASESettings
     trains_rows = True  # there are none
+    by_slot = True  # counts are whole numbers, so their order makes no difference
     has_rows = False
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as the settings class says
@@ -279,9 +290,9 @@ class EASE(Model):
         """Return the scores, which are close to 0 or 1 as they are, clamped away from both."""
         return np.clip(scores.astype(np.float64), _CLAMP, 1 - _CLAMP)
 
-    def samples(self, interactions: Interactions, epochs: int) -> int:
+    def samples(self, interactions: Interactions | Size, epochs: int) -> int:
         """Return the number of additions to the Gram matrix, plus solving the weights in the same unit."""
-        return self._form.samples(interactions)
+        return self._form.samples(Size.of(interactions))
 
     def samples_amended(self, interactions: Interactions, change: Change) -> int:
         """Return the same for amending by a change."""

@@ -23,15 +23,18 @@ from erasable.errors import WrongUse, option
 from erasable.models._columns_kernel import (
     NOBODY,
     InteractionTable,
+    Neighbourhoods,
     Penalty,
     by_source,
     column_weights,
     coming_in,
+    count_within,
+    grouped,
     nearest_items,
     summed,
     weights_for,
 )
-from erasable.models.base import Arrays, Change, Effort, Scores, frozen, read_only
+from erasable.models.base import Arrays, Change, Effort, Scores, Size, frozen, read_only
 from erasable.models.machine import one_blas_thread, refuse_beyond_memory
 from erasable.seeding.compiled import compiled
 from erasable.threads import pool_of
@@ -84,10 +87,9 @@ def count_pairs(starts: NDArray[np.int64]) -> int:
 
 def by_item(rows: SignedRows, catalogue: int) -> ByItem:
     """Return the users of each item of the catalogue."""
-    starts = np.zeros(catalogue + 1, np.int64)
-    np.cumsum(np.bincount(rows.items, minlength=catalogue), out=starts[1:])
+    starts, places = grouped(read_only(rows.items), catalogue)
     users = np.repeat(np.arange(len(rows.signs), dtype=np.int32), np.diff(rows.starts))
-    return ByItem(starts, users[np.argsort(rows.items, kind="stable")])
+    return ByItem(starts, users[places])
 
 
 @compiled(nogil=True)
@@ -277,6 +279,7 @@ _ADDITIONS_OF_A_ROW = 64  # measured: 0.07 s for 0.6 M rows, to sort them by ite
 _NOT_COUNTED = read_only(np.zeros((0, 0), np.int32))
 _BYTES_OF_A_NEIGHBOUR = 2 * (4 + 4 + 1)  # its number and weight, before and after, and two masks
 _BYTES_OF_A_ROW = 32  # of the table: the item and the user, and sorting them
+_PAIRS_AT_ONCE = 2**28  # counts of 4 bytes: columns are solved in parts of at most 1 GiB of them
 _LARGEST_DENSE = 2**14  # items; a matrix of counts of more than 1 GiB is not built
 
 
@@ -353,10 +356,9 @@ class ColumnEASE:
         found[neighbours[number][own]] += weights[number][own]
         return found / np.float32(2)
 
-    def samples(self, interactions: Interactions) -> int:
+    def samples(self, size: Size) -> int:
         """Return the number of additions to a Gram matrix, plus solving a column for each item in the same unit."""
-        work = self._work(len(_owned(interactions)), len(interactions.items))
-        return count_pairs(interactions.user_starts) + work
+        return size.pairs + self._work(size.items_had, size.items)
 
     def samples_amended(self, interactions: Interactions, change: Change) -> int:
         """Return the same for amending by a change; the number of columns that it reaches is estimated."""
@@ -380,7 +382,7 @@ class ColumnEASE:
         reached = (hits + assumed * by_chance) / (len(sampled) + assumed) * len(owned)
         counted = len(rows) * _ADDITIONS_OF_A_ROW + _is_dense(rows) * count_pairs(rows.user_starts)
         work = self._work(max(len(touched), round(reached)), len(table.owners))
-        return min(counted + work * 3 // 4, self.samples(rows))  # most of them keep their neighbours
+        return min(counted + work * 3 // 4, self.samples(Size.of(rows)))  # most of them keep their neighbours
 
     def _work(self, columns: int, items: int) -> int:
         """Return the work of solving so many columns, as the number of additions that take as long."""
@@ -397,31 +399,41 @@ class ColumnEASE:
         so the same weights.
         """
         is_dense = _is_dense(rows)
-        self._refuse_beyond_memory(len(rows.items), len(rows), is_dense)
+        self._refuse_beyond_memory(len(rows.items), len(rows), self._counts(rows, is_dense))
         table = _table(rows, effort.threads, is_dense=is_dense)
         if touched is None:
             solving = selecting = _owned(rows)
-            announced = self.samples(rows)
+            announced = self.samples(Size.of(rows))
         else:
             solving, selecting = _reached(touched, made, table)
             announced = self._announced(rows, touched.items, table)
         _find_nearest(selecting, made, table, effort.threads)
-        task, done = partial(self._weights, solving, made[NEIGHBOURS], table), 0
-        with one_blas_thread():
-            for low, high, solved in _in_pieces(task, len(solving), effort.threads):
-                made[WEIGHTS][solving[low:high]] = solved
-                share = announced * high // len(solving)
-                effort.advance(share - done)
-                done = share
+        done = 0
+        for first, columns in _in_parts(solving, made[NEIGHBOURS], is_dense):
+            starts, pairs = _pairs_within(columns, made[NEIGHBOURS], table, effort.threads)
+            task = partial(self._weights, columns, made[NEIGHBOURS], table, starts, pairs)
+            with one_blas_thread():
+                for low, high, solved in _in_pieces(task, len(columns), effort.threads):
+                    made[WEIGHTS][columns[low:high]] = solved
+                    share = announced * (first + high) // len(solving)
+                    effort.advance(share - done)
+                    done = share
         effort.advance(announced - done)
         return frozen(made)
 
     def _weights(
-        self, solving: NDArray[np.int64], neighbours: NDArray[np.int32], table: InteractionTable, low: int, high: int
+        self,
+        solving: NDArray[np.int64],
+        neighbours: NDArray[np.int32],
+        table: InteractionTable,
+        starts: NDArray[np.int64],
+        pairs: NDArray[np.int32],
+        low: int,
+        high: int,
     ) -> NDArray[np.float32]:
         penalty = USUAL_PENALTY if self.regularisation is None else Penalty(self.regularisation, 0.0, 1.0)
         columns = solving[low:high]
-        found: NDArray[np.float32] = column_weights(columns, neighbours[columns], table, penalty)
+        found: NDArray[np.float32] = column_weights(columns, neighbours[columns], table, pairs[starts[low] :], penalty)
         return found
 
     def _no_columns(self, items: int) -> dict[str, NDArray[Any]]:
@@ -442,8 +454,15 @@ class ColumnEASE:
         columns[BORDERS][places[stays], 1] = shared[BORDERS][stays, 1]
         return columns
 
-    def _refuse_beyond_memory(self, items: int, rows: int, is_dense: bool = False) -> None:
-        needed = items * self.number * _BYTES_OF_A_NEIGHBOUR + rows * _BYTES_OF_A_ROW + is_dense * 4 * items**2
+    def _counts(self, rows: Interactions, is_dense: bool) -> int:
+        """Return how many counts of pairs are held at once, at most."""
+        if is_dense:
+            return len(rows.items) ** 2
+        neighbours = min(len(rows.items) * self.number, count_pairs(rows.user_starts))
+        return min(neighbours * (self.number + 1) // 2, _PAIRS_AT_ONCE)
+
+    def _refuse_beyond_memory(self, items: int, rows: int, counts: int = 0) -> None:
+        needed = items * self.number * _BYTES_OF_A_NEIGHBOUR + rows * _BYTES_OF_A_ROW + 4 * counts
         refuse_beyond_memory(items, needed, "a smaller ", option("neighbours"))
 
 
@@ -476,6 +495,55 @@ def _in_pieces(task: Callable[[int, int], Any], size: int, threads: int) -> Iter
     highs = [min(low + _COLUMNS_AT_ONCE, size) for low in lows]
     with pool_of(threads) as pool:
         yield from zip(lows, highs, pool.map(task, lows, highs), strict=True)
+
+
+def _in_parts(
+    solving: NDArray[np.int64], neighbours: NDArray[np.int32], is_dense: bool
+) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Divide columns into parts whose pairs fit in memory together; yield where each begins, and its columns."""
+    ends = np.cumsum(_pairs_of(neighbours[solving]) * (not is_dense))
+    first = 0
+    while first < len(solving):
+        before = ends[first - 1] if first else 0
+        end = max(first + 1, int(np.searchsorted(ends, before + _PAIRS_AT_ONCE, side="right")))
+        yield first, solving[first:end]
+        first = end
+
+
+def _pairs_of(neighbours: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return how many pairs the neighbours and the item of each column make."""
+    sizes = np.count_nonzero(neighbours != NOBODY, axis=1)
+    return sizes * (sizes + 1) // 2
+
+
+def _pairs_within(
+    columns: NDArray[np.int64], neighbours: NDArray[np.int32], table: InteractionTable, threads: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return where the pairs of each column begin, and how many people have both; nothing where the table has it."""
+    starts = np.zeros(len(columns) + 1, np.int64)
+    if len(table.dense):
+        return starts, np.empty(0, np.int32)
+    near = neighbours[columns]
+    np.cumsum(_pairs_of(near), out=starts[1:])
+    whole = np.append(near, columns[:, None].astype(np.int32), axis=1)
+    whole.view(np.uint32).sort(axis=1)  # without its sign, NOBODY is the last
+    holders = grouped(read_only(whole.ravel()), len(table.owners))
+    pairs, held = np.empty(starts[-1], np.int32), np.flatnonzero(np.diff(holders[0]))
+    neighbourhoods = Neighbourhoods(*map(read_only, (whole, starts, *holders)))
+    for _ in _in_pieces(partial(_count_some, pairs, held, neighbourhoods, table), len(held), threads):
+        pass
+    return starts, pairs
+
+
+def _count_some(
+    pairs: NDArray[np.int32],
+    held: NDArray[np.int64],
+    neighbourhoods: Neighbourhoods,
+    table: InteractionTable,
+    low: int,
+    high: int,
+) -> None:
+    count_within(pairs, held[low:high], neighbourhoods, table)
 
 
 def _find_nearest(

@@ -26,7 +26,7 @@ from erasable.models._batches import (
     rates_of,
     shuffled,
 )
-from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Settings, Stage
+from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Settings, Size, Stage
 from erasable.models.machine import TaskCounts, one_blas_thread, run_on_threads
 from erasable.seeding import child_key, id_keys, normals
 from erasable.seeding.compiled import below, compiled, draw
@@ -306,11 +306,12 @@ class EmbeddingModel(Model):
         rows.setflags(write=False)
         return {USER_ROWS: rows}
 
-    def samples(self, interactions: Interactions, epochs: int) -> int:
-        """Return how many samples training on these interactions visits."""
-        owned = np.diff(interactions.user_starts)
-        with_negatives = int(owned[owned < len(interactions.items)].sum())
-        return epochs * (len(interactions) + self.settings.negatives * with_negatives)
+    def samples(self, interactions: Interactions | Size, epochs: int) -> int:
+        """Return how many samples training on these interactions visits; whoever has every item has no negatives."""
+        size = Size.of(interactions)
+        samples = size.lengths * size.people
+        with_negatives = int(samples[size.lengths < size.items].sum())
+        return epochs * (len(size) + self.settings.negatives * with_negatives)
 
     def _run_epochs(
         self, tables: tuple[ParameterTable, ParameterTable, ParameterTable], stage: Stage, effort: Effort

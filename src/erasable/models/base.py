@@ -300,6 +300,58 @@ class Stage:
     position: int
 
 
+@dataclass(frozen=True, eq=False)
+class Size:
+    """How much data there is: all that the cost of training depends on, known without reading any row.
+
+    Parameters
+    ----------
+    items : int
+        How many items are known.
+    items_had : int
+        How many of them somebody has.
+    lengths, people : array of int64
+        How many people have a history of which length.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from erasable.data import Interactions
+    >>> rows, _ = Interactions.from_columns(pa.array(["ann", "ann", "bob"]), pa.array(["tea", "milk", "tea"]))
+    >>> size = Size.of(rows)
+    >>> len(size), size.users, size.items_had, size.pairs
+    (3, 2, 2, 5)
+    """
+
+    items: int
+    items_had: int
+    lengths: NDArray[np.int64]
+    people: NDArray[np.int64]
+
+    @staticmethod
+    def of(data: "Interactions | Size") -> "Size":
+        """Return the size of interactions."""
+        if isinstance(data, Size):
+            return data
+        lengths, people = np.unique(np.diff(data.user_starts), return_counts=True)
+        had = int(np.count_nonzero(np.bincount(data.item_index)))
+        return Size(len(data.items), had, lengths.astype(np.int64), people.astype(np.int64))
+
+    @property
+    def users(self) -> int:
+        """How many people there are."""
+        return int(self.people.sum())
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of items people have, the pairs of an item with itself included."""
+        return int((self.lengths**2 * self.people).sum())
+
+    def __len__(self) -> int:
+        """How many interactions there are."""
+        return int((self.lengths * self.people).sum())
+
+
 @dataclass(frozen=True)
 class Effort:
     """What changes no byte of a result: threads and progress.
@@ -409,6 +461,8 @@ class Model(Configured[Settings], ABC):
     """The strategies that it can be learned with, the default first. `sisa` needs trained rows."""
     trains_rows: ClassVar[bool] = False
     """Whether training returns the rows of its users; if not, `represent` always solves them."""
+    by_slot: ClassVar[bool] = False
+    """Whether a stage lists people by slot, and by id within one, instead of by id: then none need be sorted."""
     has_rows: ClassVar[bool] = True
     """Whether users have rows; if not, scores follow from the shared parameters and the user's own items."""
 
@@ -546,13 +600,13 @@ class Model(Configured[Settings], ABC):
         """
         return ()
 
-    def samples(self, interactions: Interactions, epochs: int) -> int:
+    def samples(self, interactions: Interactions | Size, epochs: int) -> int:
         """Return how many samples training visits; a closed form counts its work in units of one sample.
 
         Parameters
         ----------
-        interactions : Interactions
-            The rows of a stage.
+        interactions : Interactions or Size
+            The rows of a stage, or only their size: `Size.of` takes both.
         epochs : int
             How often training goes through them.
 

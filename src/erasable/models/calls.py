@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.data.ids import Ids
-from erasable.data.interactions import Interactions
 from erasable.errors import WrongModel
 from erasable.models.base import (
     Amends,
@@ -24,6 +23,7 @@ from erasable.models.base import (
     Model,
     Parameters,
     Scores,
+    Size,
     Stage,
     Subtracts,
     TellsSimilarItems,
@@ -130,10 +130,10 @@ def provisional(model: Subtracts, shared: Arrays, change: Change) -> Arrays:
     return _arrays(model, "provisional", found)
 
 
-def counted(model: Model, interactions: Interactions, epochs: int) -> int:
-    """Return how many samples training visits."""
+def counted(model: Model, size: Size, epochs: int) -> int:
+    """Return how many samples training on so much data visits."""
     with _calling(model, "samples"):
-        found = model.samples(interactions, epochs)
+        found = model.samples(size, epochs)
     if not isinstance(found, Integral) or found < 0:
         raise _wrong(model, "samples", repr(found), "a whole number that is not negative")
     return int(found)

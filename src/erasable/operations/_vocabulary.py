@@ -56,6 +56,7 @@ FREE_FORM = words("environment environments software kinds files before after ce
 
 FILE_WORDS = (
     "held-out do-not-learn block signing-key kept-items recall@10 recall@20\nall data of one person\n"
+    "bucket histories user_id item_id held_out slot_number anchor_count trained_rows\n"
     "some interactions of one person\n"
     "certificate of erasure\nreceipt of erasure\n" + "0" * 64
 )
@@ -69,13 +70,16 @@ QUEUE_WORDS = (
     "forgetting learning scanning evaluating cohesion saving verification replaying\n"
 )
 """The words of events and steps in the queue of the service; states and roles are named in the code."""
+_STAGES = 100
+"""How many stages have columns that are known by name; chains are shorter than that."""
 _OF_SETTINGS = ("format", "model", "name", "revision", "settings", "strategy")
 _HASH = "[0-9a-f]{12}"
 _OWN_NAMES = sorted({MANIFEST, NEW_MANIFEST, *LOCKS, *FOLDERS, *QUEUE_FILES})
 _NAMES = re.compile(
     "|".join(map(re.escape, _OWN_NAMES))
     + rf"|([0-9a-f]{{64}}|block-\d{{4,}}-{_HASH})(-{_HASH})?\.safetensors|[0-9a-f]{{32}}\.(json|html)"
-    rf"|(config|catalogue|kept-items|audit|signing-key|pending|group-\d+|held-out)(-{_HASH})?\.(json|jsonl|parquet|txt)"
+    rf"|(config|catalogue|kept-items|audit|signing-key|pending)(-{_HASH})?\.(json|jsonl|parquet|txt)"
+    rf"|(bucket-\d+|items|slots|histories|group-\d+|held-out)(-{_HASH})?\.parquet"
     rf"|(certificates|log)-\d{{4,}}-{_HASH}\.jsonl?|requests-{_HASH}\.sqlite"
 )
 _DOCUMENTS = re.compile(
@@ -122,6 +126,7 @@ def own_vocabulary(of_model: Iterable[str] = ()) -> Vocabulary:
         *STATES,
         *ROLES,
         *sorted(SCHEMA_WORDS),
+        *(f"stage_no_{stage}" for stage in range(_STAGES)),
         *numeric_environment().values(),
     ]
     return Vocabulary(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from erasable import chain
 from erasable.chain.arrangement import regrouped
 from erasable.chain.chain import links_to_run, train_chain
-from erasable.chain.dataset import Dataset, Link, MemoryStore, State
+from erasable.chain.dataset import Dataset, Link, MemoryStore, State, no_interactions
 from erasable.chain.plan import Erasure, samples_of
 from erasable.chain.tasks import LOCAL, Executor, link_names
 from erasable.data.catalogue import Catalogue, split_holdout
@@ -77,7 +77,7 @@ def attack(storage: Storage, users: int | None = None, seeds: int = USUAL_SEEDS,
 
 def attack_erased(
     storage: Storage,
-    source: Path,
+    source: str | Path,
     people: Sequence[str],
     seeds: int = USUAL_SEEDS,
     columns: ColumnNames = ANY_COLUMNS,
@@ -160,11 +160,9 @@ def training_rows(dataset: Dataset) -> Dataset:
 
     All items are declared, so every chain can be asked about the same ones.
     """
-    nothing = dataset.held_out.select(np.zeros(len(dataset.held_out), dtype=bool))
     config = dataset.config.changed(holdout=0.0, min_interactions=0)
     catalogue = dataset.catalogue or Catalogue.from_items(dataset.items)
-    groups = tuple(dataset.groups)
-    return Dataset(config, catalogue, dataset.scale, groups, nothing)
+    return Dataset.of_groups(config, catalogue, dataset.scale, dataset.groups, no_interactions(dataset.items))
 
 
 def _learned(dataset: Dataset, key: int, effort: Effort) -> tuple[State, MemoryStore]:
@@ -213,7 +211,7 @@ def _rows_of_erased(data: Interactions, people: Sequence[str], dataset: Dataset)
             raise UnknownUser(f"the data has no rows of the user {user!r}: give the rows that were learned from")
         if user not in rows.users:
             raise Refused(f"no item of the user {user!r} is known any more, so no attack is possible: leave them out")
-        if any(user in group.users for group in dataset.groups):
+        if dataset.buckets.find(user) is not None:
             raise Refused(f"the user {user!r} was not erased: forget them first, or leave them out")
     dataset.scale.check(rows.rating)
     return split_holdout(rows.with_items(dataset.items), dataset.config.holdout, dataset.config.seed)[0]
@@ -222,11 +220,11 @@ def _rows_of_erased(data: Interactions, people: Sequence[str], dataset: Dataset)
 def _joined(dataset: Dataset, rows: Interactions) -> Dataset:
     """Add people, each to a group chosen by a hash of seed and id: their former group is not known any more."""
     keys = id_keys(dataset.config.seed, f"{_PURPOSE} group", rows.users)
-    positions = (keys % np.uint64(len(dataset.groups))).astype(np.int64)[rows.user_index]
+    positions = (keys % np.uint64(dataset.group_count)).astype(np.int64)[rows.user_index]
     groups = (
         Interactions.merge([group, rows.select(positions == position)]) for position, group in enumerate(dataset.groups)
     )
-    return replace(dataset, groups=tuple(groups))
+    return dataset.with_groups(tuple(groups))
 
 
 def _how_many(users: int, wanted: int | None) -> int:

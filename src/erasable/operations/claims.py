@@ -216,7 +216,7 @@ def _by_stages(state: State, requests: Sequence[Request]) -> dict[frozenset[int]
     kinds: dict[frozenset[int], list[Request]] = {}
     for request in requests:
         shapes = request.user in shaping
-        stages = _from(state, state.dataset.find(request.user)[0]) if shapes else frozenset[int]()
+        stages = _from(state, state.dataset.find(request.user).group) if shapes else frozenset[int]()
         kinds.setdefault(stages, []).append(request)
     return kinds
 

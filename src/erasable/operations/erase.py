@@ -6,7 +6,7 @@ search file names it, it is certified next; else it begins again.
 """
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -159,7 +159,7 @@ def _carried_out(
     change = _begun(claims, state, known, joined_cheaply(state, known, waiting), manner.rerun, work)
     session.refuse_if_full(_room_for(session, change))
     held = held_of(change.requests, session, state)
-    data_before = data_digest(session.stamp.salt, state.dataset)
+    data_before = data_digest(session.stamp.salt, state)
     utility = _utility(session, state, change.after, work)
     with work.training("forgetting", change.plan.samples) as effort:
         after = carry_out(change.plan, change.before, change.after, session.checkpoints, effort, work.executor)
@@ -186,8 +186,9 @@ def _carried_out(
     documents = session.documents()
     search = _with_erasure(read_search(documents.pending), erased)
     preferences = without_names_like(documents.preferences, {one.user for one in change.requests})
+    gone = {one.user for one in change.requests if after.dataset.buckets.find(one.user) is None}
+    dropped = state.dataset.users - after.dataset.users - len(gone)  # by the filter
     session.commit(after, replace(documents, pending=search.encoded(), preferences=preferences), stamp)
-    dropped = _dropped(state.dataset, after.dataset, {one.user for one in change.requests})
     known_still = None if after.recorded else after  # else its checkpoints were renamed
     return Carried(rejected=tuple(sorted(unknown)), plan=change.plan, dropped=dropped, state=known_still)
 
@@ -357,15 +358,7 @@ def _room_for(session: Session, change: _Change) -> int:
 
 def _utility(session: Session, state: State, left: Dataset, work: Work) -> Utility | None:
     """Measure utility on the holdout of those who are left, if there is one, with at most 10,000 people."""
-    if not len(left.held_out):
+    if not left.counts.held_out:
         return None
     with work.reporter.track("evaluating"):
-        people = measured_people(left.held_out, left.config.seed)
-        return measure(state, session.checkpoints, people, work.threads)
-
-
-def _dropped(before: Dataset, after: Dataset, asked: Collection[str]) -> int:
-    """Count those who are gone without having asked."""
-    left = {user for group in after.groups for user in group.users}
-    gone = {user for group in before.groups for user in group.users} - left
-    return len(gone.difference(asked))
+        return measure(state, session.checkpoints, measured_people(left), work.threads)

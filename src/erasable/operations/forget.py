@@ -126,7 +126,8 @@ def forget(
 
     More than 1 % of the people, if that is more than 10, need `yes`. What a killed process left unfinished is finished
     too. In another numeric environment than the one that learned, this is refused; with `rerun` everything is trained
-    again. If a worker is running, it carries the requests out next, and this call waits for it.
+    again, and so is what an earlier revision of a model of ours learned. If a worker is running, it carries the
+    requests out next, and this call waits for it.
     """
     if outside.reference is not None and len({one.user for one in requests}) != 1:
         raise WrongUse(option("reference"), " is the case number of one person's request: give exactly one user")
@@ -202,6 +203,8 @@ class _ForgetCall:
     left_out: int = 0
     served_meanwhile: int = 0
     stages: int = 0
+    said: tuple[str, ...] = ()
+    """What was said before the work began."""
     began: float = field(default_factory=time.perf_counter)
 
     def submit(self) -> Forgotten:
@@ -243,7 +246,7 @@ class _ForgetCall:
                 waiting = [one for one in self.storage.asked() if is_left(one) or self._waits_here(one)]
                 left = bool(known or search.accepted or waiting)
                 if left:
-                    _check_environment(session, self.rerun)
+                    self._check_environment(session)
                 manner = self._manner(session, left or bool(search.erasures))
                 if not self._ids and not left and not search.erasures and not self.storage.has_begun(session):
                     return self._forgotten(Carried(), notes=manner.open_list.notes)
@@ -276,6 +279,22 @@ class _ForgetCall:
         """Whether this call submitted a request and nobody else has joined it."""
         submitted = self._ids.count(request.request_id)
         return request.request_id in self._own and len(joined_by(request)) < submitted
+
+    def _check_environment(self, session: Session) -> None:
+        """Refuse what was learned elsewhere; what an earlier revision of our model learned is trained again, once."""
+        found = made_elsewhere(session.state())
+        if found.newer_revision and not self.rerun:
+            self.said = (f"everything is trained again, once: {found}",)
+            self.work.reporter.note(self.said[0])
+            self.rerun = True
+        if found and not self.rerun:
+            raise NotReproducible(
+                f"this was learned {found.how} ({found}): bring it here with ",
+                upgrading(session),
+                " and forget then; or forget there, or give ",
+                Said("rerun=True", "--rerun"),
+                " to train everything again here",
+            )
 
     def _waits_here(self, request: Request) -> bool:
         """Whether this call has submitted or joined a request, which is not on hold."""
@@ -420,7 +439,7 @@ class _ForgetCall:
             left_out=self.left_out,
             dropped=carried.dropped,
             finished=len({*ids}.intersection(earlier) - self._own),
-            notes=(*notes, *others),
+            notes=(*self.said, *notes, *others),
             set_aside=tuple(own),
             submitted=submitted,
             served_meanwhile=self.served_meanwhile,
@@ -530,15 +549,3 @@ def _left_of(request: Request, search: Search, dataset: Dataset) -> Request | No
 
 def _extent(known: Sequence[Request], dataset: Dataset) -> Extent:
     return Extent(len({one.user for one in known}), dataset.users)
-
-
-def _check_environment(session: Session, rerun: bool) -> None:
-    found = made_elsewhere(session.state())
-    if found and not rerun:
-        raise NotReproducible(
-            f"this was learned {found.how} ({found}): bring it here with ",
-            upgrading(session),
-            " and forget then; or forget there, or give ",
-            Said("rerun=True", "--rerun"),
-            " to train everything again here",
-        )

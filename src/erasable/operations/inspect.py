@@ -3,7 +3,6 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +12,11 @@ from erasable.chain.dataset import Dataset
 from erasable.data.columns import ANY_COLUMNS, ColumnNames, RememberedColumns, column_option
 from erasable.data.interactions import Interactions, RatingScale
 from erasable.data.readers import read_interactions
+from erasable.data.sources import name_of
 from erasable.data.values import TimeForm, text_of_time
 from erasable.errors import Refused, Said, UnknownRequest, WorkspaceError, option
 from erasable.evaluation.metrics import LIKED
-from erasable.evaluation.protocols import Protocol, Utility, measure
+from erasable.evaluation.protocols import Protocol, Utility, measure, measured_people
 from erasable.grouping.balanced_clustering import plain_k_means
 from erasable.grouping.groups import (
     Cohesion,
@@ -87,18 +87,20 @@ def evaluate(
     columns: ColumnNames = ANY_COLUMNS,
     work: Work = QUIET_WORK,
     protocol: Protocol = "whole-catalogue",
+    everyone: bool = False,
 ) -> Utility:
     """Measure recommendations on the holdout, or on a table or file, by a protocol (docs/reference/protocols.md).
 
-    A table is read with the columns that were learned from, if it has them and no others are named.
+    Of the holdout at most 10,000 people are measured, unless `everyone` is asked for. A table is read with the columns
+    that were learned from, if it has them and no others are named.
     """
     with storage.reading() as session:
         state = session.state()
         if test is not None:
             columns = RememberedColumns(**columns.given(), remembered=dict(session.documents().preferences.columns))
             held_out = _test_set(test, columns, state.dataset.scale if protocol == "held-out-only" else None)
-        elif len(state.dataset.held_out):
-            held_out = state.dataset.held_out
+        elif state.dataset.counts.held_out:
+            held_out = state.dataset.held_out if everyone else measured_people(state.dataset)
         else:
             test_set = Said("evaluate(TABLE)", "--test FILE")
             raise Refused("nothing was held out: learn with ", option("holdout", 0.1), ", or give ", test_set)
@@ -110,10 +112,9 @@ def _test_set(source: Any, columns: ColumnNames, scale: RatingScale | None) -> I
     """Read a test set; with a scale its ratings matter: all must be on the scale, and one must be high."""
     found = read_interactions(source, columns, scale, fewest_users=1).interactions
     if scale is not None and np.max(found.rating) < LIKED * scale.high:
-        place = source if isinstance(source, str | Path) else "the table"
         raise Refused(
-            f"no rating in {place} reaches 4/5 of {scale.high:g}, so there is nothing to find: name the column of "
-            "ratings with ",
+            f"no rating in {name_of(source)} reaches 4/5 of {scale.high:g}, so there is nothing to find: name "
+            "the column of ratings with ",
             column_option("rating"),
             ", or take another ",
             option("protocol"),
@@ -126,18 +127,18 @@ def show(storage: Storage, user: str) -> Holding:
     with storage.reading() as session:
         state = session.state()
         with telling_near_ids(state.dataset, [user]):
-            position, row = state.dataset.find(user)
-        rows = state.trained_rows(session.checkpoints, position)
-        held = state.dataset.data_of([user])
-        test_items = set(state.dataset.held_out.of_users([user]).item_index.tolist())
+            place = state.dataset.find(user)
+        held, bucket = state.dataset.data_of([user]), state.dataset.buckets[place.bucket]
+        test_items = set(bucket.held_out.of_users([user]).item_index.tolist())
         times = _shown_times(held, session.documents().preferences.time_kind)
         interactions = tuple(
             HeldInteraction(held.items[int(item)], float(rating), time, int(item) in test_items)
             for item, rating, time in zip(held.item_index, held.rating, times, strict=True)
         )
-        personal = {name: array[row].tolist() for name, array in rows.items()}
+        rows = state.trained_row(session.checkpoints, place)
+        personal = {name: row.tolist() for name, row in rows.items()}
         suppressed = _suppressed(storage, session)
-    return Holding(user, position + 1, interactions, personal, None if suppressed is None else user in suppressed)
+    return Holding(user, place.group + 1, interactions, personal, None if suppressed is None else user in suppressed)
 
 
 def _shown_times(held: Interactions, kind: TimeForm | None) -> list[float | str | None]:
@@ -159,10 +160,10 @@ def groups(storage: Storage, work: Work = QUIET_WORK) -> list[GroupFacts]:
         if not any(known) and dataset.config.grouping not in BY_VECTORS:
             with work.reporter.track("cohesion"):
                 known = cohesion_between_rows(dataset.groups, dataset.scale, dataset.config.seed, work.threads)
-        known = known or (None,) * len(dataset.groups)
+        known = known or (None,) * dataset.group_count
         return [
-            GroupFacts(position, len(group.users), len(group), *(cohesion[:2] if cohesion else (None, None)))
-            for position, (group, cohesion) in enumerate(zip(dataset.groups, known, strict=True), start=1)
+            GroupFacts(position, size.users, len(size), *(cohesion[:2] if cohesion else (None, None)))
+            for position, (size, cohesion) in enumerate(zip(dataset.group_sizes(), known, strict=True), start=1)
         ]
 
 
@@ -186,14 +187,14 @@ def status(storage: Storage, known: LoadedVersion | None = None) -> dict[str, An
             "users": dataset.users,
             "items": len(dataset.items),
             "interactions": dataset.interactions,
-            "held_out": len(dataset.held_out),
+            "held_out": dataset.counts.held_out,
             "model": config.model,
             "strategy": config.strategy,
             "rows": config.rows,
             "anchors": config.anchors,
             "grouping": config.grouping,
             "policy": config.policy,
-            "groups": len(dataset.groups),
+            "groups": dataset.group_count,
             "rating_scale": str(dataset.scale),
             "erasures": session.erasures,
             "version": session.stamp.version,
@@ -271,7 +272,7 @@ def study_groups(storage: Storage, work: Work) -> GroupStudy:
     try:
         check_room(training, _settings("bkm", dataset))
     except Refused:  # its remedy is for learning
-        many = f"{len(dataset.groups):,} groups of {len(training.users):,} users and {len(training.items):,} items"
+        many = f"{dataset.group_count:,} groups of {len(training.users):,} users and {len(training.items):,} items"
         instead = Said("see Recommender.groups()", "leave out --plot, and see the table")
         raise Refused(f"{many} are too many to be compared and drawn: ", instead) from None
     positions = _positions(dataset, training)
@@ -315,13 +316,13 @@ def _labels(name: GroupingName, space: Points, training: Interactions, dataset: 
 
 
 def _settings(name: GroupingName, dataset: Dataset) -> GroupingSettings:
-    return GroupingSettings(grouping=name, groups=len(dataset.groups))
+    return GroupingSettings(grouping=name, groups=dataset.group_count)
 
 
 def _sizes(
     spaces: Mapping[str, Points], positions: Labels, dataset: Dataset, work: Work
 ) -> dict[str, NDArray[np.int64]]:
-    groups, seed = len(dataset.groups), dataset.config.seed
+    groups, seed = dataset.group_count, dataset.config.seed
     plain = {"plain k-means on rating rows": "bkm", "plain k-means on vectors": "cbkm-near"}
     found = {
         name: plain_k_means(spaces[space], groups, seed, work.threads)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from erasable.chain.arrangement import grown
 from erasable.chain.chain import carry_out_schedule, made_elsewhere, scheduled
@@ -89,7 +88,7 @@ def learn_into(session: Session, source: Any, config: Config, inputs: Inputs, wo
     began = time.perf_counter()
     with beginning(session, inputs.listing) as open_list:
         return _learned(
-            session, prepare(source, config, inputs, work, open_list.entries), open_list, inputs, work, began
+            session, prepare(source, config, inputs, work, open_list.entries, session), open_list, inputs, work, began
         )
 
 
@@ -97,7 +96,7 @@ def _learned(
     session: Session, prepared: Prepared, open_list: OpenList, inputs: Inputs, work: Work, began: float
 ) -> Learned:
     dataset = prepared.dataset
-    if not any(len(dataset.learners(position)) for position in range(dataset.stages)):
+    if not dataset.counts.learned.any():
         work.reporter.doubt(_NOBODY_SHAPES)
     session.refuse_if_full(_room_for(dataset))
     schedule = scheduled(dataset)
@@ -119,9 +118,9 @@ def _learned(
         users=dataset.users,
         items=len(dataset.items),
         interactions=dataset.interactions,
-        groups=len(dataset.groups),
+        groups=dataset.group_count,
         seconds=time.perf_counter() - began,
-        held_out=len(dataset.held_out),
+        held_out=dataset.counts.held_out,
         suppressed=prepared.suppressed.total,
         left_out=prepared.suppressed,
         readmitted=len(inputs.readmit),
@@ -203,7 +202,7 @@ def learn_more(
         _refuse_unready(storage, session, rerun)
         before, open_list = _earlier(session, rerun).dataset, open_list_of(session, inputs.listing, erasing=False)
         as_before = _as_before(inputs, session)
-        read = read_source(source, as_before, before.scale, work.reporter, 1, _FOR_SCALE, open_list.entries)
+        read = read_source(source, as_before, before.scale, work, 1, _FOR_SCALE, open_list.entries)
         _refuse_unlike(read, before)
         after = _grown(before, read, inputs, work) if len(read.interactions) else before
         planned = plan_change(_earlier(session, rerun), after)
@@ -215,11 +214,11 @@ def learn_more(
         users=after.users,
         items=len(after.items),
         interactions=after.interactions,
-        groups=len(after.groups),
+        groups=after.group_count,
         seconds=time.perf_counter() - began,
         users_added=after.users - before.users,
         items_added=len({*after.items} - {*before.items}),
-        items_unknown=int(np.count_nonzero(~after.known_to_some[_learned_items(after)])),
+        items_unknown=int(np.count_nonzero(~after.known_to_some & (after.counts.trained > 0))),
         interactions_added=after.interactions - before.interactions,
         suppressed=read.suppressed.total,
         left_out=read.suppressed,
@@ -230,11 +229,6 @@ def learn_more(
         cost_ratio=planned.cost_ratio,
         **vars(InputFacts.of(read.source, after)),
     )
-
-
-def _learned_items(dataset: Dataset) -> NDArray[np.int32]:
-    """Return the items that someone has in training, not only in the holdout."""
-    return np.unique(np.concatenate([group.item_index for group in dataset.groups]))
 
 
 def _as_before(inputs: Inputs, session: Session) -> Inputs:

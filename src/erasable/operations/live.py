@@ -7,8 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from erasable.chain.buckets import Place
 from erasable.chain.dataset import Dataset, MemoryStore, State
-from erasable.chain.scoring import ROWS_SERVED, Place, Scoring
+from erasable.chain.scoring import ROWS_SERVED, Scoring
 from erasable.data.interactions import Interactions
 from erasable.errors import Refused, Said, Suppressed, SuppressionUnknown, UnknownUser, WorkspaceBusy, WorkspaceError
 from erasable.models.base import Change
@@ -50,7 +51,7 @@ class _Snapshot:
     def of(session: Session) -> "_Snapshot":
         """Load what scoring needs."""
         state, checkpoints = session.state(), MemoryStore()
-        dataset = replace(state.dataset, groups=tuple(state.dataset.groups))
+        dataset = state.dataset.kept_open()
         for link in state.scoring_links:
             checkpoints.put(session.checkpoints.get(link.fingerprint))
         scoring, pending = Scoring(State(dataset, state.chain), checkpoints, ROWS_SERVED), pending_people(session)
@@ -337,6 +338,7 @@ def _lessons_left(dataset: Dataset, served: Served) -> Interactions:
 
 def _compile_removal(loaded: _Snapshot) -> None:
     """Subtract one user's data as a trial, so that nobody waits for the compilation later."""
-    someone = next((group.users[0] for group in loaded.served.dataset.groups if len(group)), None)
+    buckets = loaded.served.dataset.buckets
+    someone = buckets[0].users[0] if loaded.served.dataset.users and len(buckets[0].users) else None
     if someone is not None:
         loaded.suppressing(Asked(frozenset([someone]))).subtracting()

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from erasable.chain.buckets import Place
 from erasable.chain.dataset import Dataset
-from erasable.chain.scoring import Place, Scoring
+from erasable.chain.scoring import Scoring
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.errors import UnknownItem, UnknownUser, WrongUse
@@ -61,40 +62,30 @@ class Stock:
     @cached_property
     def counts(self) -> NDArray[np.int64]:
         """How many people have each item in training."""
-        items = len(self._dataset.items)
-        return sum(
-            (np.bincount(group.item_index, minlength=items) for group in self._dataset.groups),
-            start=np.zeros(items, dtype=np.int64),
-        )
+        return self._dataset.counts.trained
 
     def counts_of(self, users: Collection[str]) -> NDArray[np.int64]:
         """Return how many of some users have each item in training; unknown ones are ignored."""
-        counts, wanted = np.zeros(len(self._dataset.items), dtype=np.int64), list(users)
-        for group in self._dataset.groups if wanted else ():
-            rows = group.users.positions(wanted)
-            for row in rows[rows >= 0].tolist():
-                counts[group.items_at(row)] += 1  # a user has an item once
+        counts, buckets = np.zeros(len(self._dataset.items), dtype=np.int64), self._dataset.buckets
+        for place in map(buckets.find, users):
+            if place is not None:
+                counts[buckets[place.bucket].training.items_at(place.row)] += 1  # a user has an item once
         return counts
 
     @cached_property
     def learned(self) -> NDArray[np.bool_] | None:
         """Which items the shared parameters were trained on; None if on all of them."""
         dataset = self._dataset
-        of_everyone = dataset.config.anchors >= 1 and dataset.stages == len(dataset.groups)
+        of_everyone = dataset.config.anchors >= 1 and dataset.stages == dataset.group_count
         if not dataset.solves_rows or (of_everyone and dataset.known_to_some.all()):
             return None
-        found = np.zeros(len(dataset.items), dtype=bool)
-        for position in range(dataset.stages):
-            found[dataset.known(position).places[dataset.learners(position).item_index]] = True
-        return found
+        return np.asarray((dataset.counts.learned > 0).any(axis=0))
 
     def owned(self, place: Place) -> NDArray[np.int32]:
         """Return the numbers of the items that a user has, held out or not."""
-        position, row = place
-        group, held_out = self._dataset.groups[position], self._dataset.held_out
-        trained = group.items_at(row)
-        other = int(held_out.users.positions([group.users[row]])[0]) if len(held_out) else -1
-        return trained if other < 0 else np.concatenate([trained, held_out.items_at(other)])
+        bucket = self._dataset.buckets[place.bucket]
+        trained, held_out = bucket.training.items_at(place.row), bucket.held_out_of(place.row)
+        return np.concatenate([trained, held_out]) if len(held_out) else trained
 
     def was_trained_on(self, items: NDArray[np.int32]) -> bool:
         """Whether the model was trained on one of these items."""
@@ -203,7 +194,7 @@ class Served:
             if place in partly_served:
                 yield self._best_without(partly_served[place], k)
             else:
-                was_trained_on = self.stock.was_trained_on(self.scoring.owned(*place))
+                was_trained_on = self.stock.was_trained_on(self.scoring.owned(place))
                 yield self._best(next(found), self.stock.owned(place), was_trained_on, k)
 
     def _best_without(self, left: RemainingData, k: int) -> list[Offer]:
@@ -228,7 +219,7 @@ class Served:
 
     def why(self, place: Place, offers: Sequence[Offer], k: int) -> list[tuple[OwnItem, ...]]:
         """Return for each offer the k items of the user at a place with the largest weights; none if it is popular."""
-        return self._why(self._contributing(place), offers, k, place[0])
+        return self._why(self._contributing(place), offers, k, place.group)
 
     def why_for_history(self, history: Interactions, offers: Sequence[Offer], k: int) -> list[tuple[OwnItem, ...]]:
         """Return the same for someone with this history."""
@@ -246,18 +237,18 @@ class Served:
     def explained(self, place: Place, item: str, k: int) -> Explanation:
         """Return the k items of the user at a place that add most to the score of one item."""
         number, left = self._number_of(item), self._partly_served_at.get(place)
-        scores = self.scoring.scores(*place) if left is None else self.scoring.of_history(left.training)
+        scores = self.scoring.scores(place) if left is None else self.scoring.of_history(left.training)
         owned = self.stock.owned(place) if left is None else left.owned
         score = float(scores[number]) if np.isfinite(scores[number]) else 0.0
-        because = self._reasons(self._contributing(place), number, k, place[0])
-        user = self.dataset.groups[place[0]].users[place[1]]
+        because = self._reasons(self._contributing(place), number, k, place.group)
+        user = self.dataset.user_at(place)
         others = score - sum(reason.weight for reason in because)
         return Explanation(user, item, score, because, others, number in owned)
 
     def _contributing(self, place: Place) -> NDArray[np.int32]:
         """Return the items that the scores of the user at a place come from, without those they asked to erase."""
         left = self._partly_served_at.get(place)
-        return self.scoring.owned(*place) if left is None else left.training.item_index
+        return self.scoring.owned(place) if left is None else left.training.item_index
 
     def _reasons(
         self, contributing: NDArray[np.int32], number: int, k: int, position: int | None = None
@@ -292,14 +283,19 @@ class Served:
         scores = self._without_suppressed_items(self.scoring.similar(number))
         return self._offers(top_items(scores, k, excluded=_unlike(scores, number)), scores, popular=False)
 
+    def _one_of_each_group(self) -> list[Place]:
+        """Return somebody of each group in the first bucket."""
+        groups = self.dataset.buckets[0].groups
+        found = zip(*np.unique(groups, return_index=True), strict=True)
+        return [Place(int(group), 0, int(row)) for group, row in found]
+
     def warm_up(self) -> None:
         """Compute what is cached, and score one user of each group."""
         _ = self.counts
-        for position, group in enumerate(self.dataset.groups):
-            if len(group):
-                self.best((position, 0), 1)
-                if self.scoring.explains:
-                    self.scoring.reasons(self.scoring.owned(position, 0), 0, position)
+        for place in self._one_of_each_group():
+            self.best(place, 1)
+            if self.scoring.explains:
+                self.scoring.reasons(self.scoring.owned(place), 0, place.group)
 
     def _number_of(self, item: str) -> int:
         number = int(self._numbers_of([item])[0])

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from erasable.chain.buckets import Place
 from erasable.chain.dataset import Dataset
-from erasable.chain.scoring import Place
 from erasable.data.catalogue import over_own_items, split_holdout
 from erasable.data.ids import NONE_NEAR, NearIds, near_ids
 from erasable.data.interactions import Interactions, Subject
@@ -90,7 +90,7 @@ def shown_ids(texts: Sequence[str], as_numbers: bool) -> pa.Array:
 
 def near_in(dataset: Dataset, user: str) -> NearIds:
     """Return how many users have an id that differs only a little from one that is not held."""
-    return near_ids((group.users for group in dataset.groups), user)
+    return near_ids((bucket.users for bucket in dataset.buckets), user)
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def telling_near_ids(dataset: Dataset, users: Iterable[str]) -> Iterator[None]:
     try:
         yield
     except UnknownUser:
-        unknown = next((user for user in users if not any(user in group.users for group in dataset.groups)), None)
+        unknown = next((user for user in users if dataset.buckets.find(user) is None), None)
         near = NONE_NEAR if unknown is None else near_in(dataset, unknown)
         if not near.held:
             raise
@@ -132,20 +132,15 @@ def remaining_data(dataset: Dataset, user: str, items: frozenset[str]) -> Remain
     if not can_serve_without(dataset):
         return None
     try:
-        position, row = dataset.find(user)
+        place = dataset.find(user)
     except UnknownUser:
         return None
-    group, held_out = dataset.groups[position], dataset.held_out
-    parts = [group.at(np.array([row]))]
-    other = int(held_out.users.positions([user])[0]) if len(held_out) else -1
-    if other >= 0:
-        parts.append(held_out.at(np.array([other])))
-    left = Interactions.merge(parts).without(pairs=[(user, item) for item in items])
+    left = dataset.data_of([user]).without(pairs=[(user, item) for item in items])
     if not len(left):
         return None
     (own,) = over_own_items([left])  # only the ids of these items decide the holdout, so no others are hashed
     training, _ = split_holdout(own, dataset.config.holdout, dataset.config.seed)
-    return RemainingData(items, (position, row), training.with_items(dataset.items), left.item_index)
+    return RemainingData(items, place, training.with_items(dataset.items), left.item_index)
 
 
 def all_remaining_data(

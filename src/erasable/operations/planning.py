@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from erasable import fingerprint
+from erasable.chain.chain import made_elsewhere
 from erasable.chain.dataset import Dataset, State
 from erasable.chain.plan import Apart, Erasure, Plan, known_requests, plan_change
 from erasable.errors import Refused, option
@@ -26,7 +27,7 @@ from erasable.requests.request import Request
 from erasable.scan import scan_folder
 from erasable.seeding import id_keys
 from erasable.workspace.checkpoints import encode_checkpoint
-from erasable.workspace.versions import encode_interactions
+from erasable.workspace.tables import encode_bucket
 
 _USERS_MEASURED = 100
 _MEASUREMENTS = 2  # before and after
@@ -48,7 +49,7 @@ def plan_random(storage: Storage, count: int, work: Work = QUIET_WORK) -> Plan:
     """Return the same for some users chosen at random."""
 
     def choose(dataset: Dataset) -> list[Request]:
-        users = [user for group in dataset.groups for user in group.users]
+        users = [user for bucket in dataset.buckets for user in bucket.users]
         if count > len(users):
             raise Refused(f"there are only {len(users)} users: give ", option("random"), " a smaller number")
         order = np.argsort(id_keys(dataset.config.seed, "random plan", users), kind="stable")
@@ -60,18 +61,19 @@ def plan_random(storage: Storage, count: int, work: Work = QUIET_WORK) -> Plan:
 def _planned(storage: Storage, choose: Callable[[Dataset], Sequence[Request]], work: Work) -> Plan:
     """Plan for the current version; if another has become current meanwhile, plan again.
 
-    Everything is loaded first, so that planning, which may group users again, does not keep a writer waiting.
+    Files are kept open, so that planning, which may group users again, does not keep a writer waiting.
     """
     while True:
         began = time.perf_counter()
         with storage.reading() as session:
             stamp, loaded = session.stamp, session.state()
-            state = replace(loaded, dataset=replace(loaded.dataset, groups=tuple(loaded.dataset.groups)))
+            state = replace(loaded, dataset=loaded.dataset.kept_open())
+        before = state.untrained() if made_elsewhere(state).newer_revision else state
         requests = choose(state.dataset)
-        after = Erasure.of(requests).apply(state.dataset, work.grouping)
+        after = Erasure.of(requests).apply(before.dataset, work.grouping)
         people = len({request.user for request in requests})
         planned = replace(
-            plan_change(state, after),
+            plan_change(before, after, state.chain),
             people=people,
             people_total=state.dataset.users,
             served_meanwhile=served_meanwhile(state.dataset, requests),
@@ -119,17 +121,15 @@ class _Rehearsal:
         targets = held_of(one_for_each(requests), session, self.state)
         data_digest(session.stamp.salt, before)
         data_digest(session.stamp.salt, self.after)
-        for old, new in zip(before.groups, self.after.groups, strict=False):
-            if old is not new:
-                encode_interactions(new)
-        encode_interactions(self.after.held_out)
+        for number in self.after.buckets.new_since(before.buckets):
+            encode_bucket(self.after.buckets[number])
         if session.path is not None:
             held, words = held_ids(self.after), vocabulary_of(self.after)
             scan_folder(session.path, targets, words, sealed=session.sealed_files, held=held)
 
     def measuring(self) -> float:
         """Return the seconds of measuring utility before and after, extrapolated from some users."""
-        users = measured_people(self.after.held_out, self.after.config.seed).users.texts()
+        users = measured_people(self.after).users.texts()
         if not users:
             return 0.0
         few, some = users[:1], users[:: max(1, len(users) // _USERS_MEASURED)]
@@ -140,7 +140,7 @@ class _Rehearsal:
 
     def _measured(self, users: Sequence[str]) -> float:
         began = time.perf_counter()
-        measure(self.state, self.session.checkpoints, self.after.held_out.of_users(users), self.work.threads)
+        measure(self.state, self.session.checkpoints, self.after.data_held_out(users), self.work.threads)
         return time.perf_counter() - began
 
 
@@ -149,7 +149,7 @@ def _apart(state: State, requests: Sequence[Request], around: float, work: Work)
     kinds: dict[tuple[int, bool], list[Request]] = {}
     shaping = set(state.dataset.lessons_of([request.user for request in requests]).users)
     for request in requests:
-        kind = state.dataset.find(request.user)[0], request.user in shaping
+        kind = state.dataset.find(request.user).group, request.user in shaping
         kinds.setdefault(kind, []).append(request)
     plans = [
         (plan_change(state, Erasure.of(alike[:1]).apply(state.dataset, work.grouping)), len(alike))

@@ -10,23 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.chain.arrangement import arrange
-from erasable.chain.dataset import Dataset
+from erasable.chain.dataset import Dataset, no_interactions
 from erasable.chain.settings import Config
 from erasable.data.catalogue import Catalogue, CoreFilter, read_catalogue
 from erasable.data.columns import ANY_COLUMNS, ColumnNames, column_option
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions, RatingScale, recognise_scale
-from erasable.data.readers import ReadResult, read_interactions
+from erasable.data.readers import ReadResult, read_batches, read_interactions
+from erasable.data.sources import name_of
 from erasable.data.values import OnBadRow
 from erasable.errors import BadRows, DataRefused, Refused, Said, WrongUse, option
 from erasable.grouping.registry import MOST_GROUPS, read_positions
+from erasable.operations._streaming import Dealt, can_stream
 from erasable.operations.do_not_learn import ListChoice
+from erasable.operations.storage import MemorySession, Session
 from erasable.operations.work import Work
-from erasable.progress import Reporter
 from erasable.proof.do_not_learn import NONE_LISTED, DoNotLearnFiles, DoNotLearnList, ListedCount
 from erasable.workspace.workspace import Workspace
 
 _FOR_SCALE = Said("for another scale give rating_scale=(LOW, HIGH)", "for another scale give --rating-scale LOW HIGH")
+_FEWEST_USERS = 2
 Column = str | int | None
 """A column by its name, or by its number from 1 if there are no names; None to recognise it."""
 
@@ -139,12 +142,16 @@ def prepare(
     inputs: Inputs,
     work: Work,
     erased: DoNotLearnList | None = None,
+    session: Session | None = None,
 ) -> Prepared:
-    """Read interactions, leave out people who were erased, and build the dataset."""
+    """Read interactions, leave out people who were erased, and build the dataset: bucket by bucket, if that can be."""
     reporter, given = work.reporter, _given(config, inputs)
     config = _with_given(config, given, inputs)
     declared = RatingScale(*config.rating_scale) if config.rating_scale is not None else given.scale
-    read = read_source(source, inputs, declared, reporter, erased=erased)
+    if can_stream(config, given.positions) and not inputs.readmit and inputs.columns.risk is None:
+        dealt = Dealt(config, given.catalogue, given.positions, erased)
+        return _prepared_in_buckets(session or MemorySession(), source, inputs, dealt, declared, work)
+    read = read_source(source, inputs, declared, work, erased=erased)
     interactions, risky = read.interactions, risky_users(read.risk, config)
     with _naming(source):
         scale = declared or recognise_scale(interactions.rating)
@@ -153,9 +160,43 @@ def prepare(
         numbered = kept.with_items(given.catalogue.items) if given.catalogue else kept
     _check_groups(numbered, config, given, inputs)
     kept_items = frozenset(kept.items) if config.min_interactions else None
-    frame = Dataset(config, given.catalogue, scale, (), numbered, kept_items)
+    frame = Dataset.of_nobody(config, given.catalogue, scale, kept_items)
     dataset = arrange(numbered, frame, work.grouping, given.positions, risky)
     return Prepared(dataset, read.suppressed, read.source, read.readmitted)
+
+
+def _prepared_in_buckets(
+    session: Session,
+    source: Any,  # noqa: ANN401 - path or table
+    inputs: Inputs,
+    dealt: Dealt,
+    declared: RatingScale | None,
+    work: Work,
+) -> Prepared:
+    """Read a source and deal people out to buckets as they come."""
+    reporter, batches = work.reporter, read_batches(source, inputs.columns, declared, inputs.on_bad_row)
+    with session.dealing(dealt.config.seed) as dealing:
+        with reporter.track("reading"), _naming_remedies(_FOR_SCALE):
+            for values in batches:
+                dealing.add(values)
+        facts = batches.facts
+        with reporter.track("dealing out"), _naming(source):
+            dealt.take(dealing, session, work)
+    for note in facts.notes(dealt.repeated):
+        reporter.note(note)
+    if dealt.users < _FEWEST_USERS:
+        raise DataRefused(f"{batches.name} holds one user only: give the interactions of two users at least")
+    if dealt.listed.total:
+        reporter.note(f"left out what is on the do-not-learn list ({dealt.listed})")
+    with _naming(source):
+        _refuse_few(dealt.left)
+        scale = declared or recognise_scale([dealt.lowest, dealt.highest])
+    reporter.note(f"rating scale {scale}")
+    _refuse_without_group(dealt.without_group, dealt.left, inputs)
+    dataset = dealt.dataset(scale)
+    nobody = no_interactions(Ids.of([]))
+    read = ReadResult(nobody, (), None, facts.rated, facts.taken, facts.rows, dealt.repeated, facts.bad_rows)
+    return Prepared(dataset, dealt.listed, read)
 
 
 def risky_users(risk: Mapping[str, float] | None, config: Config) -> frozenset[str]:
@@ -172,7 +213,7 @@ def read_source(
     source: Any,  # noqa: ANN401 - path or table
     inputs: Inputs,
     scale: RatingScale | None,
-    reporter: Reporter,
+    work: Work,
     fewest_users: int = 2,
     for_scale: str = _FOR_SCALE,
     erased: DoNotLearnList | None = None,
@@ -183,6 +224,7 @@ def read_source(
     """
     if inputs.readmit and erased is None:
         raise WrongUse("no do-not-learn list is kept, so everyone may come back: leave out ", option("readmit"))
+    reporter = work.reporter
     with reporter.track("reading"), _naming_remedies(for_scale):
         read = read_interactions(source, inputs.columns, scale, fewest_users, inputs.on_bad_row)
     for note in read.notes:
@@ -191,7 +233,7 @@ def read_source(
         return Read(read.interactions, read.risk, NONE_LISTED, read.rated, read)
     with reporter.track("looking for erased people"), _naming(source):
         back = _readmitted(read.interactions, erased, inputs.readmit)
-        rows, suppressed = erased.without(back).interactions_among(read.interactions)
+        rows, suppressed = erased.without(back).interactions_among(read.interactions, work.threads)
         left = _without(read.interactions, rows, fewest_users) if suppressed.total else read.interactions
     if suppressed.total:
         reporter.note(f"left out what is on the do-not-learn list ({suppressed})")
@@ -228,12 +270,17 @@ def _readmitted(interactions: Interactions, erased: DoNotLearnList, readmit: Seq
 def _without(interactions: Interactions, rows: NDArray[np.bool_], fewest_users: int) -> Interactions:
     """Drop rows, and items that nobody else has, as if they had never been there."""
     left = interactions.select(~rows)
-    if fewest_users > 1 and len(left.users) < fewest_users:
-        raise DataRefused(
-            f"without what is on the do-not-learn list, users left: {len(left.users)}: give the interactions of two "
-            "users at least"
-        )
+    if fewest_users > 1:
+        _refuse_few(len(left.users))
     return left.with_items(left.items.take(np.unique(left.item_index)))
+
+
+def _refuse_few(users: int) -> None:
+    if users < _FEWEST_USERS:
+        raise DataRefused(
+            f"without what is on the do-not-learn list, users left: {users}: give the interactions of two users "
+            "at least"
+        )
 
 
 @contextmanager
@@ -242,8 +289,7 @@ def _naming(source: Any) -> Iterator[None]:  # noqa: ANN401 - path or table
     try:
         yield
     except (DataRefused, Refused) as refused:
-        name = source if isinstance(source, str | Path) else "the table"
-        raise type(refused)(f"{name}: ", refused.said) from refused
+        raise type(refused)(f"{name_of(source)}: ", refused.said) from refused
 
 
 def _given(config: Config, inputs: Inputs) -> _Given:
@@ -281,7 +327,11 @@ def _given_groups(config: Config, source: Path) -> _Given:
         return _Given(positions=positions, groups=max(positions.values()) + 1, settings=settings)
     with Workspace.reading(source, model=type(config.learner)) as workspace:
         dataset = workspace.state().dataset
-        positions = {user: place for place, group in enumerate(dataset.groups) for user in group.users}
+        positions = {
+            user: group
+            for bucket in dataset.buckets
+            for user, group in zip(bucket.users, bucket.groups.tolist(), strict=True)
+        }
     core = None
     if dataset.kept_items is not None:
         core = CoreFilter(Ids.of(sorted(positions)), Ids.of(sorted(dataset.kept_items)))
@@ -335,15 +385,18 @@ def _filtered(interactions: Interactions, config: Config, given: _Given) -> Inte
 def _check_groups(interactions: Interactions, config: Config, given: _Given, inputs: Inputs) -> None:
     users = interactions.users
     if given.positions is not None:
-        missing = sum(user not in given.positions for user in users)
-        if missing:
-            raise DataRefused(
-                f"{inputs.groups_from}: {missing} of the {len(users)} users of the data have no group there: "
-                "add them, or drop their rows from the data"
-            )
+        _refuse_without_group(sum(user not in given.positions for user in users), len(users), inputs)
     elif config.groups > len(users) and config.grouping != "independent":
         raise Refused(
             f"there are only {len(users)} users for {config.groups} groups: give ",
             option("groups", len(users)),
             " or fewer",
+        )
+
+
+def _refuse_without_group(missing: int, users: int, inputs: Inputs) -> None:
+    if missing:
+        raise DataRefused(
+            f"{inputs.groups_from}: {missing} of the {users} users of the data have no group there: add them, or drop "
+            "their rows from the data"
         )

@@ -5,13 +5,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from erasable.chain.buckets import Place
 from erasable.chain.dataset import Dataset
-from erasable.chain.scoring import Place, Scoring
+from erasable.chain.scoring import Scoring
 from erasable.errors import Said, Suppressed, UnknownUser
 from erasable.models.machine import one_blas_thread
 from erasable.operations.offers import MOST_REASONS, Explanation, Offer, OwnItem, Served, Stock, refuse_no_items
 from erasable.operations.storage import Storage, asked_people
 from erasable.operations.work import QUIET_WORK, Work
+from erasable.progress import Advance
 from erasable.threads import pool_of
 
 History = Sequence[str] | Mapping[str, float | None]
@@ -72,6 +74,22 @@ def recommend(
         return best_items(served, users, k, unknown, work, why)
 
 
+def recommend_to_all(
+    storage: Storage, k: int = 10, work: Work = QUIET_WORK, why: bool = False
+) -> Iterator[list[UserRecommendations]]:
+    """Yield the k best items for everyone who is served, bucket by bucket, so that they are never all in memory."""
+    with _reading(storage) as served:
+        _refuse_unfit(served, k, why)
+        dataset = served.dataset
+        with work.reporter.track("recommending", dataset.users) as advance:
+            for number in range(len(dataset.buckets)):
+                everyone = _people_of(dataset, number)
+                people = [(user, place) for user, place in everyone if user not in served.suppressed]
+                names, places = [user for user, _ in people], [place for _, place in people]
+                yield _scored(served, names, places, _Wanted(k, [], why), work.threads, advance)
+                dataset.buckets.release(number)
+
+
 def recommend_for_history(storage: Storage, history: History, k: int = 10, why: bool = False) -> UserRecommendations:
     """Return the k best items for someone with this history and no id; nothing of it is stored.
 
@@ -117,9 +135,7 @@ def best_items(
     served: Served, users: Sequence[str] | None, k: int, unknown: Unknown, work: Work, why: bool = False
 ) -> list[UserRecommendations]:
     """Return the k best items for each of these users (None: for all), in their order, and why if that is wanted."""
-    refuse_no_items(k)
-    if why:
-        served.scoring.refuse_without_reasons()
+    _refuse_unfit(served, k, why)
     if users is None:
         everyone = [pair for pair in _everyone(served.dataset) if pair[0] not in served.suppressed]
         names = [user for user, _ in everyone]
@@ -132,7 +148,16 @@ def best_items(
         if unknown == "skip":
             names = [user for user, place in zip(names, places, strict=True) if place is not None]
             places = [place for place in places if place is not None]
-    return _scored(served, names, places, _Wanted(k, served.popular(k) if None in places else [], why), work)
+    wanted = _Wanted(k, served.popular(k) if None in places else [], why)
+    with work.reporter.track("recommending", len(names)) as advance:
+        return _scored(served, names, places, wanted, work.threads, advance)
+
+
+def _refuse_unfit(served: Served, k: int, why: bool) -> None:
+    """Refuse to recommend no items, and to explain where the model can't."""
+    refuse_no_items(k)
+    if why:
+        served.scoring.refuse_without_reasons()
 
 
 def _nothing_for(user: str, served: Served, *else_: str) -> UnknownUser:
@@ -148,7 +173,12 @@ class _Wanted(NamedTuple):
 
 
 def _scored(
-    served: Served, names: Sequence[str], places: Sequence[Place | None], wanted: _Wanted, work: Work
+    served: Served,
+    names: Sequence[str],
+    places: Sequence[Place | None],
+    wanted: _Wanted,
+    threads: int,
+    advance: Advance,
 ) -> list[UserRecommendations]:
     def several(first: int) -> list[UserRecommendations]:
         part, found = slice(first, first + _USERS_PER_TASK), list[UserRecommendations]()
@@ -160,11 +190,7 @@ def _scored(
         return found
 
     found: list[UserRecommendations] = []
-    with (
-        one_blas_thread(),
-        pool_of(work.threads) as pool,
-        work.reporter.track("recommending", len(names)) as advance,
-    ):
+    with one_blas_thread(), pool_of(threads) as pool:
         for part in pool.map(several, range(0, len(names), _USERS_PER_TASK)):
             found += part
             advance(len(part))
@@ -172,5 +198,18 @@ def _scored(
 
 
 def _everyone(dataset: Dataset) -> Iterator[tuple[str, Place]]:
-    for position, group in enumerate(dataset.groups):
-        yield from ((user, (position, row)) for row, user in enumerate(group.users))
+    """Yield everyone in the order of groups, and of ids within one."""
+    found = [pair for number in range(len(dataset.buckets)) for pair in _people_of(dataset, number)]
+    yield from sorted(found, key=_in_order)
+
+
+def _in_order(person: tuple[str, Place]) -> tuple[int, bytes]:
+    user, place = person
+    return place.group, user.encode()
+
+
+def _people_of(dataset: Dataset, number: int) -> list[tuple[str, Place]]:
+    """Return the people of a bucket with their places, in the order of groups, and of ids within one."""
+    bucket = dataset.buckets[number]
+    pairs = enumerate(zip(bucket.users, bucket.groups.tolist(), strict=True))
+    return sorted(((user, Place(group, number, row)) for row, (user, group) in pairs), key=_in_order)

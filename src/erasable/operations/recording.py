@@ -54,7 +54,7 @@ def version_facts(state: State, stamp: Stamp) -> dict[str, object]:
     return {
         "version": stamp.version,
         "state": state_digest(stamp.salt, state),
-        "data": data_digest(stamp.salt, state.dataset),
+        "data": data_digest(stamp.salt, state),
         "erasable": version("erasable"),
     }
 
@@ -192,7 +192,7 @@ def issuing_as(storage: Storage, issuer: str | None) -> Iterator[None]:
 def _holds_an_id(name: str, dataset: Dataset) -> bool:
     """Whether a name contains a user id as a whole word, in any case."""
     text = name.casefold()
-    found = {user.casefold() for group in dataset.groups for user in group.users if user.casefold() in text}
+    found = {user.casefold() for bucket in dataset.buckets for user in bucket.users if user.casefold() in text}
     return any(re.search(rf"(?<!\w){re.escape(user)}(?!\w)", text) for user in found)
 
 

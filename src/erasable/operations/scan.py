@@ -2,9 +2,9 @@
 
 import math
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from erasable.data.columns import ANY_COLUMNS, ColumnNames
 from erasable.data.ids import NONE_NEAR, NearIds
 from erasable.data.interactions import Interactions
 from erasable.data.readers import read_interactions
+from erasable.data.sources import name_of
 from erasable.errors import UnknownUser, WorkspaceError, WrongUse, option
-from erasable.models.base import Arrays
 from erasable.operations._vocabulary import own_vocabulary, vocabulary_of
 from erasable.operations.people import near_in
 from erasable.operations.storage import Session
@@ -68,7 +68,7 @@ def to_search_for(
 ) -> tuple[Sought, ...]:
     """Return what to look for after an erasure; a personal row that has not changed is left out."""
     rows_of = _personal_rows(checkpoints, after)
-    left = frozenset(user for group in after.dataset.groups for user in group.users)
+    left = frozenset(one.user for one in requests if after.dataset.buckets.find(one.user) is not None)
 
     def stays(target: Target) -> bool:
         return _written(rows_of(target.user)) == _written(target.personal)
@@ -98,7 +98,8 @@ def names_that_go(before: State, after: State) -> tuple[str, ...]:
 
 def items_that_go(before: Dataset, after: Dataset) -> tuple[str, ...]:
     """Return the items that nobody has any more."""
-    return tuple(sorted({*before.items}.difference(after.items, after.kept_items or ())))
+    gone = before.items.take(np.flatnonzero(after.items.positions_of(before.items.array) < 0))
+    return tuple(sorted({*gone}.difference(after.kept_items or ())))
 
 
 def targets_of(erased: Erased) -> list[Target]:
@@ -124,8 +125,20 @@ def rows_to_search(held: Interactions) -> Rows:
 def held_ids(dataset: Dataset, asked: Collection[str] = ()) -> Held:
     """Return the ids that a workspace holds: those in its data, and those of people who have asked."""
     kept = () if dataset.kept_items is None else (sorted(dataset.kept_items),)
-    users = (*(group.users.array for group in dataset.groups), dataset.held_out.users.array, sorted(asked))
-    return Held(users, (dataset.items.array, *kept))
+    return Held(_HeldUsers(dataset, sorted(asked)), (dataset.items.array, *kept))
+
+
+@dataclass(frozen=True, eq=False)
+class _HeldUsers:
+    """The ids of users, bucket by bucket: they are read only if there is a hit to explain."""
+
+    dataset: Dataset
+    asked: Sequence[str]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the ids of each bucket, then those of people who have asked."""
+        yield from (bucket.users.array for bucket in self.dataset.buckets)
+        yield self.asked
 
 
 def _asked_for(request: Request, held: Interactions) -> Interactions:
@@ -144,13 +157,8 @@ def _rows(held: Rows) -> tuple[tuple[str, float, float | None], ...]:
 def _personal_rows(checkpoints: CheckpointStore, state: State) -> PersonalRows:
     """Return a function that finds a user's trained rows; each checkpoint is read once."""
 
-    @cache
-    def rows_at(position: int) -> Arrays:
-        return state.trained_rows(checkpoints, position)
-
     def find(user: str) -> tuple[NDArray[Any], ...]:
-        position, row = state.dataset.find(user)
-        return tuple(array[row] for array in rows_at(position).values())
+        return tuple(state.trained_row(checkpoints, state.dataset.find(user)).values())
 
     return find
 
@@ -309,7 +317,7 @@ class PersonScan(Scan):
 
 
 def scan(
-    folder: Path, user: str, data: Path | None = None, columns: ColumnNames = ANY_COLUMNS, work: Work = QUIET_WORK
+    folder: Path, user: str, data: str | Path | None = None, columns: ColumnNames = ANY_COLUMNS, work: Work = QUIET_WORK
 ) -> PersonScan:
     """Search every file of a workspace for a person, who may be held there or not.
 
@@ -331,19 +339,21 @@ def scan(
         return PersonScan(**vars(found), near=near_in(dataset, user))
 
 
-def _rows_in(data: Path, user: str, columns: ColumnNames) -> Interactions:
+def _rows_in(data: str | Path, user: str, columns: ColumnNames) -> Interactions:
     rows = read_interactions(data, columns, fewest_users=1).interactions.of_users([user])
     if not len(rows):
-        raise UnknownUser(f"{data} holds nothing about the user {user!r}: check the id, or leave out ", option("data"))
+        raise UnknownUser(
+            f"{name_of(data)} holds nothing about the user {user!r}: check the id, or leave out ", option("data")
+        )
     return rows
 
 
 def _target_of_user(workspace: Workspace, user: str, rows: Interactions | None) -> Target:
     state = workspace.state()
     try:
-        position, row = state.dataset.find(user)
+        place = state.dataset.find(user)
     except UnknownUser:
         return Target(user, rows=None if rows is None else rows_to_search(rows))
-    personal = state.trained_rows(workspace.checkpoints, position)
+    personal = state.trained_row(workspace.checkpoints, place)
     held = state.dataset.data_of([user]) if rows is None else rows
-    return Target(user, rows=rows_to_search(held), personal=tuple(array[row].copy() for array in personal.values()))
+    return Target(user, rows=rows_to_search(held), personal=tuple(row.copy() for row in personal.values()))

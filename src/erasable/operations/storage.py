@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from erasable.chain.buckets import Bucket, StoredBucket
 from erasable.chain.dataset import CheckpointStore, MemoryStore, State
 from erasable.errors import Said, WorkspaceBusy, WorkspaceError, WrongUse
 from erasable.models.base import Model
@@ -19,6 +20,7 @@ from erasable.requests.opening import adopt_queue, asked_in, is_there, open_data
 from erasable.requests.queue import Queue
 from erasable.requests.request import AT_ONCE, BEGUN, NOBODY_ASKED, Asked, Request
 from erasable.requests.sqlite import SqliteDatabase
+from erasable.workspace.dealing import Dealing, dealing
 from erasable.workspace.manifest import FORMAT, NO_DOCUMENTS, Documents, Stamp
 from erasable.workspace.workspace import Workspace
 
@@ -77,6 +79,12 @@ class Session(Protocol):
 
     def refuse_if_full(self, needed: int) -> None:
         """Refuse if so many bytes do not fit on the disk."""
+
+    def dealing(self, seed: int) -> AbstractContextManager[Dealing]:
+        """Deal rows out to shares of the slots; nothing of it is left afterwards."""
+
+    def keep(self, bucket: Bucket, number: int, seed: int, groups: int) -> Bucket | StoredBucket:
+        """Keep a bucket for the next commit; on disk it is written now."""
 
     def damaged(self) -> list[str]:
         """Return every file that is missing or damaged."""
@@ -229,6 +237,14 @@ class MemorySession:
 
     def refuse_if_full(self, needed: int) -> None:
         """Refuse nothing: there is no disk."""
+
+    def dealing(self, seed: int) -> AbstractContextManager[Dealing]:
+        """Deal rows out to shares of the slots."""
+        return dealing(seed, None)
+
+    def keep(self, bucket: Bucket, number: int, seed: int, groups: int) -> Bucket:
+        """Return the bucket, which stays in memory."""
+        return bucket
 
     def damaged(self) -> list[str]:
         """Return no file: there are none."""

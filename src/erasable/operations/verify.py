@@ -293,8 +293,7 @@ def _copied(storage: Storage, session: Session) -> _Held:
     state, checkpoints = session.state(), MemoryStore()
     for link in state.chain:
         checkpoints.put(session.checkpoints.get(link.fingerprint))
-    for _ in state.dataset.groups:
-        pass
+    state = replace(state, dataset=state.dataset.recounted())
     try:
         pending = len(left_to_finish(storage, session))
     except WorkspaceError:  # a reader may not be allowed to read the queue

@@ -5,7 +5,7 @@ seed.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -284,8 +284,7 @@ def never_polluted(polluted: Dataset, fakes: FakeUsers, threads: int) -> Dataset
     """Return the real users' data in the same groups, split into training and holdout from scratch."""
     places = {user: position for position, group in enumerate(polluted.groups) for user in group.users}
     everything = Interactions.merge([*polluted.groups, polluted.held_out])
-    frame = replace(polluted, groups=(), cohesion=())
-    return arrange(everything.without(users=fakes.ids), frame, GroupingEffort(threads), given=places)
+    return arrange(everything.without(users=fakes.ids), polluted, GroupingEffort(threads), given=places)
 
 
 def utility_for_real(chain: Chain, fakes: FakeUsers, threads: int) -> dict[str, float]:
@@ -306,7 +305,7 @@ def push_success(chain: Chain, fakes: FakeUsers, threads: int) -> dict[str, floa
     pushed = numbers[numbers >= 0]  # the filter may have dropped some
 
     def found(case: Case, scores: NDArray[np.float32]) -> tuple[bool, list[float]]:
-        owned = scoring.owned(case.position, case.row)
+        owned = scoring.owned(case.place)
         new, top = np.setdiff1d(pushed, owned), top_items(scores, TOP, excluded=owned)
         others = np.delete(scores, owned)
         return bool(np.isin(top, pushed).any()), [float(np.mean(others > scores[item])) for item in new]

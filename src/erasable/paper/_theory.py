@@ -103,14 +103,14 @@ def plainly_clustered(dataset: Dataset, threads: int) -> Dataset:
     cohesion = cohesion_of_groups(rows, labels, groups, seed, threads)
     positions = positions_of_groups("easy", cohesion, np.zeros(groups, np.int64))[labels][training.user_index]
     divided = tuple(training.select(positions == position) for position in range(groups))
-    return replace(dataset, groups=divided, cohesion=())
+    return dataset.with_groups(divided)
 
 
 def measure_seconds(workbench: Workbench, cell: Cell) -> dict[str, Any]:
     """Train a chain and record the seconds of each stage; a short chain before it compiles the kernels."""
     dataset = workbench.grouped(cell.settings)
     short = config_of({**cell.settings, "groups": 1, "epochs": 1})
-    learn_chain(replace(dataset, config=short, groups=dataset.groups[:1]), workbench.effort)
+    learn_chain(replace(dataset.with_groups(dataset.groups[:1]), config=short), workbench.effort)
     chain = learn_chain(dataset, workbench.effort).state.chain
     users = [len(group.users) for group in dataset.groups]
     return {"users": users, "seconds": [round(link.seconds, 4) for link in chain]}

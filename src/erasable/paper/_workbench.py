@@ -178,7 +178,7 @@ def arrange_into_groups(
     catalogue = Catalogue.from_items(kept.items)
     numbered = kept.with_items(catalogue.items)
     kept_items = frozenset(kept.items) if config.min_interactions else None
-    frame = Dataset(config, catalogue, scale, (), numbered, kept_items)
+    frame = Dataset.of_nobody(config, catalogue, scale, kept_items)
     return arrange(numbered, frame, GroupingEffort(threads))
 
 

@@ -103,7 +103,7 @@ def version_fault(documents: Documents, stamp: Stamp, state: State) -> str | Non
         )
     if last.get("state", state_digest(stamp.salt, state)) != state_digest(stamp.salt, state):
         return f"the checkpoints of version {stamp.version} are not those that were recorded"
-    if last.get("data", data_digest(stamp.salt, state.dataset)) != data_digest(stamp.salt, state.dataset):
+    if last.get("data", data_digest(stamp.salt, state)) != data_digest(stamp.salt, state):
         return f"the data of version {stamp.version} are not those that were recorded"
     return None
 
@@ -136,7 +136,7 @@ def held_fault(certificate: Certificate, state: State, stamp: Stamp, environment
     dataset, salt = state.dataset, stamp.salt
     settings = dataset.config.flat()
     named = {
-        "data": (certificate.data.after, data_digest(salt, dataset)),
+        "data": (certificate.data.after, data_digest(salt, state)),
         "settings": _in_both(certificate.settings, settings),
         "model's revision": (certificate.revision or dataset.config.revision, dataset.config.revision),
         "catalogue": (certificate.catalogue, named_catalogue(dataset, salt)),

@@ -6,10 +6,9 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,8 +21,9 @@ from erasable.chain.plan import Erasure
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.documents import format_in, newer
-from erasable.errors import DataRefused, ListUnusable, Refused, Said, WorkspaceError, said
+from erasable.errors import ListUnusable, Refused, Said, WorkspaceError, said
 from erasable.fingerprint import DIGEST_BYTES, canonical_json
+from erasable.proof._entries import entries_of, keyed, rows_among, users_among
 from erasable.requests.request import Request
 from erasable.workspace import files
 from erasable.workspace.files import MANIFEST, WRITER_LOCK
@@ -231,23 +231,21 @@ class DoNotLearnList:
         with locked(list_file):
             return _stored_or_begun(list_file, key_file)
 
-    def users_among(self, users: Ids) -> NDArray[np.bool_]:
+    def users_among(self, users: Ids, threads: int = 1) -> NDArray[np.bool_]:
         """Return for each user whether they were erased completely."""
-        if not self.users:
-            return np.zeros(len(users), dtype=bool)
-        return np.array([self._user_entry(user) in self.users for user in _as_json(users)], dtype=bool)
+        return users_among(users, self.users, self.key, threads)
 
-    def interactions_among(self, interactions: Interactions) -> tuple[NDArray[np.bool_], ListedCount]:
+    def interactions_among(self, interactions: Interactions, threads: int = 1) -> tuple[NDArray[np.bool_], ListedCount]:
         """Return for each row whether it was erased, with its user or singly, and the counts of both."""
-        whole = self.users_among(interactions.users)
-        single = self._single_rows(interactions, whole)
+        whole = self.users_among(interactions.users, threads)
+        single = rows_among(interactions, whole, self.interactions, self.key, threads)
         count = ListedCount(int(whole.sum()), int(single.sum()))
         return whole[interactions.user_index] | single, count
 
     def naming(self, users: Collection[str], pairs: Collection[tuple[str, str]]) -> "DoNotLearnList":
         """Return a list with the same key of only these users and (user, item) pairs."""
-        of_pairs = (self._pair_entry(*_as_json(pair)) for pair in pairs)
-        return DoNotLearnList(self.key, frozenset(map(self._user_entry, _as_json(users))), frozenset(of_pairs))
+        of_users = entries_of(self.key, (("user", user) for user in users))
+        return DoNotLearnList(self.key, of_users, entries_of(self.key, (("interaction", *pair) for pair in pairs)))
 
     def joined(self, other: "DoNotLearnList") -> "DoNotLearnList":
         """Return the entries of both lists, which must have the same key."""
@@ -267,7 +265,7 @@ class DoNotLearnList:
     @property
     def key_digest(self) -> str:
         """A digest that identifies the key without revealing it; it is written in the list."""
-        return _keyed(self.key, canonical_json(["key"])).hex()
+        return keyed(self.key, ["key"]).hex()
 
     @property
     def size(self) -> int:
@@ -283,27 +281,7 @@ class DoNotLearnList:
             "users": sorted(entry.hex() for entry in self.users),
             "interactions": sorted(entry.hex() for entry in self.interactions),
         }
-        return canonical_json({**body, "seal": _keyed(self.key, canonical_json(body)).hex()}) + b"\n"
-
-    def _single_rows(self, interactions: Interactions, whole: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        rows = np.zeros(len(interactions), dtype=bool)
-        if not self.interactions:
-            return rows
-        items, starts = _as_json(interactions.items), interactions.user_starts.tolist()
-        users = _as_json(interactions.users)
-        for row in np.flatnonzero(~whole).tolist():
-            rows[starts[row] : starts[row + 1]] = [
-                self._pair_entry(users[row], items[item]) in self.interactions
-                for item in interactions.items_at(row).tolist()
-            ]
-        return rows
-
-    # The arguments are JSON already, so that each distinct id is encoded only once.
-    def _user_entry(self, user: bytes) -> bytes:
-        return _keyed(self.key, b'["user",' + user + b"]")
-
-    def _pair_entry(self, user: bytes, item: bytes) -> bytes:
-        return _keyed(self.key, b'["interaction",' + user + b"," + item + b"]")
+        return canonical_json({**body, "seal": keyed(self.key, body).hex()}) + b"\n"
 
 
 def add_requests(named: DoNotLearnFiles, requests: Sequence[Request], begin: bool = True) -> int:
@@ -366,22 +344,13 @@ def remove_request(named: DoNotLearnFiles, request: Request) -> None:
 
 def held(suppressed: DoNotLearnList, dataset: Dataset) -> ListedCount:
     """Count erased data that a recommender holds, as after restoring an old backup."""
-    in_groups = [suppressed.interactions_among(group)[1] for group in dataset.groups]
-    # People with held-out interactions are in a group too, and counted there.
-    held_out = suppressed.interactions_among(dataset.held_out)[1].interactions
-    users = sum(count.users for count in in_groups)
-    return ListedCount(users, sum(count.interactions for count in in_groups) + held_out)
-
-
-def _as_json(texts: Iterable[str]) -> list[bytes]:
-    try:
-        return [canonical_json(text) for text in texts]
-    except UnicodeEncodeError:
-        raise DataRefused("an id is not valid Unicode text: give ids as text") from None
-
-
-def _keyed(key: bytes, content: bytes) -> bytes:
-    return blake2b(content, key=key, digest_size=DIGEST_BYTES).digest()
+    users = interactions = 0
+    for bucket in dataset.buckets if suppressed.size else ():
+        found = suppressed.interactions_among(bucket.training)[1]
+        users += found.users
+        # People with held-out interactions are in training too, and counted there.
+        interactions += found.interactions + suppressed.interactions_among(bucket.held_out)[1].interactions
+    return ListedCount(users, interactions)
 
 
 def _stored(list_file: Path, key_file: Path) -> DoNotLearnList | None:

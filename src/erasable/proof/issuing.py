@@ -259,7 +259,7 @@ def _common_facts(erased: Erased, outcome: Outcome) -> dict[str, Any]:
         "catalogue": _catalogue(dataset, salt),
         "rating_scale": (dataset.scale.low, dataset.scale.high),
         "filter": filter_state(dataset),
-        "data": CertifiedData(before=erased.data_before, after=data_digest(salt, dataset)),
+        "data": CertifiedData(before=erased.data_before, after=data_digest(salt, outcome.state)),
         "scan": outcome.scan,
         "utility": _utility(erased, outcome.utility),
         "audit": CertifiedRecord(**outcome.audit._asdict()),

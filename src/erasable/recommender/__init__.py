@@ -110,9 +110,10 @@ class Recommender(Estimator):
 
         Parameters
         ----------
-        table : table or path
-            Interactions, one a row: a pandas, polars or Arrow table, a SciPy sparse matrix (users by items), or the
-            path of a CSV or Parquet file.
+        table : table, path or URL
+            Interactions, one a row: a pandas, polars or Arrow table, a SciPy sparse matrix (users by items), the path
+            of a CSV or Parquet file, of a folder of such files or a pattern such as `exports/*.csv.gz`, or the URL of
+            one of these in an object store (`s3://`, `gs://`, `az://`).
         inputs : Inputs, optional
             What has no keyword here, such as another do-not-learn list.
         user, item, rating, time, risk : str or int, optional

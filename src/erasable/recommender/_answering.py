@@ -217,6 +217,7 @@ class Answering:
         table: Any = None,  # noqa: ANN401 - any table or path
         protocol: Protocol = "whole-catalogue",
         *,
+        everyone: bool = False,
         user: Column = None,
         item: Column = None,
         rating: Column = None,
@@ -230,6 +231,8 @@ class Answering:
             The test set, as for `fit`; the holdout if not given, which needs `holdout=0.1` or the like in `fit`.
         protocol : {"whole-catalogue", "one-of-100", "held-out-only"}, default "whole-catalogue"
             Which items are ranked, and what counts as a hit (docs/reference/protocols.md).
+        everyone : bool, default False
+            Whether all people of the holdout are measured; else at most 10,000, those with the smallest hash.
         user, item, rating, time : str or int, optional
             The columns, as for `fit`; by default those that were learned from.
 
@@ -248,7 +251,7 @@ class Answering:
         1.0
         """
         given = {"user": user, "item": item, "rating": rating, "time": time}
-        return evaluate(self._learned_storage(), table, named_columns(given), self._work, protocol)
+        return evaluate(self._learned_storage(), table, named_columns(given), self._work, protocol, everyone)
 
     def show(self, user: Id) -> Holding:
         """Return everything that is held about a person.

@@ -4,8 +4,7 @@ Parquet: rows, dictionaries, statistics, metadata and names, and the bytes that 
 decoded tables. Safetensors: metadata, the names of tensors, integers, and bytes.
 """
 
-import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -17,9 +16,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from erasable.errors import WorkspaceError
-from erasable.scan._columns import ArrayColumn, Column, ListColumn, Role, flattened, role_of
-from erasable.scan._evidence import RAW, File
-from erasable.scan._tables import Table, compare_numbers, search_column_names, search_fields, search_table
+from erasable.scan import _source
+from erasable.scan._columns import ArrayColumn, Column, ListColumn, Role, flattened, is_nested, role_of
+from erasable.scan._evidence import RAW, File, TextSearch, ValueSearch, search_pieces
+from erasable.scan._search import as_bytes, lengths_before
+from erasable.scan._source import Opened, Source, ahead, as_file, pieces
+from erasable.scan._tables import Table, compare_numbers, search_column_names, search_fields, search_parts
 from erasable.scan._target import ArrowColumn
 from erasable.scan._texts import Document, Object, nested_json, parse_json
 
@@ -30,19 +32,22 @@ _DICTIONARY_PAGE = 2
 _TYPE, _PLAIN_SIZE, _PACKED_SIZE, _DICTIONARY_HEADER, _COUNT = 1, 2, 3, 7, 1
 _NUMBERS = {"INT32": "<i4", "INT64": "<i8", "FLOAT": "<f4", "DOUBLE": "<f8"}
 _CODECS = {"LZ4": "lz4_raw"}
+_USUAL_HEADER, _LONGEST_HEADER = 1 << 10, 1 << 20
 
 
-def dictionary_values(content: bytes, chunk: Any, width: int) -> ArrowColumn:  # noqa: ANN401 - Arrow's own
+def dictionary_values(source: Source, chunk: Any, width: int) -> ArrowColumn:  # noqa: ANN401 - Arrow's own
     """Return the values in the dictionary of a column chunk, texts as bytes; empty without a dictionary.
 
     `width` is the size of fixed-length values. A malformed page raises ValueError.
     """
+    if not chunk.total_compressed_size:  # no page at all: a table without rows
+        return pa.array([], pa.binary())
     try:
-        reader = _Reader(content, first_page(chunk))
-        header = reader.struct()
+        start = first_page(chunk)
+        header, size = _page_header(source, start)
         if header.get(_TYPE) != _DICTIONARY_PAGE:
             return pa.array([], pa.binary())
-        page = content[reader.place : reader.place + header[_PACKED_SIZE]]
+        page = source.read(start + size, header[_PACKED_SIZE])
         if chunk.compression != "UNCOMPRESSED":
             codec = pa.Codec(_CODECS.get(chunk.compression, chunk.compression.lower()))
             page = codec.decompress(page, decompressed_size=header[_PLAIN_SIZE], asbytes=True)
@@ -56,17 +61,30 @@ def first_page(chunk: Any) -> int:  # noqa: ANN401 - Arrow's own
     return min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)), default=0)
 
 
+def _page_header(source: Source, start: int) -> tuple[dict[int, Any], int]:
+    """Return the fields of a page's header, and how many bytes it takes."""
+    for most in (_USUAL_HEADER, _LONGEST_HEADER):
+        reader = _Reader(source.read(start, most), 0)
+        with suppress(IndexError):
+            return reader.struct(), reader.place
+    raise ValueError("the header of a page can't be read")
+
+
 def _values(page: bytes, count: int, kind: str, width: int) -> ArrowColumn:
     if kind in _NUMBERS:
         return pa.array(np.frombuffer(page, _NUMBERS[kind], count))
     if kind != "BYTE_ARRAY":
         return pa.array([page[place * width : (place + 1) * width] for place in range(count)], pa.binary())
-    values, place = [], 0
-    for _ in range(count):
-        start = place + 4
-        place = start + int.from_bytes(page[place:start], "little")
-        values.append(page[start:place])
-    return pa.array(values, pa.binary())
+    bounds = lengths_before(as_bytes(page), count)
+    if bounds[-1] > len(page):
+        raise ValueError("the dictionary is cut off")
+    # Each value ends where the length of the next one begins; the four bytes of the lengths are cut out.
+    kept = np.ones(len(page), dtype=bool)
+    kept[(bounds[:-1, np.newaxis] + np.arange(4)).ravel()] = False
+    kept[bounds[-1] :] = False
+    offsets = bounds - 4 * np.arange(count + 1)
+    content = np.frombuffer(page, np.uint8)[kept]
+    return pa.Array.from_buffers(pa.large_binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(content)])
 
 
 @dataclass
@@ -134,50 +152,95 @@ _NESTING = frozenset({"list", "element", "item", "array", "bag", "array_element"
 _OF_WRITERS = frozenset({"ARROW:schema", "pandas"})
 
 
-def search_parquet(file: File, content: bytes, name: str) -> None:
+ROWS = 1 << 16
+"""How many rows are read at once."""
+_BUFFER = 1 << 20
+_ALL_AT_ONCE = 1 << 25
+"""Larger files are read through a buffer, since a column may be as large as the file."""
+
+
+def search_parquet(file: File, source: Source, name: str) -> None:
     """Search a Parquet file with this name."""
     try:
-        # Not pq.read_table: a thread of Arrow's pool may release the content while the interpreter shuts down.
-        with pq.ParquetFile(pa.BufferReader(content)) as opened:
-            tables = list(tables_of(opened.read(use_threads=False), name))
-            parts = [*_statistics(opened, name), *_dictionaries(opened, content, name)]
-            metadata = _metadata(opened)
-            plain = _without_packed_pages(opened, content)
+        with pq.ParquetFile(
+            as_file(source), buffer_size=_BUFFER * (source.size > _ALL_AT_ONCE), pre_buffer=False
+        ) as opened:
+            rows = _rows_at_once(opened.metadata)
+            # Not by threads of Arrow's pool: one may release the content while the interpreter shuts down.
+            read: Batches = lambda columns: opened.iter_batches(rows, columns=columns, use_threads=False)  # noqa: E731
+            search_batches(file, opened.schema_arrow, read, name)
+            for part in (*_statistics(opened, name), *_dictionaries(opened, source, name)):
+                search_fields(file, part)
+            metadata, plain = _metadata(opened), _unpacked_ranges(opened, source.size)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise WorkspaceError(
             f"{file.name} looks like a Parquet file but can't be read, so nobody can tell whose data it holds: "
             "remove it, or restore it"
         ) from error
-    for table in tables:
-        search_column_names(file, table)
-        search_table(file, table)
-    for part in parts:
-        search_fields(file, part)
     for key, value in metadata:
         search_metadata(file, key, value)
-    file.search_texts(plain, RAW)
-    file.search_values(file.wanted.personal_rows, plain, RAW)
+    # Not in packed pages, since pieces of other values there look like ids.
+    text, values = TextSearch(file, RAW, binary=True), ValueSearch(file, RAW)
+    for start, end in plain:
+        text.base = values.base = start
+        search_pieces(text, values, file.wanted.raw_text, source, start, end)
 
 
-def _without_packed_pages(file: Any, content: bytes) -> bytes:  # noqa: ANN401 - Arrow's own
-    """Return the bytes of a file with compressed pages zeroed, since pieces of other values there look like ids."""
-    plain = bytearray(content)
-    for number in range(file.metadata.num_row_groups):
-        group = file.metadata.row_group(number)
-        for chunk in map(group.column, range(group.num_columns)):
-            if chunk.compression != "UNCOMPRESSED":
-                start = first_page(chunk)
-                plain[start : start + chunk.total_compressed_size] = bytes(chunk.total_compressed_size)
-    return bytes(plain)
+def _rows_at_once(metadata: Any) -> int:  # noqa: ANN401 - Arrow's own
+    """Return how many rows take about as many bytes as a piece, at most `ROWS`."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    size = max((group.total_byte_size // max(group.num_rows, 1) for group in groups), default=0)
+    return max(1, min(ROWS, _source.PIECE // max(size, 1)))
 
 
-def tables_of(table: Any, name: str) -> Iterator[Table]:  # noqa: ANN401 - Arrow's own
-    """Yield the columns as tables, one for each length: what lists hold is longer or shorter than the rows."""
-    columns = [one for field in table.column_names for one in flattened(field, table[field])]
-    sizes = dict.fromkeys(len(column) for column in columns)
-    for size in sizes:
-        alike: list[Column] = [column for column in columns if len(column) == size]
-        yield Table("", name, alike)
+def _unpacked_ranges(file: Any, size: int) -> Iterator[tuple[int, int]]:  # noqa: ANN401 - Arrow's own
+    """Yield the parts of a file between its packed pages."""
+    groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+    chunks = [group.column(place) for group in groups for place in range(group.num_columns)]
+    packed = [chunk for chunk in chunks if chunk.compression != "UNCOMPRESSED"]
+    last = 0
+    for start, end in sorted((first_page(chunk), first_page(chunk) + chunk.total_compressed_size) for chunk in packed):
+        if start > last:
+            yield last, start
+        last = max(last, end)
+    yield last, size
+
+
+# Tables of Arrow, read batch by batch
+
+Batches = Callable[[list[str] | None], Iterable[Any]]
+"""Reads the batches of a file from its beginning, with some of the columns or all."""
+
+
+def search_batches(file: File, schema: Any, read: Batches, name: str) -> None:  # noqa: ANN401 - Arrow's own
+    """Search the columns as tables, one for each length: what lists hold is longer or shorter than the rows."""
+    empty = _flat(schema.empty_table())
+    sizes = _sizes(schema, read, len(empty))
+    for size in dict.fromkeys(sizes):
+        places = [place for place, one in enumerate(sizes) if one == size]
+        search_column_names(file, Table("", name, [empty[place] for place in places]))
+        search_parts(file, lambda places=places: _tables(read, places, name))  # type: ignore[misc]
+
+
+def _tables(read: Batches, places: Sequence[int], name: str) -> Iterator[Table]:
+    # The next batch is decoded while one is searched.
+    for batch in ahead(iter(read(None))):
+        columns = _flat(batch)
+        yield Table("", name, [columns[place] for place in places])
+
+
+def _flat(batch: Any) -> list[ArrayColumn]:  # noqa: ANN401 - Arrow's own
+    return [one for place, field in enumerate(batch.schema.names) for one in flattened(field, batch.column(place))]
+
+
+def _sizes(schema: Any, read: Batches, columns: int) -> list[int]:  # noqa: ANN401 - Arrow's own
+    """Return how many values each column has in all; without nested columns, all have as many."""
+    if not any(is_nested(field.type) for field in schema):
+        return [0] * columns
+    sizes = [0] * columns
+    for batch in read(None):
+        sizes = [size + len(column) for size, column in zip(sizes, _flat(batch), strict=True)]
+    return sizes
 
 
 def _statistics(file: Any, name: str) -> Iterator[Table]:  # noqa: ANN401 - Arrow's own
@@ -193,14 +256,14 @@ def _statistics(file: Any, name: str) -> Iterator[Table]:  # noqa: ANN401 - Arro
         yield Table(f"row group {number}", name, columns, part="statistics of")
 
 
-def _dictionaries(file: Any, content: bytes, name: str) -> Iterator[Table]:  # noqa: ANN401 - Arrow's own
+def _dictionaries(file: Any, source: Source, name: str) -> Iterator[Table]:  # noqa: ANN401 - Arrow's own
     for number in range(file.metadata.num_row_groups):
         group = file.metadata.row_group(number)
         columns: list[Column] = [
             ArrayColumn(
                 *_leaf(
                     group.column(place).path_in_schema,
-                    dictionary_values(content, group.column(place), file.schema.column(place).length),
+                    dictionary_values(source, group.column(place), file.schema.column(place).length),
                 )
             )
             for place in range(group.num_columns)
@@ -237,52 +300,86 @@ def search_metadata(file: File, key: str, value: str) -> None:
 _ARROW_FILE, _ARROW_STREAM, _NUMPY = b"ARROW1\0\0", b"\xff\xff\xff\xff", b"\x93NUMPY"
 
 
-def search_arrow(file: File, content: bytes, name: str) -> bool:
+def search_arrow(file: File, source: Source, name: str) -> bool:
     """Search an Arrow file or stream with this name; return whether it was one."""
-    table = _read(content, file.name)
-    if table is None:
+    start = source.read(0, len(_ARROW_FILE))
+    is_file = start == _ARROW_FILE
+    if not is_file and not start.startswith(_ARROW_STREAM):
         return False
-    for part in tables_of(table, name):
-        search_column_names(file, part)
-        search_table(file, part)
-    for metadata in (table.schema.metadata, *(field.metadata for field in table.schema)):
+    try:
+        schema = _open(source, is_file).schema
+        read: Batches = lambda columns: _batches(source, is_file)  # noqa: E731
+        for _ in read(None) if not is_file else ():
+            pass  # what only begins like a stream is none
+        search_batches(file, schema, read, name)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if not is_file:
+            return False
+        raise WorkspaceError(
+            f"{file.name} looks like an Arrow file but can't be read, so nobody can tell whose data it holds: "
+            "remove it, or restore it"
+        ) from error
+    for metadata in (schema.metadata, *(field.metadata for field in schema)):
         for key, value in (metadata or {}).items():
             search_metadata(file, key.decode("utf-8", "replace"), value.decode("utf-8", "replace"))
     return True
 
 
-def _read(content: bytes, name: str) -> Any:  # noqa: ANN401 - Arrow's own
-    try:
-        if content.startswith(_ARROW_FILE):
-            return pa.ipc.open_file(pa.BufferReader(content)).read_all()
-        if content.startswith(_ARROW_STREAM):
-            return pa.ipc.open_stream(pa.BufferReader(content)).read_all()
-    except (pa.ArrowException, OSError, ValueError) as error:
-        if content.startswith(_ARROW_FILE):
-            raise WorkspaceError(
-                f"{name} looks like an Arrow file but can't be read, so nobody can tell whose data it holds: "
-                "remove it, or restore it"
-            ) from error
-    return None
+def _open(source: Source, is_file: bool) -> Any:  # noqa: ANN401 - Arrow's own
+    opened = as_file(source)
+    return pa.ipc.open_file(opened) if is_file else pa.ipc.open_stream(opened)
 
 
-def search_array(file: File, content: bytes, name: str) -> None:
+def _batches(source: Source, is_file: bool) -> Iterator[Any]:
+    reader = _open(source, is_file)
+    batches = (reader.get_batch(place) for place in range(reader.num_record_batches)) if is_file else reader
+    for batch in batches:
+        yield from (batch.slice(start, ROWS) for start in range(0, max(1, batch.num_rows), ROWS))
+
+
+def search_array(file: File, source: Source, name: str) -> None:
     """Search a NumPy file, if it is one: its texts, its fields, and numbers that can be ids."""
-    if not content.startswith(_NUMPY):
+    if source.read(0, len(_NUMPY)) != _NUMPY:
         return
     with suppress(ValueError, EOFError, OSError):
-        array = np.load(io.BytesIO(content), allow_pickle=False)
-        names = array.dtype.names
-        stem = PurePosixPath(name).stem
-        if names:
-            search_fields(
-                file, Table("", name, [ListColumn(part, _distinct_values(array[part])) for part in names], part="field")
-            )
-        elif array.dtype.kind in "iu" and role_of(stem) not in (Role.USER, Role.USERS):
-            # Short numbers in an array usually count or measure something; long ones may be ids.
-            compare_numbers(file, set(map(str, _distinct_values(array))), "the array")
-        else:
-            search_fields(file, Table("", name, [ListColumn(stem, _distinct_values(array), listed=True)], part="array"))
+        opened = Opened(source)
+        kind = _array_type(opened)
+        start = opened.tell()
+        step = max(1, _source.PIECE // max(1, kind.itemsize)) * kind.itemsize
+        for place in range(start, source.size, step):
+            part = source.read(place, min(step, source.size - place))
+            _search_elements(file, np.frombuffer(part, kind, len(part) // max(1, kind.itemsize)), name)
+
+
+def _array_type(opened: Opened) -> np.dtype[Any]:
+    version = np.lib.format.read_magic(opened)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    kind = read(opened)[2]
+    if kind.hasobject or not kind.itemsize:
+        raise ValueError("an array of objects")
+    return kind
+
+
+def _search_elements(file: File, array: NDArray[Any], name: str) -> None:
+    names, stem = array.dtype.names, PurePosixPath(name).stem
+    if names:
+        search_fields(
+            file, Table("", name, [ListColumn(part, _distinct_values(array[part])) for part in names], part="field")
+        )
+    elif array.dtype.kind in "iu":
+        _search_integers(file, array, stem, "array", "the array")
+    else:
+        search_fields(file, Table("", name, [ListColumn(stem, _distinct_values(array), listed=True)], part="array"))
+
+
+def _search_integers(file: File, array: NDArray[Any], name: str, part: str, place: str) -> None:
+    """Compare integers: all of them under a name of users, else long ones; short ones count or measure something."""
+    native = array.astype(array.dtype.newbyteorder("="), copy=False).ravel()
+    column = ArrayColumn(name, pa.array(native), listed=True)
+    if role_of(name) in (Role.USER, Role.USERS):
+        search_fields(file, Table("", name, [column], part=part))
+    elif file.wanted.long_numbers and (part == "array" or role_of(name) is not Role.MEASURE):
+        compare_numbers(file, column.with_number(file.wanted.number_values), place)
 
 
 def _distinct_values(array: NDArray[Any]) -> list[Any]:
@@ -293,6 +390,7 @@ def _distinct_values(array: NDArray[Any]) -> list[Any]:
 
 _LENGTH = 8
 _METADATA = "__metadata__"
+_MOST_HEADER = 100_000_000  # as the format says
 _INTEGERS = {
     "I8": "<i1",
     "I16": "<i2",
@@ -305,32 +403,33 @@ _INTEGERS = {
 }
 
 
-def read_header(content: bytes) -> Object | None:
+def read_header(source: Source) -> Object | None:
     """Return the header of a safetensors file, None if it is not one."""
-    size = int.from_bytes(content[:_LENGTH], "little")
-    if content[_LENGTH : _LENGTH + 1] != b"{" or not 2 <= size <= len(content) - _LENGTH:
+    start = source.read(0, _LENGTH + 1)
+    size = int.from_bytes(start[:_LENGTH], "little")
+    if start[_LENGTH:] != b"{" or not 2 <= size <= min(source.size - _LENGTH, _MOST_HEADER):
         return None
     try:
-        header = parse_json(content[_LENGTH : _LENGTH + size].decode())
+        header = parse_json(source.read(_LENGTH, size).decode())
     except ValueError:
         return None
     known = isinstance(header, Object) and all(isinstance(value, Object) for _, value in header.pairs)
     return header if known else None
 
 
-def search_tensors(file: File, content: bytes, header: Object) -> None:
+def search_tensors(file: File, source: Source, header: Object) -> None:
     """Search a safetensors file with this header."""
-    arrays = content[_LENGTH + int.from_bytes(content[:_LENGTH], "little") :]  # sliced once: it may be large
+    start = _LENGTH + int.from_bytes(source.read(0, _LENGTH), "little")
     for name, value in header.pairs:
         if name == _METADATA:
             _search_metadata(file, value)
             continue
         if not file.vocabulary.tensors.fullmatch(name):
             _search_name(file, name)
-        _search_integers(file, name, dict(value.pairs), arrays)
-    file.search_texts(arrays, "arrays, raw bytes", "bytes")
-    file.search_values(file.wanted.personal_rows, content, "raw bytes")
-    file.search_values(file.wanted.times, content, "raw bytes")
+        _search_tensor(file, name, dict(value.pairs), source, start)
+    text, values = TextSearch(file, "arrays, raw bytes", "bytes"), ValueSearch(file, RAW, start)
+    search_pieces(text, values, file.wanted.raw, source, start)
+    text.finish()
 
 
 def _search_name(file: File, name: str) -> None:
@@ -350,13 +449,10 @@ def _search_metadata(file: File, metadata: Object) -> None:
         Document(file, "metadata, ").search(value if inside is None else inside, key, own)
 
 
-def _search_integers(file: File, name: str, facts: dict[str, Any], arrays: bytes) -> None:
+def _search_tensor(file: File, name: str, facts: dict[str, Any], source: Source, start: int) -> None:
     kind, place = _INTEGERS.get(str(facts.get("dtype"))), facts.get("data_offsets")
-    of_users = role_of(name) in (Role.USER, Role.USERS)
-    if kind is None or not (of_users or file.wanted.long_numbers) or not isinstance(place, list) or len(place) != 2:
+    if kind is None or not isinstance(place, list) or len(place) != 2:
         return
-    numbers = np.unique(np.frombuffer(arrays[place[0] : place[1]], kind)).tolist()
-    if of_users:
-        search_fields(file, Table("", name, [ListColumn(name, numbers, listed=True)], part="tensor"))
-    elif role_of(name) is not Role.MEASURE:
-        compare_numbers(file, set(map(str, numbers)), "a tensor")
+    if role_of(name) in (Role.USER, Role.USERS) or file.wanted.long_numbers:
+        for part in pieces(source, start + place[0], start + place[1]):
+            _search_integers(file, np.frombuffer(part, kind), name, "tensor", "a tensor")

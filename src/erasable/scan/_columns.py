@@ -9,17 +9,18 @@ column says otherwise. A name with a digit and without such a word (customer-12)
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from erasable.scan._search import Cells, Places, Values
 from erasable.scan._target import ArrowColumn, Floats
 
 
@@ -141,7 +142,14 @@ def _role_of_word(word: str) -> Role:
 
 _WHOLE = re.compile(r"([+-]?\d+)\.0+")
 _MICROSECONDS = 1_000_000
+_BLANKS = b" \t\x0b\x0c\r\n"
 _PLAIN = frozenset({str, bytes, int, float, Decimal, bool, type(None)})
+
+
+@cache
+def _no_cells() -> Cells:
+    """Return no cells; not a constant, since Arrow must not be used while modules are imported."""
+    return Cells.of([])
 
 
 class Column(Protocol):
@@ -157,20 +165,23 @@ class Column(Protocol):
 
     def __len__(self) -> int: ...
 
-    def texts(self) -> set[str]:
-        """Return its distinct texts, including bytes that are text."""
+    def texts(self) -> Cells:
+        """Return its texts, including bytes that are text."""
 
-    def whole_numbers(self) -> set[str]:
-        """Return its distinct integers, in decimal."""
+    def blobs(self) -> Cells:
+        """Return its bytes that are not text."""
 
-    def ids(self) -> Sequence[str | None]:
-        """Return each row as an id would be written."""
+    def with_text(self, values: Values) -> frozenset[str]:
+        """Return which of some values stand in it as text."""
+
+    def with_number(self, values: Values) -> frozenset[str]:
+        """Return which of some values stand in it as an integer."""
+
+    def rows_with(self, values: Values) -> Places:
+        """Return for each row which of some values it holds, as text or as an integer; -1 if none."""
 
     def floats(self) -> Floats | None:
         """Return each row as a number, NaN if it is not one; None if the column has no numbers."""
-
-    def blobs(self) -> Iterable[bytes]:
-        """Return its distinct bytes that are not text."""
 
 
 def as_id(value: Any) -> str | None:  # noqa: ANN401 - whatever a file holds
@@ -197,9 +208,20 @@ class ListColumn:
     name: str | None
     values: Sequence[Any]
     listed: bool = False
+    numeric: bool | None = None
+    """Whether it holds numbers, if that is known from earlier rows."""
 
     def __len__(self) -> int:
         return len(self.values)
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether one of its first values is a number."""
+        return any(map(_is_number, self.values[:100])) if self.numeric is None else self.numeric
+
+    def like_first(self, numeric: dict[int, bool], place: int) -> "ListColumn":
+        """Return it with what is known from the first rows, or note what they tell."""
+        return replace(self, numeric=numeric.setdefault(place, self.is_numeric))
 
     @cached_property
     def _distinct(self) -> Collection[Any]:
@@ -209,34 +231,45 @@ class ListColumn:
         # True equals 1, and a list can't be in a set.
         return {(type(value), value): value for value in self.values if type(value) in _PLAIN}.values()
 
-    def texts(self) -> set[str]:
-        """Return its distinct texts, also stripped of blanks, including bytes that are text."""
+    @cached_property
+    def _texts(self) -> frozenset[str]:
+        """Its distinct texts, also stripped of blanks, including bytes that are text."""
         found = {text for value in self._distinct if isinstance(value, str | bytes) and (text := as_id(value))}
-        return found | {text.strip() for text in found}
+        return frozenset(found | {text.strip() for text in found})
 
-    def whole_numbers(self) -> set[str]:
-        """Return its distinct integers, in decimal, including texts such as 7.0."""
+    def texts(self) -> Cells:
+        """Return its distinct texts, also stripped of blanks, including bytes that are text."""
+        return Cells.of(sorted(self._texts))
+
+    def with_text(self, values: Values) -> frozenset[str]:
+        """Return which of some values stand in it as text."""
+        return self._texts.intersection(values.texts)
+
+    def with_number(self, values: Values) -> frozenset[str]:
+        """Return which of some values stand in it as an integer, including texts such as 7.0."""
         numbers = {as_id(value) for value in self._distinct if isinstance(value, int | float | Decimal)}
-        written = (_WHOLE.fullmatch(text) for text in self.texts())
-        return {text for text in numbers if text} | {match[1] for match in written if match}
+        written = (_WHOLE.fullmatch(text) for text in self._texts)
+        return frozenset(values.texts).intersection(numbers | {match[1] for match in written if match})
 
-    def ids(self) -> Sequence[str | None]:
-        """Return each row as an id would be written."""
+    def rows_with(self, values: Values) -> Places:
+        """Return for each row which of some values it holds, as text or as an integer; -1 if none."""
+        known = {text: place for place, text in enumerate(values.texts)}
         ids = (as_id(value) for value in self.values)
-        return [text.strip() if text else None for text in ids]
+        return np.array([known.get(text.strip(), -1) if text else -1 for text in ids], dtype=np.int64)
 
     def floats(self) -> Floats | None:
         """Return each row as a number, NaN if it is not one; None if the column has no numbers."""
-        if not any(map(_is_number, self.values[:100])):
+        if not self.is_numeric:
             return None
         try:
             return np.array(self.values, dtype=np.float64)
         except (TypeError, ValueError):
             return np.array([float(value) if _is_number(value) else math.nan for value in self.values])
 
-    def blobs(self) -> Iterable[bytes]:
+    def blobs(self) -> Cells:
         """Return its distinct bytes that are not text."""
-        return (value for value in self._distinct if isinstance(value, bytes) and _decoded(value) is None)
+        found = {value for value in self._distinct if isinstance(value, bytes) and _decoded(value) is None}
+        return Cells.of(sorted(found))
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,44 +289,55 @@ class ArrayColumn:
         return kind.value_type if pa.types.is_dictionary(kind) else kind
 
     @cached_property
-    def _distinct(self) -> ArrowColumn:
-        """The distinct values; of a dictionary also those that no row refers to."""
+    def _values(self) -> ArrowColumn:
+        """The values in one array; of a dictionary all of its own, also those that no row refers to."""
         if not pa.types.is_dictionary(self.array.type):
-            return pc.unique(_viewless(self.array))
-        values = [_viewless(chunk.dictionary) for chunk in _chunks(self.array)]
-        return pc.unique(_joined(values, _viewless_type(self._kind)))
-
-    def texts(self) -> set[str]:
-        """Return its distinct texts, including bytes that are text."""
-        return self._texts
+            return _viewless(_one(self.array))
+        return _one(_joined([_viewless(chunk.dictionary) for chunk in _chunks(self.array)], _viewless_type(self._kind)))
 
     @cached_property
-    def _texts(self) -> set[str]:
+    def _parts(self) -> tuple[Cells, Cells]:
+        """The texts, and the bytes that are not text."""
         if _is_text(self._kind):
-            return set(pc.drop_null(self._distinct).to_pylist())
+            return Cells.of(self._values), _no_cells()
         if not _is_binary(self._kind):
-            return set()
-        if self._decoded is not None:
-            return {text for text in self._decoded.to_pylist() if text}
-        return {text for value in self._distinct.to_pylist() if value is not None and (text := _decoded(value))}
-
-    @cached_property
-    def _decoded(self) -> ArrowColumn | None:
-        """The distinct values of a column of bytes, if all are text; Arrow decodes them at once."""
-        try:
-            return self._distinct.cast(pa.large_binary()).cast(pa.large_string())
+            return _no_cells(), _no_cells()
+        whole = self._values.cast(pa.large_binary())
+        try:  # Arrow decodes them at once, if all are text
+            return Cells.of(whole.cast(pa.large_string())), _no_cells()
         except pa.ArrowException:
-            return None
+            distinct = pc.drop_null(pc.unique(whole)).to_pylist()
+        is_text = [_decoded(value) is not None for value in distinct]
+        parts = ([value for value, fits in zip(distinct, is_text, strict=True) if fits is one] for one in (True, False))
+        texts, blobs = (Cells.of(pa.array(part, pa.large_binary())) for part in parts)
+        return texts, blobs
 
-    def whole_numbers(self) -> set[str]:
-        """Return its distinct integers, in decimal."""
-        if not _holds_numbers(self._kind):
-            return set()
-        return {text for value in self._distinct.to_pylist() if (text := as_id(value)) is not None}
+    def texts(self) -> Cells:
+        """Return its texts, including bytes that are text."""
+        return self._parts[0]
 
-    def ids(self) -> Sequence[str | None]:
-        """Return each row as an id would be written."""
-        return [as_id(value) for value in self.array.to_pylist()]
+    def blobs(self) -> Cells:
+        """Return its bytes that are not text."""
+        return self._parts[1]
+
+    def with_text(self, values: Values) -> frozenset[str]:
+        """Return which of some values stand in it as text."""
+        return values.chosen(values.in_cells(self.texts()))
+
+    def with_number(self, values: Values) -> frozenset[str]:
+        """Return which of some values stand in it as an integer."""
+        return values.chosen(values.in_numbers(self._values)) if _holds_numbers(self._kind) else frozenset()
+
+    def rows_with(self, values: Values) -> Places:
+        """Return for each row which of some values it holds, as text or as an integer; -1 if none."""
+        array = _one(self.array)
+        if pa.types.is_dictionary(array.type):
+            array = array.cast(array.type.value_type)
+        array = _viewless(array)
+        if _holds_numbers(self._kind):
+            return values.in_numbers(array)
+        holds_text = _is_text(self._kind) or _is_binary(self._kind)
+        return values.in_cells(Cells.of(array)) if holds_text else np.full(len(array), -1, dtype=np.int64)
 
     def floats(self) -> Floats | None:
         """Return each row as a number, times in seconds, NaN if it is not one; None if the type holds no numbers."""
@@ -303,11 +347,67 @@ class ArrayColumn:
             return _as_floats(moments) / _MICROSECONDS
         return _as_floats(array) if _holds_numbers(self._kind) else None
 
-    def blobs(self) -> Iterable[bytes]:
-        """Return its distinct bytes that are not text."""
-        if not _is_binary(self._kind) or self._decoded is not None:
-            return ()
-        return (value for value in self._distinct.to_pylist() if value is not None and _decoded(value) is None)
+
+@dataclass(frozen=True, eq=False)
+class TextColumn:
+    """A column of cells of a text file, as Arrow reads them; blanks around a value do not count."""
+
+    name: str | None
+    array: ArrowColumn
+    listed: bool = False
+    numeric: bool | None = None
+    """Whether it holds numbers, if that is known from earlier rows."""
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def like_first(self, numeric: dict[int, bool], place: int) -> "TextColumn":
+        """Return it with what is known from the first rows, or note what they tell."""
+        first = any(map(_is_number, self.array.slice(0, 100).to_pylist()))
+        return replace(self, numeric=numeric.setdefault(place, first))
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return Cells.of(self.array)
+
+    @cached_property
+    def _stripped(self) -> Cells:
+        content = self._cells.content.tobytes()
+        has_blanks = not content.isascii() or len(content.translate(None, _BLANKS)) < len(content)
+        return Cells.of(pc.utf8_trim_whitespace(_one(self.array))) if has_blanks else self._cells
+
+    def texts(self) -> Cells:
+        """Return its texts."""
+        return self._cells
+
+    def blobs(self) -> Cells:
+        """Return nothing: all of it is text."""
+        return _no_cells()
+
+    def with_text(self, values: Values) -> frozenset[str]:
+        """Return which of some values stand in it, also with blanks around them."""
+        return values.chosen(values.in_cells(self._cells)) | values.chosen(values.in_cells(self._stripped))
+
+    def with_number(self, values: Values) -> frozenset[str]:
+        """Return which of some values stand in it as texts such as 7.0."""
+        if b".0" not in self._cells.content.tobytes():
+            return frozenset()
+        array = pc.utf8_trim_whitespace(_one(self.array))
+        whole = array.filter(pc.match_substring_regex(array, r"^[+-]?\d+\.0+$"))
+        return values.chosen(values.in_cells(Cells.of(pc.replace_substring_regex(whole, r"\.0+$", ""))))
+
+    def rows_with(self, values: Values) -> Places:
+        """Return for each row which of some values it holds; -1 if none."""
+        return values.in_cells(self._stripped)
+
+    def floats(self) -> Floats | None:
+        """Return each row as a number, NaN if it is not one; None if the column has no numbers."""
+        if not self.numeric:
+            return None
+        try:
+            return _as_floats(pc.utf8_trim_whitespace(_one(self.array)))
+        except pa.ArrowException:
+            return ListColumn(self.name, self.array.to_pylist(), numeric=True).floats()
 
 
 def flattened(name: str | None, array: ArrowColumn, listed: bool = False) -> list[ArrayColumn]:
@@ -335,8 +435,21 @@ def flattened(name: str | None, array: ArrowColumn, listed: bool = False) -> lis
     return [ArrayColumn(name, array, listed)]
 
 
+def is_nested(kind: ArrowColumn) -> bool:
+    """Whether columns of this type fall apart into columns of other lengths."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return is_nested(kind.storage_type)
+    return bool(pa.types.is_nested(kind) or (pa.types.is_dictionary(kind) and pa.types.is_nested(kind.value_type)))
+
+
 def _chunks(array: ArrowColumn) -> list[Any]:
     return list(array.chunks) if isinstance(array, pa.ChunkedArray) else [array]
+
+
+def _one(array: ArrowColumn) -> ArrowColumn:
+    if not isinstance(array, pa.ChunkedArray):
+        return array
+    return array.chunk(0) if array.num_chunks == 1 else array.unify_dictionaries().combine_chunks()
 
 
 def _joined(arrays: list[ArrowColumn], kind: ArrowColumn) -> ArrowColumn:
@@ -364,7 +477,8 @@ def _holds_numbers(kind: ArrowColumn) -> bool:
 
 def _viewless(array: ArrowColumn) -> ArrowColumn:
     # Arrow has no `unique` for views yet.
-    return array.cast(_viewless_type(array.type))
+    kind = _viewless_type(array.type)
+    return array if kind == array.type else array.cast(kind)
 
 
 def _viewless_type(kind: ArrowColumn) -> ArrowColumn:

@@ -11,16 +11,26 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Literal, TypeGuard
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from erasable.scan._target import Around, ArrowColumn, Held, Residue, Texts, Vocabulary, What, decodings
-from erasable.scan._wanted import WINDOW, Needle, Needles, RawSearch, Wanted
+from erasable.scan._search import Cells, RawSearch, Values
+from erasable.scan._source import Part, Source, parts
+from erasable.scan._target import (
+    NOTHING_HELD,
+    Around,
+    Held,
+    Residue,
+    Texts,
+    Vocabulary,
+    What,
+    decodings,
+    may_be_escaped,
+)
+from erasable.scan._wanted import Needle, Needles, Wanted
 
 # Known texts that contain an id: does one of them stand where the id was found?
 
@@ -50,36 +60,15 @@ class Longer:
 
 def held_around(search: RawSearch, ids: Texts) -> Iterator[tuple[bytes, Around]]:
     """Yield each needle that is part of an id in the data, with what surrounds it there."""
-    content, ends = _written(_as_array(ids))
-    if len(content) < WINDOW:
-        return
-    for start, number in search.find(content):
-        needle = search.needles[number]
-        place = int(np.searchsorted(ends, start, side="right"))
-        first, last = (int(ends[place - 1]) if place else 0), int(ends[place])
-        if start + len(needle) <= last:
-            yield needle, (content[first:start].decode(), content[start + len(needle) : last].decode())
+    cells = Cells.of(ids)
+    for cell, start, number in zip(*(places.tolist() for places in cells.found(search)), strict=True):
+        needle, text = search.needles[number], cells.at(cell)
+        yield needle, (text[:start].decode(), text[start + len(needle) :].decode())
 
 
 def texts_around(search: RawSearch, texts: Iterable[object]) -> Iterator[tuple[bytes, Around]]:
     """Yield each needle that is part of a text, with what surrounds it there; other values are left out."""
     yield from held_around(search, [*dict.fromkeys(text for text in texts if _is_text(text))])
-
-
-def _as_array(texts: Texts) -> ArrowColumn:
-    """Return texts as one plain array."""
-    if isinstance(texts, pa.ChunkedArray):
-        texts = texts.combine_chunks()
-    return texts.cast(pa.string()) if isinstance(texts, pa.Array) else pa.array(texts, pa.string())
-
-
-def _written(array: ArrowColumn) -> tuple[bytes, NDArray[np.int64]]:
-    """Return the concatenated UTF-8 bytes of all texts, and where each of them ends."""
-    _, offsets, content = array.buffers()
-    if content is None or not len(array):
-        return b"", np.empty(0, dtype=np.int64)
-    bounds = np.frombuffer(offsets, dtype=np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
-    return memoryview(content)[bounds[0] : bounds[-1]].tobytes(), bounds[1:] - bounds[0]
 
 
 def _is_text(value: object) -> TypeGuard[str]:
@@ -93,6 +82,13 @@ Surroundings = Literal["text", "sentences", "bytes"]
 """What bytes consist of: any text, sentences of the vocabulary's files, or binary values."""
 _DIGITS = re.compile("[0-9a-f]*")
 _DIGEST = 32
+_MANY = 1000
+"""From so many hits on, cells are compared once each."""
+_SLACK = 16
+_NEARBY, _LONGEST_ESCAPE = 256, 12
+CONTEXT = 1024
+"""How many bytes around a hit are looked at."""
+_NONE = Values(())
 
 
 @dataclass(eq=False)
@@ -101,64 +97,77 @@ class Evidence:
 
     wanted: Wanted
     vocabulary: Vocabulary
-    ambiguous: set[str] = field(default_factory=set)
-    """Long ids that have another meaning too."""
+    held: Held = NOTHING_HELD
+    """The ids in the data; they are looked at when there is a hit to explain."""
     longer: dict[str, Longer] = field(default_factory=dict)
     """By long id, the known texts that contain it: other ids, words of the vocabulary, numbers."""
-    declared: tuple[str, ...] = ()
-    """Names of issuers."""
     found: dict[Residue, set[str]] = field(default_factory=dict)
     """Each residue, with the searched texts found there."""
-
-    def __post_init__(self) -> None:
-        self.ambiguous |= {user for user in self.wanted.long_ids if self.vocabulary.says(user)}
-        self._note(texts_around(self._plain, self.vocabulary.words()))
+    _ambiguous: set[str] = field(default_factory=set)
+    _clear: set[str] = field(default_factory=set)
 
     @property
     def residues(self) -> tuple[Residue, ...]:
         """All residues found."""
         return tuple(replace(residue, of=tuple(sorted(texts))) for residue, texts in self.found.items())
 
-    def note_held(self, held: Held) -> None:
-        """Register the ids in the data: some may contain a searched id, and an item may have the same id."""
-        self.declared = held.declared
-        for ids in (*held.users, *held.items):
+    def is_ambiguous(self, user: str) -> bool:
+        """Whether a long id has another meaning too: that of an item, or of a word."""
+        if user in self._ambiguous or user in self._held_items:
+            return True
+        if user not in self._clear:
+            (self._ambiguous if self.vocabulary.says(user) else self._clear).add(user)
+        return user in self._ambiguous
+
+    @cached_property
+    def _held_items(self) -> frozenset[str]:
+        """Long ids that are also ids of items in the data."""
+        wanted = Values.of(self.wanted.long_ids)
+        arrays = (Cells.of(ids) for ids in self.held.items)
+        return frozenset().union(*(wanted.chosen(wanted.in_cells(cells)) for cells in arrays))
+
+    @cached_property
+    def _explanations(self) -> dict[str, Longer]:
+        """The texts around long ids, with the words of the vocabulary and the ids in the data."""
+        self._note(texts_around(self._plain, self.vocabulary.words()))
+        for ids in chain(self.held.users, self.held.items):
             self._note(held_around(self._plain, ids))
-        wanted = pa.array(sorted(self.wanted.long_ids), pa.string())
-        for ids in map(_as_array, held.items if len(wanted) else ()):
-            self.ambiguous |= {*ids.filter(pc.is_in(ids, value_set=wanted)).to_pylist()}
+        return self.longer
 
     def note_ambiguous(self, texts: Collection[str]) -> None:
         """Register texts that may mean something other than a user."""
-        self.ambiguous |= self.wanted.long_ids.intersection(texts)
+        self._ambiguous |= self.wanted.long_ids.intersection(texts)
 
     def note_ids(self, ids: Iterable[object]) -> None:
         """Register ids from fields of the vocabulary's files."""
         if self.wanted.long_ids:
             self._note(texts_around(self._plain, ids))
 
-    def note_numbers(self, texts: Iterable[str]) -> None:
+    def note_numbers(self, cells: Cells) -> None:
         """Register decoded texts, in which a searched number may be part of a longer one."""
         if not self.wanted.long_numbers:
             return
-        content = "\n".join(texts).encode("utf-8", "surrogatepass")
-        for start, number in self._plain.find(content):
-            text = self._plain.needles[number].decode()
-            if text in self.wanted.long_numbers:
-                end = start + len(text)
-                before, after = content[max(0, start - 400) : start], content[end : end + 400]
-                around = _digits_before(before.decode("latin-1")), _digits_after(after.decode("latin-1"))
-                self.longer.setdefault(text, Longer()).add(around, text)
+        search = self._plain_numbers
+        places = cells.found(search)
+        if len(places[0]) > _MANY:
+            cells = cells.distinct(places[0])
+            places = cells.found(search)
+        for cell, start, number in zip(*(one.tolist() for one in places), strict=True):
+            text, content = search.needles[number].decode(), cells.at(cell)
+            end = start + len(text)
+            before, after = content[max(0, start - 400) : start], content[end : end + 400]
+            around = _digits_before(before.decode("latin-1")), _digits_after(after.decode("latin-1"))
+            self.longer.setdefault(text, Longer()).add(around, text)
 
     def means(self, needle: Needle, around: Around, surroundings: Surroundings) -> bool:
         """Whether a hit, with what surrounds it, really is the searched text."""
-        if needle.what == "id" and needle.text in self.ambiguous:
+        if needle.what == "id" and self.is_ambiguous(needle.text):
             return False
         if surroundings == "sentences" and _is_nobodys(needle.text, around):
             return False
         if surroundings != "bytes" and needle.text in self.wanted.long_numbers and _continues_number(around):
             return False
-        longer = self.longer.get(needle.text)
+        longer = self._explanations.get(needle.text)
         return longer is None or not longer.covers(around, needle.text)
 
     def without_declared(self, content: bytes) -> bytes:
@@ -168,13 +177,18 @@ class Evidence:
     @cached_property
     def _names(self) -> re.Pattern[bytes] | None:
         """Matches the name of an issuer as a whole line or between tags of a page."""
-        names = [re.escape(name.encode("utf-8", "surrogatepass")) for name in self.declared if name]
+        names = [re.escape(name.encode("utf-8", "surrogatepass")) for name in self.held.declared if name]
         return re.compile(rb"(?<![^\n>])(?:%s)(?![^\n<])" % b"|".join(names)) if names else None
 
     @cached_property
     def _plain(self) -> RawSearch:
         """The long ids in UTF-8."""
         return RawSearch.of([user.encode() for user in sorted(self.wanted.long_ids)])
+
+    @cached_property
+    def _plain_numbers(self) -> RawSearch:
+        """The long ids that are numbers."""
+        return RawSearch.of([user.encode() for user in sorted(self.wanted.long_numbers)])
 
     def _note(self, known: Iterable[tuple[bytes, Around]]) -> None:
         for needle, around in known:
@@ -216,30 +230,195 @@ class File:
         """Search bytes for long ids and texts, also with escapes decoded."""
         if surroundings == "sentences" and self.vocabulary.declaring.fullmatch(self.name) and not self.inside:
             content = self.evidence.without_declared(content)
-        if self._search_spellings(content, place, surroundings) or surroundings == "sentences":
-            return
-        for name, decoded in decodings(content):
-            self._search_spellings(decoded, f"{place}, {name} decoded", surroundings)
+        search = TextSearch(self, place, surroundings)
+        search.search(content)
+        search.finish()
 
-    def _search_spellings(self, content: bytes, place: str, surroundings: Surroundings) -> bool:
-        """Search bytes for all spellings; return whether anything was found."""
-        told: set[tuple[What, str]] = set()
-        for span, needle in self.wanted.long_texts.find(content):
-            if needle.encoding is None or (needle.what, needle.written) in told:
-                continue
-            around = needle.encoding.around(content, span.start, span.stop)
-            if around is not None and self.evidence.means(needle, around, surroundings):
-                told.add((needle.what, needle.written))
-                self.found(_where(place, span.start, needle), needle.what, [needle.text])
-        return bool(told)
+    def search_cells(self, cells: Cells, place: str, surroundings: Surroundings, but: Values = _NONE) -> None:
+        """Search inside the cells of a column, except those that equal one of some values."""
+        if not len(cells.content):
+            return
+        search = TextSearch(self, place, surroundings)
+        search.search_cells(cells, but)
+        search.finish()
 
     def search_values(self, needles: Needles, content: bytes, place: str) -> None:
         """Search bytes for numbers."""
-        told: set[str] = set()
-        for span, needle in needles.find(content):
-            if needle.written not in told:
-                told.add(needle.written)
-                self.found(_where(place, span.start, needle), needle.what)
+        found = ValueSearch(self, place)
+        for start, number in needles.search.find(content):
+            found.tell(needles.meanings[number], start)
+
+    def search_bytes(self, source: Source, needles: Needles, surroundings: Surroundings) -> None:
+        """Search all bytes of a file for texts and numbers."""
+        text = TextSearch(self, RAW, surroundings)
+        search_pieces(text, ValueSearch(self, RAW), needles, source)
+        text.finish()
+
+
+@dataclass(eq=False)
+class TextSearch:
+    """A search for long ids and texts at one place of a file, whose content may come in pieces."""
+
+    file: File
+    place: str
+    surroundings: Surroundings = "text"
+    base: int = 0
+    """What is added to offsets when they are said."""
+    _told: dict[tuple[What, str], str] = field(default_factory=dict)
+    """The place said for each encoding: that of the first hit."""
+    _done: set[tuple[What, str, str]] = field(default_factory=set)
+    _texts: set[tuple[What, str]] = field(default_factory=set)
+    _decoded: dict[tuple[str, Needle], None] = field(default_factory=dict)
+    """Hits in decoded text, which count for texts that are not found otherwise, and not in binary content."""
+    binary: bool = False
+    """Whether the content is no text, so that it has no escapes."""
+
+    def search(self, content: bytes) -> None:
+        """Search all of a content."""
+        needles = self.file.wanted.long_texts
+        for start, number in needles.search.find(content):
+            self.judge(content, start, needles.meanings[number], start)
+        self.search_escaped(content, 0, len(content))
+
+    def judge(self, content: bytes, start: int, needle: Needle, offset: int) -> None:
+        """Report a hit, unless something explains it; the offset is said."""
+        if (needle.what, needle.written, needle.text) in self._done or not self._means(content, start, needle):
+            return
+        self._done.add((needle.what, needle.written, needle.text))
+        self._texts.add((needle.what, needle.text))
+        place = _where(self.place, self.base + offset, needle)
+        self.file.found(self._told.setdefault((needle.what, needle.written), place), needle.what, [needle.text])
+
+    @property
+    def may_be_escaped(self) -> bool:
+        """Whether escapes are decoded: in text that anyone may have written."""
+        return self.surroundings != "sentences" and not self.binary and bool(self.file.wanted.long_texts.known)
+
+    def search_escaped(self, content: bytes, begin: int, end: int) -> None:
+        """Search decoded text for hits that begin in a part of it; the rest is what surrounds them."""
+        if not self.may_be_escaped:
+            return
+        self.binary = b"\0" in content
+        for name, decoded in () if self.binary else decodings(content):
+            # Where an escape or a line lies over the border, lengths differ by a few bytes.
+            before, after = (len(dict(decodings(one)).get(name, one)) for one in (content[:begin], content[end:]))
+            self._search_decoded(name, decoded, before - _SLACK, len(decoded) - after + _SLACK)
+
+    def search_cells(self, cells: Cells, but: Values) -> None:
+        """Search cells, except those that equal one of some values."""
+        needles = self.file.wanted.long_texts
+        found, starts, numbers = cells.found(needles.search)
+        if len(found) > _MANY:
+            cells = cells.distinct(found)
+            found, starts, numbers = cells.found(needles.search)
+        if len(found) and but.texts:
+            others = (but.in_cells(cells) < 0)[found]
+            found, starts, numbers = found[others], starts[others], numbers[others]
+        for cell, start, number in zip(found.tolist(), starts.tolist(), numbers.tolist(), strict=True):
+            needle = needles.meanings[number]
+            if (needle.what, needle.written, needle.text) not in self._done:
+                self.judge(cells.at(cell), start, needle, start)
+        if needles.known and may_be_escaped(cells.content):
+            # Two line feeds: a line that ends in = goes on in the next.
+            for name, decoded in decodings(cells.joined(b"\n\n")):
+                self._search_decoded(name, decoded, 0, len(decoded))
+
+    def finish(self) -> None:
+        """Report what was found in decoded text."""
+        for name, needle in self._decoded if not self.binary else ():
+            if (needle.what, needle.text) not in self._texts:
+                self.file.found(f"{self.place}, {name} decoded ({needle.written})", needle.what, [needle.text])
+
+    def _search_decoded(self, name: str, content: bytes, first: int, last: int) -> None:
+        needles = self.file.wanted.long_texts
+        for start, number in needles.search.find(content):
+            needle = needles.meanings[number]
+            hit = (name, needle)
+            if first <= start < last and hit not in self._decoded and self._means(content, start, needle):
+                self._decoded[hit] = None
+
+    def _means(self, content: bytes, start: int, needle: Needle) -> bool:
+        if needle.encoding is None:
+            return False
+        around = needle.encoding.around(content, start, start + needle.size)
+        return around is not None and self.file.evidence.means(needle, around, self.surroundings)
+
+
+@dataclass(eq=False)
+class ValueSearch:
+    """A search for numbers as bytes at one place of a file."""
+
+    file: File
+    place: str
+    base: int = 0
+    _told: set[str] = field(default_factory=set)
+
+    def tell(self, needle: Needle, offset: int) -> None:
+        """Report a hit; the first in each format counts."""
+        if needle.written not in self._told:
+            self._told.add(needle.written)
+            self.file.found(_where(self.place, self.base + offset, needle), needle.what)
+
+
+def search_pieces(
+    text: TextSearch, values: ValueSearch, needles: Needles, source: Source, start: int = 0, end: int | None = None
+) -> None:
+    """Search bytes of a file in pieces for texts and numbers in one pass, also where they lie across a border."""
+    margin = CONTEXT + needles.longest
+    kept, begin, base = np.empty(0, np.uint8), 0, 0
+    last = (source.size if end is None else end) - start
+    for part in parts(source, 4 * margin, start, end):
+        content = _behind(kept, part)
+        is_last = base + len(content) >= last
+        stop = len(content) if is_last else _between_escapes(content, begin, len(content) - margin)
+        first = 0
+        if stop > begin:
+            _search_piece(text, values, needles, content, slice(begin, stop), base)
+            first = _line_start(content, max(0, stop - margin), margin)
+        kept, begin, base = content[first:].copy(), max(begin, stop) - first, base + first
+
+
+def _behind(kept: NDArray[np.uint8], part: Part) -> NDArray[np.uint8]:
+    """Return a piece with what is kept before it, in the room that it has for that."""
+    first = part.room - len(kept)
+    if not len(kept):
+        return part.buffer[part.room :]
+    if first < 0:
+        return np.concatenate([kept, part.buffer[part.room :]])
+    part.buffer[first : part.room] = kept
+    return part.buffer[first:]
+
+
+def _line_start(content: NDArray[np.uint8], first: int, margin: int) -> int:
+    """Return where a line starts shortly before an offset, or the offset."""
+    begin = max(0, first - margin)
+    return begin + content[begin:first].tobytes().rfind(b"\n") + 1 or first
+
+
+def _search_piece(
+    text: TextSearch, values: ValueSearch, needles: Needles, content: NDArray[np.uint8], part: slice, base: int
+) -> None:
+    starts, numbers = needles.search.places(content)
+    fits = (starts >= part.start) & (starts < part.stop)
+    for start, number in zip(starts[fits].tolist(), numbers[fits].tolist(), strict=True):
+        needle = needles.meanings[number]
+        if needle.encoding is None:
+            values.tell(needle, base + start)
+        else:
+            first = max(0, start - CONTEXT)
+            around = content[first : start + needle.size + CONTEXT].tobytes()
+            text.judge(around, start - first, needle, base + start)
+    if text.may_be_escaped:
+        text.search_escaped(content.tobytes(), part.start, part.stop)
+
+
+def _between_escapes(content: NDArray[np.uint8], begin: int, end: int) -> int:
+    """Return a place at which no escape is cut, if there is one nearby."""
+    for place in range(end, max(begin, end - _NEARBY), -1):
+        last = content[max(0, place - _LONGEST_ESCAPE) : place].tobytes()
+        if b"&" not in last and b"=" not in last:
+            return place
+    return end
 
 
 RAW = "raw bytes"

@@ -4,24 +4,28 @@ Packed files (gzip, bzip2, xz, zstd, lz4 and zip) are unpacked in memory, and th
 """
 
 import bz2
-import io
 import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Literal
 
 import pyarrow as pa
 
 from erasable.errors import WorkspaceError
+from erasable.scan import _source
 from erasable.scan._arrays import read_header, search_array, search_arrow, search_parquet, search_tensors
 from erasable.scan._columns import Role, role_of
-from erasable.scan._evidence import RAW, File
+from erasable.scan._evidence import File
+from erasable.scan._lines import search_text
+from erasable.scan._search import Cells
+from erasable.scan._source import BytesInMemory, Opened, Source, Unpacked, as_file
 from erasable.scan._sqlite import search_database, search_journal
 from erasable.scan._sqlite_pages import DATABASE_MAGIC, JOURNAL_MAGIC, WAL_MAGICS
-from erasable.scan._texts import read_text, search_json, search_plain_text
 
 # Packed files
 
@@ -31,6 +35,7 @@ _BY_ARROW: dict[bytes, Any] = {b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18":
 SHOWING_PIECES = tuple(_BY_ARROW)
 """Formats that keep pieces of the content readable, so that a hit in the packed bytes means nothing."""
 _BLOCK = 2**20
+_PACKED = 2**16
 _GZIP_FORMAT = 31
 _BROKEN = (EOFError, OSError, zlib.error, lzma.LZMAError, pa.ArrowException)
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
@@ -41,46 +46,53 @@ _UNPACKERS: dict[bytes, Callable[[], Any]] = {
 }
 
 
-def unpacked(content: bytes, name: str) -> Iterator[tuple[str, bytes]]:
+def unpacked(source: Source, name: str) -> Iterator[tuple[str, Source]]:
     """Yield the name and content of each part of a packed file; nothing if it is not packed.
 
     A truncated file is unpacked as far as possible.
     """
-    unpacker = next((unpacker for magic, unpacker in _UNPACKERS.items() if content.startswith(magic)), None)
-    if content.startswith(_ZIP):
-        yield from _members(content, name)
+    start = source.read(0, 8)
+    unpacker = next((unpacker for magic, unpacker in _UNPACKERS.items() if start.startswith(magic)), None)
+    if start.startswith(_ZIP):
+        yield from _members(source, name)
         return
-    inside = b""
+    inside: Source = BytesInMemory(b"")
     if unpacker is not None:
-        inside = _parts(content, unpacker, name)
-    elif content.startswith(SHOWING_PIECES):
-        inside = _blocks(pa.CompressedInputStream(pa.BufferReader(content), _BY_ARROW[content[:4]]), LARGEST, name)
-    if inside:
+        inside = held_or_again(partial(_parts, source, unpacker), LARGEST, name)
+    elif start.startswith(SHOWING_PIECES):
+        codec = _BY_ARROW[start[:4]]
+        inside = held_or_again(lambda: _blocks(pa.CompressedInputStream(as_file(source), codec)), LARGEST, name)
+    if inside.size:
         yield "", inside
 
 
-def _parts(content: bytes, unpacker: Callable[[], Any], name: str) -> bytes:
+def _parts(source: Source, unpacker: Callable[[], Any]) -> Iterator[bytes]:
     """Unpack the parts of a file, one after another."""
-    found = bytearray()
-    while content:
-        part = unpacker()
+    part, place, packed = unpacker(), 0, b""
+    while True:
+        if not packed and getattr(part, "needs_input", True):
+            packed = source.read(place, _PACKED)
+            place += len(packed)
+            if not packed:
+                return
         try:
-            found += part.decompress(content, LARGEST - len(found) + 1)
+            block = part.decompress(packed, _BLOCK)
         except _BROKEN:
-            break
-        _refuse_large(found, LARGEST, name)
-        content = part.unused_data if part.eof else b""
-    return bytes(found)
+            return
+        if block:
+            yield block
+        packed = part.unused_data if part.eof else getattr(part, "unconsumed_tail", b"")
+        if part.eof:
+            part = unpacker()
 
 
-def _members(content: bytes, name: str) -> Iterator[tuple[str, bytes]]:
+def _members(source: Source, name: str) -> Iterator[tuple[str, Source]]:
     left = LARGEST
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with zipfile.ZipFile(Opened(source)) as archive:
             for member in archive.infolist():
-                with archive.open(member) as stream:
-                    inside = _blocks(stream, left, name)
-                left -= len(inside)
+                inside = held_or_again(lambda member=member: _blocks(archive.open(member)), left, name)  # type: ignore[misc]
+                left -= inside.size
                 yield member.filename, inside
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
         raise WorkspaceError(
@@ -89,22 +101,24 @@ def _members(content: bytes, name: str) -> Iterator[tuple[str, bytes]]:
         ) from error
 
 
-def _blocks(stream: Any, most: int, name: str) -> bytes:  # noqa: ANN401 - Python's streams and Arrow's
-    found = bytearray()
-    try:
+def _blocks(stream: Any) -> Iterator[bytes]:  # noqa: ANN401 - Python's streams and Arrow's
+    with stream, suppress(*_BROKEN):
         while block := stream.read(_BLOCK):
-            found += block
-            _refuse_large(found, most, name)
-    except _BROKEN:
-        return bytes(found)
-    return bytes(found)
+            yield block
 
 
-def _refuse_large(found: bytearray, most: int, name: str) -> None:
-    if len(found) > most:
-        raise WorkspaceError(
-            f"{name} holds more than {LARGEST:,} bytes when it is unpacked, too many to search: remove it, or unpack it"
-        )
+def held_or_again(blocks: Callable[[], Iterator[bytes]], most: int, name: str) -> Source:
+    """Return unpacked content: in memory, or, if it is large, unpacked anew each time it is read."""
+    held, size = list[bytes](), 0
+    for block in blocks():
+        size += len(block)
+        if size > most:
+            raise WorkspaceError(
+                f"{name} holds more than {LARGEST:,} bytes when it is unpacked, too many to search: remove it, "
+                "or unpack it"
+            )
+        held = [*held, block] if size <= _source.PIECE else []
+    return BytesInMemory(b"".join(held)) if size <= _source.PIECE else Unpacked(blocks, size)
 
 
 # Files
@@ -114,9 +128,11 @@ KINDS: tuple[Kind, ...] = ("parquet", "arrow", "safetensors", "json", "sqlite", 
 _PARQUET_MAGIC = b"PAR1"
 JOURNAL_ENDINGS = ("-wal", "-journal")
 _DEEPEST = 4
+_START = 1024
 
-Database = Callable[[], bytes]
-"""Reads the database that a journal belongs to; empty if there is none."""
+Database = Callable[[], Source]
+"""Finds the database that a journal belongs to; empty if there is none."""
+EMPTY = BytesInMemory(b"")
 
 
 def search_order(start: bytes) -> int:
@@ -133,59 +149,47 @@ def search_name(file: File, name: str, place: str = "the name") -> None:
     if not own:
         for text in sorted({name, name.split(".")[0], *_named_parts(name)} - {""}):
             file.compare_text(text, place)
-    file.evidence.note_numbers([name])
+    file.evidence.note_numbers(Cells.of([name]))
     file.search_texts(name.encode("utf-8", "surrogateescape"), place, "sentences" if own else "text")
 
 
-def search_file(file: File, content: bytes, name: str, database: Database, depth: int = 0) -> Kind:
+def search_file(file: File, source: Source, name: str, database: Database, depth: int = 0) -> Kind:
     """Search the content of a file, and return its kind."""
-    if content.startswith(_PARQUET_MAGIC):
-        search_parquet(file, content, name)
+    start = source.read(0, _START)
+    if start.startswith(_PARQUET_MAGIC):
+        search_parquet(file, source, name)
         return "parquet"
-    if search_arrow(file, content, name):
+    if search_arrow(file, source, name):
         return "arrow"
-    if content.startswith(DATABASE_MAGIC):
-        search_database(file, content)
+    if start.startswith(DATABASE_MAGIC):
+        search_database(file, source)
         return "sqlite"
-    if content.startswith((*WAL_MAGICS, JOURNAL_MAGIC)) or _is_wiped_journal(name, content):
-        search_journal(file, content, database())
+    if start.startswith((*WAL_MAGICS, JOURNAL_MAGIC)) or _is_wiped_journal(name, start):
+        search_journal(file, source, database())
         return "sqlite"
-    return _search_tensors_or_text(file, content, name) or _search_other(file, content, name, depth)
-
-
-def _search_tensors_or_text(file: File, content: bytes, name: str) -> Kind | None:
-    header = read_header(content)
+    header = read_header(source)
     if header is not None:
-        search_tensors(file, content, header)
+        search_tensors(file, source, header)
         return "safetensors"
-    text = read_text(content) if content else None
-    if text is None:
-        return None
-    stem = PurePosixPath(name).name.split(".")[0]
-    if search_json(file, text, stem):
-        return "json"
-    search_plain_text(file, content, text, PurePosixPath(name).name)
-    return "text"
+    return search_text(file, source, PurePosixPath(name).name) or _search_other(file, source, name, depth)
 
 
-def _search_other(file: File, content: bytes, name: str, depth: int) -> Kind:
-    for member, inside in unpacked(content, file.name) if depth < _DEEPEST else ():
+def _search_other(file: File, source: Source, name: str, depth: int) -> Kind:
+    for member, inside in unpacked(source, file.name) if depth < _DEEPEST else ():
         part = f"{file.inside}member {member}, " if member else f"{file.inside}unpacked, "
         opened = replace(file, inside=part)
         for name_part in PurePosixPath(member).parts:
             search_name(opened, name_part)
-        search_file(opened, inside, member or PurePosixPath(name).stem, lambda: b"", depth + 1)
-    search_array(file, content, name)
-    if not content.startswith(SHOWING_PIECES):
-        file.search_texts(content, RAW, "bytes")
-        file.search_values(file.wanted.personal_rows, content, RAW)
-        file.search_values(file.wanted.times, content, RAW)
+        search_file(opened, inside, member or PurePosixPath(name).stem, lambda: EMPTY, depth + 1)
+    search_array(file, source, name)
+    if not source.read(0, _START).startswith(SHOWING_PIECES):
+        file.search_bytes(source, file.wanted.raw, "bytes")
     return "other"
 
 
-def _is_wiped_journal(name: str, content: bytes) -> bool:
+def _is_wiped_journal(name: str, start: bytes) -> bool:
     # SQLite may keep a journal and only zero its header, which removes the magic number.
-    return name.endswith(JOURNAL_ENDINGS) and content[:8] == bytes(8)
+    return name.endswith(JOURNAL_ENDINGS) and start[:8] == bytes(8)
 
 
 def _named_parts(part: str) -> list[str]:

@@ -2,17 +2,18 @@
 
 import os
 import stat
-import subprocess
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from erasable.errors import WorkspaceError
+from erasable.scan import _source
 from erasable.scan._evidence import Evidence, File
-from erasable.scan._files import JOURNAL_ENDINGS, KINDS, Kind, search_file, search_name, search_order
+from erasable.scan._files import EMPTY, JOURNAL_ENDINGS, KINDS, Kind, search_file, search_name, search_order
+from erasable.scan._source import BytesInMemory, OnDisk, ReadElsewhere, Source, by_another_process, whole
 from erasable.scan._target import NOTHING_HELD, Held, Residue, Scan, Target, Vocabulary
 from erasable.scan._wanted import Wanted
 
@@ -252,8 +253,7 @@ def _followed(arguments: _ScanArguments, follow: Follow) -> Scan:
 
 
 def _scanned(arguments: _ScanArguments, advance: Advance) -> Scan:
-    evidence = Evidence(Wanted(arguments.targets), arguments.vocabulary.saying(OWN_WORDS))
-    evidence.note_held(arguments.held)
+    evidence = Evidence(Wanted(arguments.targets), arguments.vocabulary.saying(OWN_WORDS), arguments.held)
     kinds: Counter[str] = Counter(dict.fromkeys(KINDS, 0))
     size = raw_only = 0
     entries = sorted(_entries(arguments.root, arguments.left_out), key=lambda entry: (entry.order, entry.name))
@@ -264,12 +264,12 @@ def _scanned(arguments: _ScanArguments, advance: Advance) -> Scan:
         file = File(entry.shown, evidence)
         search_name(file, entry.shown.rsplit("/", 1)[-1])
         if not entry.is_folder:
-            content = entry.content()
-            kind = _search(entry, file, content)
+            with closing(entry.source()) as source:
+                kind = _search(entry, file, source)
             kinds[kind] += 1
-            size += len(content)
-            raw_only += kind == "other" and len(content) > 0 and not entry.is_link
-            advance(len(content) + 1)
+            size += source.size
+            raw_only += kind == "other" and source.size > 0 and not entry.is_link
+            advance(source.size + 1)
     said = searched(
         evidence.wanted, raw_only, len(arguments.skip), bool(arguments.sealed), bool(arguments.held.declared)
     )
@@ -309,10 +309,10 @@ def scan_contents(
     >>> found[0].file, found[0].what
     ('note.json', 'id')
     """
-    evidence = Evidence(Wanted(targets), vocabulary.saying(OWN_WORDS), declared=declared)
+    evidence = Evidence(Wanted(targets), vocabulary.saying(OWN_WORDS), Held(declared=declared))
     evidence.note_ambiguous(not_people)
     for name, content in contents.items():
-        search_file(File(name, evidence), content, name, lambda: b"")
+        search_file(File(name, evidence), BytesInMemory(content), name, lambda: EMPTY)
     return evidence.residues
 
 
@@ -343,16 +343,16 @@ def naming(texts: Iterable[str], targets: Sequence[Target], vocabulary: Vocabula
     for text in {*texts}:
         evidence = Evidence(wanted, words)
         search_name(File("", evidence), text)
-        search_file(File("", evidence), text.encode("utf-8", "backslashreplace"), "", lambda: b"")
+        search_file(File("", evidence), BytesInMemory(text.encode("utf-8", "backslashreplace")), "", lambda: EMPTY)
         if evidence.residues:
             found.add(text)
     return frozenset(found)
 
 
-def _search(entry: "_Entry", file: File, content: bytes) -> Kind:
+def _search(entry: "_Entry", file: File, source: Source) -> Kind:
     if not entry.is_link:
-        return search_file(file, content, entry.shown, entry.database)
-    for part in content.decode("utf-8", "backslashreplace").split("/"):
+        return search_file(file, source, entry.shown, entry.database)
+    for part in whole(source).decode("utf-8", "backslashreplace").split("/"):
         search_name(file, part, "the link")
     return "other"
 
@@ -372,26 +372,33 @@ class _Entry:
         """The name in printable form."""
         return os.fsencode(self.name).decode("utf-8", "backslashreplace")
 
-    def content(self, most: int = -1) -> bytes:
-        """Return the content of a file, or its beginning, or the target of a link."""
+    def source(self) -> Source:
+        """Return the content of a file, or the target of a link."""
+        return self._reached(source_of)
+
+    def start(self) -> bytes:
+        """Return the beginning of a file."""
+        return whole(self._reached(lambda path: BytesInMemory(read_file(path, _START))))
+
+    def _reached(self, read: Callable[[Path], Source]) -> Source:
         path = self.root / self.name
         try:
             if self.is_link:
-                return os.fsencode(path.readlink())
+                return BytesInMemory(os.fsencode(path.readlink()))
             # Pipes and sockets hold nothing, and reading them would block.
             if not stat.S_ISREG(path.stat().st_mode):
-                return b""
-            return read_file(path, most)
+                return EMPTY
+            return read(path)
         except FileNotFoundError as error:
             raise _Vanished(str(_unreadable(path, error))) from error
         except OSError as error:
             raise _unreadable(path, error) from error
 
-    def database(self) -> bytes:
+    def database(self) -> Source:
         """Return the database that a journal belongs to; empty if there is none."""
         ending = next((ending for ending in JOURNAL_ENDINGS if self.name.endswith(ending)), None)
         beside = _Entry(self.root, self.name.removesuffix(ending)) if ending else None
-        return beside.content() if beside and (self.root / beside.name).is_file() else b""
+        return beside.source() if beside and (self.root / beside.name).is_file() else EMPTY
 
 
 def _weight(root: Path, skip: Collection[str]) -> int:
@@ -424,7 +431,7 @@ def _entry(root: Path, name: str, is_folder: bool) -> _Entry:
         return _Entry(root, name, is_link=True)
     if is_folder:
         return _Entry(root, name, is_folder=True)
-    return _Entry(root, name, search_order(_Entry(root, name).content(_START)))
+    return _Entry(root, name, search_order(_Entry(root, name).start()))
 
 
 def _unreadable(path: Path, error: OSError) -> WorkspaceError:
@@ -434,10 +441,19 @@ def _unreadable(path: Path, error: OSError) -> WorkspaceError:
     )
 
 
+def source_of(path: Path) -> Source:
+    """Return the content of a file: in memory if it is small, else read in pieces."""
+    size = path.stat().st_size
+    if size <= _source.PIECE:
+        return BytesInMemory(read_file(path))
+    return ReadElsewhere(path, size) if _may_be_database_in_use(path) else OnDisk.of(path)
+
+
 def read_file(path: Path, most: int = -1) -> bytes:
     """Return the content of a file, or its beginning; a database that may be in use is read by another process."""
     if _may_be_database_in_use(path):
-        return _read_elsewhere(path)[: None if most < 0 else most]
+        ways = ["cat", "--"] if most < 0 else ["head", f"-c{most}", "--"]
+        return by_another_process(*ways, path)
     with path.open("rb") as file:
         return file.read(most)
 
@@ -445,15 +461,3 @@ def read_file(path: Path, most: int = -1) -> bytes:
 def _may_be_database_in_use(path: Path) -> bool:
     beside = (path.with_name(path.name + ending) for ending in _BESIDE_DATABASES)
     return path.name.endswith(_BESIDE_DATABASES) or any(other.exists() for other in beside)
-
-
-def _read_elsewhere(path: Path) -> bytes:
-    """Return the content of a file without opening it in this process.
-
-    Closing a file releases all locks that the process holds on it. A process that searched a database that it has open
-    would look dead to others, who would then remove the log that it writes (sqlite.org/howtocorrupt.html, 2.2).
-    """
-    found = subprocess.run(["cat", "--", path], capture_output=True, check=False)  # noqa: S603, S607
-    if found.returncode:
-        raise OSError(0, found.stderr.decode(errors="replace").strip() or "cat has failed")
-    return found.stdout

@@ -1,15 +1,19 @@
 """Searching an SQLite database: its tables, and remains of deleted rows in free pages, free blocks and journals."""
 
+import os
 import sqlite3
+import urllib.parse
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from typing import Any
 
-from erasable.scan._columns import ListColumn, Role, role_of, subject_of
-from erasable.scan._evidence import RAW, File
+from erasable.scan import _source
+from erasable.scan._columns import Column, ListColumn, Role, role_of, subject_of
+from erasable.scan._evidence import File
+from erasable.scan._source import BytesInMemory, OnDisk, ReadElsewhere, Source
 from erasable.scan._sqlite_pages import (
     WAL_MAGICS,
     Area,
@@ -31,7 +35,15 @@ from erasable.scan._sqlite_pages import (
     wal_pages,
     whole_records,
 )
-from erasable.scan._tables import Table, search_column_names, search_fields, search_pairs, search_table
+from erasable.scan._tables import (
+    Read,
+    Table,
+    search_column_names,
+    search_fields,
+    search_pairs,
+    search_parts,
+    search_table,
+)
 from erasable.scan._texts import nested_json
 
 # Shapes: the columns of tables and indexes, from the schema
@@ -84,15 +96,23 @@ def unknown_shape(record: Record) -> Shape:
     return Shape(None, ("",) * size, ("text",) + ("",) * (size - 1), is_index=is_index)
 
 
-def opened(database: bytes) -> sqlite3.Connection:
-    """Open a copy of a database in memory, so that no files are written beside it."""
-    copy = bytearray(database)
-    # A database in WAL mode can't be opened in memory; its pages are the same in either mode.
-    copy[_WAL_VERSIONS] = b"\1\1"
-    connection = sqlite3.connect(":memory:")
+def opened(database: Source) -> sqlite3.Connection:
+    """Open a copy of a database in memory, so that no files are written beside it; a large one where it is.
+
+    A large one is opened as one that nobody changes: then SQLite takes no locks and writes nothing.
+    """
+    if isinstance(database, OnDisk | ReadElsewhere):
+        place = f"file:{urllib.parse.quote(os.fspath(database.path.absolute()))}?mode=ro&immutable=1"
+        connection = sqlite3.connect(place, uri=True, check_same_thread=False)
+    else:
+        connection = sqlite3.connect(":memory:")
     connection.text_factory = lambda content: content.decode("utf-8", "replace")
     try:
-        connection.deserialize(bytes(copy))
+        if isinstance(database, BytesInMemory):
+            copy = bytearray(database.content)
+            # A database in WAL mode can't be opened in memory; its pages are the same in either mode.
+            copy[_WAL_VERSIONS] = b"\1\1"
+            connection.deserialize(bytes(copy))
     except BaseException:
         connection.close()
         raise
@@ -176,6 +196,7 @@ def _affinity(kind: str) -> str:
 _BETWEEN = bytes(16)
 _BATCH = 1 << 19
 _NOTE = 4
+_ROW = 200  # what a row takes in memory beside its texts
 
 
 def areas_of(pages: Iterable[tuple[bytes, int]]) -> list[Area]:
@@ -321,41 +342,66 @@ class _Left:
     records: Sequence[Record]
 
 
-def search_database(file: File, content: bytes) -> None:
+Page = tuple[bytes, int]
+"""A page, and the offset of its header."""
+
+
+def search_database(file: File, source: Source) -> None:
     """Search a database file."""
-    shapes, codec, pages = _shapes(content), codec_of(content), list(database_pages(content))
-    whole = _search_live(file, content, shapes)
+    shapes, codec = _shapes(source), codec_of(source.read(0, 100))
+    whole = _search_live(file, source, shapes)
     # If a database can't be read to its end, every page is searched as if it were unused.
-    unused = freelist(content) & {*range(len(pages))} if whole else range(len(pages))
-    areas = areas_of(pages)
-    parts = [*(pages[number][0] for number in unused), *(area.content for area in areas)]
-    _search_left(file, _Left("what deleted rows left", codec, shapes, areas, records_in(parts, codec)))
-    _search_bytes(file, content)
+    unused = freelist(source) if whole else None
+    for first, pages in _some_pages(database_pages(source)):
+        areas = areas_of(pages)
+        free = (page for number, (page, _) in enumerate(pages, first) if unused is None or number in unused)
+        records = records_in([*free, *(area.content for area in areas)], codec)
+        _search_left(file, _Left("what deleted rows left", codec, shapes, areas, records))
+    _search_bytes(file, source)
 
 
-def search_journal(file: File, content: bytes, database: bytes) -> None:
+def search_journal(file: File, source: Source, database: Source) -> None:
     """Search a write-ahead log or a rollback journal, with the schema of its database, if there is one."""
-    is_log, codec = content[:4] in WAL_MAGICS, codec_of(database)
-    pages = list(wal_pages(content) if is_log else journal_pages(content, page_size(database)))
-    records = records_in((page for page, _ in pages), codec)
-    shapes = list(dict.fromkeys([*_shapes(database), *shapes_from_records(records)]))
+    head = database.read(0, 100)
+    is_log, codec = source.read(0, 4) in WAL_MAGICS, codec_of(head)
+
+    def parts() -> Iterator[tuple[Sequence[Page], list[Record]]]:
+        pages = wal_pages(source) if is_log else journal_pages(source, page_size(head))
+        return ((some, records_in((page for page, _ in some), codec)) for _, some in _some_pages(pages))
+
+    described = (shape for _, records in parts() for shape in shapes_from_records(records))
+    shapes = list(dict.fromkeys([*_shapes(database), *described]))
     place = "the write-ahead log" if is_log else "the rollback journal"
-    _search_left(file, _Left(place, codec, shapes, areas_of(pages), records))
-    _search_bytes(file, content)
+    for pages, records in parts():
+        _search_left(file, _Left(place, codec, shapes, areas_of(pages), records))
+    _search_bytes(file, source)
 
 
-def _search_live(file: File, content: bytes, shapes: Sequence[Shape]) -> bool:
+def _some_pages(pages: Iterable[Page]) -> Iterator[tuple[int, Sequence[Page]]]:
+    """Yield as many pages as a piece holds, with the number of the first."""
+    first, some, size = 0, list[Page](), 0
+    for page in pages:
+        some.append(page)
+        size += len(page[0])
+        if size >= _source.PIECE:
+            yield first, some
+            first, some, size = first + len(some), [], 0
+    yield first, some
+
+
+def _search_live(file: File, source: Source, shapes: Sequence[Shape]) -> bool:
     """Search the live rows; return whether all of them could be read."""
     try:
-        with closing(opened(content)) as connection:
+        with closing(opened(source)) as connection:
             _search_schema(file, connection)
-            tables = _live_tables(connection, shapes)
+            names = [shape.name for shape in shapes if shape.is_table and shape.name is not None]
             if _is_own(file):
-                _search_own_tables(file, list(tables))
+                _search_own_tables(file, [table for name in names for table in _rows_of(connection, name)])
                 return True
-            for table in tables:
-                search_column_names(file, table)
-                search_table(file, table)
+            for name in names:
+                read: Read = partial(_rows_of, connection, name)
+                search_column_names(file, next(iter(read())))
+                search_parts(file, read)
     except sqlite3.Error:
         return False
     return True
@@ -378,12 +424,17 @@ def _note_own(file: File, table: Table) -> None:
     for column in table.columns:
         made_up = file.vocabulary.made_up.get((column.name or "").rpartition("_")[2])
         if table.name not in file.vocabulary.people_tables and made_up is not None:
-            made = [text for text in column.texts() if made_up.fullmatch(text)]
+            made = [text for text in _texts_of(column) if made_up.fullmatch(text)]
             file.evidence.note_ids(made)
             file.evidence.note_ambiguous(made)
         elif table.name in file.vocabulary.people_tables and role_of(column.name) in (Role.USER, Role.ITEM):
-            lists = [[text] if (inside := nested_json(text)) is None else inside for text in column.texts()]
+            lists = [[text] if (inside := nested_json(text)) is None else inside for text in _texts_of(column)]
             file.evidence.note_ids(one for texts in lists if isinstance(texts, list) for one in texts)
+
+
+def _texts_of(column: Column) -> list[str]:
+    cells = column.texts()
+    return [cells.at(cell).decode("utf-8", "surrogatepass") for cell in range(len(cells))]
 
 
 def _search_schema(file: File, connection: sqlite3.Connection) -> None:
@@ -396,15 +447,25 @@ def _search_schema(file: File, connection: sqlite3.Connection) -> None:
             file.evidence.note_ambiguous([user for user in file.wanted.long_ids if user in words])
 
 
-def _live_tables(connection: sqlite3.Connection, shapes: Sequence[Shape]) -> Iterator[Table]:
-    for shape in shapes:
-        if not shape.is_table or shape.name is None:
-            continue
-        rows = connection.execute(f"SELECT * FROM {quoted(shape.name)}")  # noqa: S608 - a name from the schema, quoted
-        names = [fact[0] for fact in rows.description]
-        columns = list(zip(*rows.fetchall(), strict=True)) or [()] * len(names)
+def _rows_of(connection: sqlite3.Connection, name: str) -> Iterator[Table]:
+    """Yield the rows of a table, about as many at once as a piece holds."""
+    found = connection.execute(f"SELECT * FROM {quoted(name)}")  # noqa: S608 - a name from the schema, quoted
+    names, numeric = [fact[0] for fact in found.description], dict[int, bool]()
+
+    def table(rows: Sequence[tuple[Any, ...]]) -> Table:
+        columns = list(zip(*rows, strict=True)) or [()] * len(names)
         listed = [ListColumn(name, values) for name, values in zip(names, columns, strict=True)]
-        yield Table(f"table {shape.name}", shape.name, listed)
+        return Table(f"table {name}", name, [one.like_first(numeric, place) for place, one in enumerate(listed)])
+
+    rows, size, yielded = list[tuple[Any, ...]](), 0, False
+    for row in found:
+        rows.append(row)
+        size += _ROW + sum(len(value) for value in row if isinstance(value, str | bytes))
+        if size >= _source.PIECE:
+            yield table(rows)
+            rows, size, yielded = [], 0, True
+    if rows or not yielded:
+        yield table(rows)
 
 
 def _search_left(file: File, left: _Left) -> None:
@@ -425,9 +486,8 @@ def _is_own(file: File) -> bool:
     return file.vocabulary.databases.fullmatch(file.name) is not None
 
 
-def _search_bytes(file: File, content: bytes) -> None:
-    file.search_texts(content, RAW, "bytes")
-    file.search_values(file.wanted.personal_rows, content, RAW)
+def _search_bytes(file: File, source: Source) -> None:
+    file.search_bytes(source, file.wanted.raw_text, "bytes")
 
 
 def _search_rows(file: File, table: Table) -> None:
@@ -435,7 +495,9 @@ def _search_rows(file: File, table: Table) -> None:
     search_pairs(file, table)
 
 
-def _shapes(database: bytes) -> list[Shape]:
+def _shapes(database: Source) -> list[Shape]:
+    if not database.size:
+        return []
     try:
         with closing(opened(database)) as connection:
             return shapes_of(connection)

@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from erasable.scan import _source
+from erasable.scan._source import Source
+
 # Records: whole ones, and those whose first bytes were overwritten
 
 _FIXED_SIZES = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
@@ -260,43 +263,49 @@ def codec_of(database: bytes) -> str:
     return _CODECS.get(int.from_bytes(database[56:60], "big"), "utf-8")
 
 
-def database_pages(database: bytes) -> Iterator[tuple[bytes, int]]:
+def database_pages(database: Source) -> Iterator[tuple[bytes, int]]:
     """Yield each page with the offset of its header."""
-    size = page_size(database)
-    if size < _SECTOR:
-        return
-    for place in range(0, len(database), size):
-        yield database[place : place + size], _FILE_HEADER if place == 0 else 0
+    size = page_size(database.read(0, _FILE_HEADER))
+    for place, page in _spaced_pages(database, 0, size, size):
+        yield page, _FILE_HEADER if place == 0 else 0
 
 
-def wal_pages(content: bytes) -> Iterator[tuple[bytes, int]]:
+def wal_pages(content: Source) -> Iterator[tuple[bytes, int]]:
     """Yield the pages in a write-ahead log, also those from before its last restart."""
-    size = int.from_bytes(content[8:12], "big")
-    yield from _spaced_pages(content, _WAL_HEADER + _FRAME_HEADER, size, size + _FRAME_HEADER)
+    size = int.from_bytes(content.read(8, 4), "big")
+    yield from _logged_pages(content, _WAL_HEADER + _FRAME_HEADER, size, size + _FRAME_HEADER)
 
 
-def journal_pages(content: bytes, size: int) -> Iterator[tuple[bytes, int]]:
+def journal_pages(content: Source, size: int) -> Iterator[tuple[bytes, int]]:
     """Yield the pages in a rollback journal; if its header is zeroed, the given page size is used."""
-    sector = int.from_bytes(content[20:24], "big") or _SECTOR
-    size = int.from_bytes(content[24:28], "big") or size
-    yield from _spaced_pages(content, sector + 4, size, size + 8)
+    sector = int.from_bytes(content.read(20, 4), "big") or _SECTOR
+    size = int.from_bytes(content.read(24, 4), "big") or size
+    yield from _logged_pages(content, sector + 4, size, size + 8)
 
 
-def _spaced_pages(content: bytes, first: int, size: int, step: int) -> Iterator[tuple[bytes, int]]:
-    if size < _SECTOR:
-        return
-    for place in range(first, len(content), step):
-        page = content[place : place + size]
+def _logged_pages(content: Source, first: int, size: int, step: int) -> Iterator[tuple[bytes, int]]:
+    for _, page in _spaced_pages(content, first, size, step):
         yield page, _FILE_HEADER if page.startswith(DATABASE_MAGIC) else 0
 
 
-def freelist(database: bytes) -> frozenset[int]:
+def _spaced_pages(content: Source, first: int, size: int, step: int) -> Iterator[tuple[int, bytes]]:
+    """Yield pages with their offsets; many are read at once."""
+    if size < _SECTOR:
+        return
+    at_once = max(1, _source.PIECE // step) * step
+    for begin in range(first, content.size, at_once):
+        part = content.read(begin, min(at_once, content.size - begin))
+        yield from ((begin + place, part[place : place + size]) for place in range(0, len(part), step))
+
+
+def freelist(database: Source) -> frozenset[int]:
     """Return the numbers, from 0, of the unused pages of a database."""
-    size, found = page_size(database), set[int]()
-    trunk = int.from_bytes(database[32:36], "big")
-    while 0 < trunk <= len(database) // size and trunk - 1 not in found:
+    head = database.read(0, _FILE_HEADER)
+    size, found = page_size(head), set[int]()
+    trunk = int.from_bytes(head[32:36], "big")
+    while 0 < trunk <= database.size // max(size, 1) and trunk - 1 not in found:
         found.add(trunk - 1)
-        page = database[(trunk - 1) * size : trunk * size]
+        page = database.read((trunk - 1) * size, size)
         count = min(int.from_bytes(page[4:8], "big"), size // 4 - 2)
         found |= {int.from_bytes(page[8 + 4 * n : 12 + 4 * n], "big") - 1 for n in range(count)}
         trunk = int.from_bytes(page[:4], "big")

@@ -7,14 +7,17 @@ requests, groups or other measures, `id` does not mean users.
 Ids are searched in fields, texts in cells, and interactions and personal rows as values.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from erasable.scan._columns import Column, Role, role_of, subject_of
 from erasable.scan._evidence import File
+from erasable.scan._search import Places
 from erasable.scan._target import Floats
 from erasable.scan._wanted import RUN, single
 
@@ -67,33 +70,54 @@ class Table:
         return f"{self.place}, {words}" if self.place else words
 
 
+Read = Callable[[], Iterable[Table]]
+"""Reads a table from its beginning, as tables of some rows each with the same columns."""
+
+
 def search_table(file: File, table: Table) -> None:
     """Search a table for everything."""
-    search_fields(file, table)
-    search_pairs(file, table)
-    search_values(file, table)
+    search_parts(file, lambda: (table,))
 
 
-def search_fields(file: File, table: Table) -> None:
+def search_parts(file: File, read: Read) -> None:
+    """Search a table that is read in parts for everything."""
+    search_in_rows(file, read)
+    search_values(file, read)
+
+
+def search_in_rows(file: File, read: Read) -> None:
+    """Search a table for what stands in one row."""
+    noted = False
+    for table in read():
+        if not noted and file.wanted.long_numbers and any(len(column.blobs()) for column in table.columns):
+            # A longer number anywhere in the table explains a hit among bytes.
+            for part in read():
+                _note_numbers(file, part)
+            noted = True
+        search_fields(file, table, noted)
+        search_pairs(file, table)
+
+
+def search_fields(file: File, table: Table, noted: bool = False) -> None:
     """Search the fields of a table for ids and texts, each column by itself."""
     # What explains a hit must be known before any hit is judged.
-    if file.wanted.long_numbers:
-        file.evidence.note_numbers(text for column in table.columns for text in column.texts())
+    if not noted:
+        _note_numbers(file, table)
     for place, column in enumerate(table.columns):
-        if place in table.user_columns:
-            _compare_users(file, column, table.described(place))
-        elif file.wanted.long_numbers:
-            numbers = set() if role_of(column.name) is Role.MEASURE else column.whole_numbers()
-            compare_numbers(file, numbers, table.described(place))
+        described, is_user = table.described(place), place in table.user_columns
+        if is_user:
+            _compare_users(file, column, described)
+        elif file.wanted.long_numbers and role_of(column.name) is not Role.MEASURE:
+            compare_numbers(file, column.with_number(file.wanted.number_values), described)
         if role_of(column.name) is Role.ITEM and file.wanted.own_items:
-            _compare_items(file, column, table.described(place))
-        _search_cells(file, column, table.described(place), is_user=place in table.user_columns)
+            _compare_items(file, column, described)
+        _search_cells(file, column, described, is_user)
 
 
-def search_values(file: File, table: Table) -> None:
-    """Search a table for interactions and personal rows without an id."""
-    _search_runs(file, table)
-    _search_personal_rows(file, table)
+def _note_numbers(file: File, table: Table) -> None:
+    if file.wanted.long_numbers:
+        for column in table.columns:
+            file.evidence.note_numbers(column.texts())
 
 
 def search_column_names(file: File, table: Table) -> None:
@@ -108,82 +132,133 @@ def search_column_names(file: File, table: Table) -> None:
 def _compare_users(file: File, column: Column, place: str) -> None:
     # Under a plural, lists and texts are ids, but a number is a count.
     counts = role_of(column.name) is Role.USERS and not column.listed
-    texts = column.texts()
-    found = {text for text in texts if not text.isdigit()} if counts else texts | column.whole_numbers()
-    if not file.wanted.ids.isdisjoint(found):
-        file.found(place, "id", file.wanted.ids & found)
+    values = file.wanted.id_values
+    texts = column.with_text(values)
+    found = {text for text in texts if not text.isdigit()} if counts else texts | column.with_number(values)
+    if found:
+        file.found(place, "id", found)
 
 
 def _compare_items(file: File, column: Column, place: str) -> None:
-    found = file.wanted.own_items & (column.texts() | column.whole_numbers())
+    values = file.wanted.item_values
+    found = column.with_text(values) | column.with_number(values)
     if found:
         file.found(place, "interactions", found)
 
 
 def compare_numbers(file: File, numbers: Collection[str], place: str) -> None:
     """Compare integers with numeric ids of 8 digits or more."""
-    found = (file.wanted.long_numbers - file.evidence.ambiguous).intersection(numbers)
+    found = {one for one in file.wanted.long_numbers.intersection(numbers) if not file.evidence.is_ambiguous(one)}
     if found:
         file.found(place, "id", found)
 
 
 def _search_cells(file: File, column: Column, place: str, is_user: bool) -> None:
     """Search inside cells, in any encoding; whole user ids were compared already."""
-    if file.wanted.texts and not file.wanted.texts.isdisjoint(column.texts()):
-        file.found(place, "text", file.wanted.texts & column.texts())
-    if file.wanted.long_texts.known:
-        cells = column.texts() - file.wanted.ids if is_user else column.texts()
-        file.search_texts("\n".join(sorted(cells)).encode(), f"{place}, inside a text")
-        file.search_texts(b"\n".join(column.blobs()), f"{place}, inside bytes", "bytes")
-    if file.wanted.personal_rows.known:
-        file.search_values(file.wanted.personal_rows, b"\n".join(column.blobs()), f"{place}, inside bytes")
+    wanted = file.wanted
+    if wanted.texts and (found := column.with_text(wanted.text_values)):
+        file.found(place, "text", found)
+    if wanted.long_texts.known:
+        but = (wanted.id_values,) if is_user else ()
+        file.search_cells(column.texts(), f"{place}, inside a text", "text", *but)
+        file.search_cells(column.blobs(), f"{place}, inside bytes", "bytes")
+    if wanted.personal_rows.known and len(column.blobs()):
+        file.search_values(wanted.personal_rows, column.blobs().joined(b"\n"), f"{place}, inside bytes")
 
 
 def search_pairs(file: File, table: Table) -> None:
     """Search for rows that pair a user who stays with an erased item."""
-    pairs = file.wanted.pairs
-    for users in table.user_columns if pairs else ():
-        owners = [(row, user) for row, user in enumerate(table.columns[users].ids()) if user in pairs]
-        places = set(table.item_columns) - table.user_columns if owners else ()
-        items = [table.columns[place].ids() for place in places]
-        if any(ids[row] in pairs[str(user)] for ids in items for row, user in owners):
-            file.found(table.described(users), "interactions")
+    wanted = file.wanted
+    for users in table.user_columns if wanted.pairs else ():
+        owners = table.columns[users].rows_with(wanted.pair_users)
+        rows = np.flatnonzero(owners >= 0)
+        for place in sorted({*table.item_columns} - table.user_columns) if len(rows) else ():
+            items = table.columns[place].rows_with(wanted.pair_items)
+            both = rows[items[rows] >= 0]
+            pairs = {*zip(owners[both].tolist(), items[both].tolist(), strict=True)}
+            if any(_is_erased(file, owner, item) for owner, item in pairs):
+                file.found(table.described(users), "interactions")
 
 
-def _search_runs(file: File, table: Table) -> None:
+def _is_erased(file: File, owner: int, item: int) -> bool:
+    wanted = file.wanted
+    return wanted.pair_items.texts[item] in wanted.pairs[wanted.pair_users.texts[owner]]
+
+
+# Interactions and personal rows as values
+
+
+def search_values(file: File, read: Read) -> None:
+    """Search a table for interactions and personal rows without an id."""
+    wanted = file.wanted
+    if not (wanted.runs.parts or wanted.shortest_row):
+        return
+    items = _item_places(file, read)
+    if items is None and not wanted.shortest_row:
+        return
+    numbers = _Tails(wanted.overlap)
+    for table in read():
+        columns = [column.floats() for column in table.columns]
+        joined = {place: numbers.joined(place, one) for place, one in enumerate(columns) if one is not None}
+        if items is not None:
+            _search_runs(file, table, joined, {place: _items_of(file, table, place, numbers) for place in items})
+        if wanted.shortest_row:
+            _search_personal_rows(file, table, joined)
+
+
+@dataclass(eq=False)
+class _Tails:
+    """The last rows of each column in the part before, so that values across the border of two parts are found."""
+
+    size: int
+    kept: dict[int | str, NDArray[Any]] = field(default_factory=dict)
+
+    def joined(self, name: int | str, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values with the last ones before them."""
+        before = self.kept.get(name)
+        whole = values if before is None else np.concatenate([before, values])
+        self.kept[name] = whole[len(whole) - min(self.size, len(whole)) :]
+        return whole
+
+
+def _item_places(file: File, read: Read) -> list[int] | None:
+    """Return the columns with items of a person; None if rows belong to users, so that no runs are searched."""
+    runs, found, size = file.wanted.runs, dict[int, frozenset[str]](), 0
+    if not runs.parts:
+        return None
+    for table in read():
+        if not table.columns or table.names_users:
+            return None
+        size += len(table.columns[0])
+        for place, column in enumerate(table.columns):
+            if role_of(column.name) is Role.ITEM or place == 0:
+                here = column.with_text(runs.item_values) | column.with_number(runs.item_values)
+                found[place] = found.get(place, frozenset()) | here
+    places = [place for place, held in found.items() if len(held) >= RUN]
+    of_users = size and table.user_columns and len(table.columns) > 1
+    return None if size < RUN or (of_users and not places) else places
+
+
+def _items_of(file: File, table: Table, place: int, tails: _Tails) -> Places:
+    return tails.joined(f"items {place}", table.columns[place].rows_with(file.wanted.runs.item_values))
+
+
+def _search_runs(file: File, table: Table, numbers: Mapping[int, Floats], items: Mapping[int, Places]) -> None:
     """Search rows without user ids for a person's items with ratings, and for their times."""
     runs = file.wanted.runs
-    if not runs.parts or not table.columns or table.names_users or len(table.columns[0]) < RUN:
-        return
-    items = [place for place in range(len(table.columns)) if _holds_items(table, place, runs.items)]
-    if table.user_columns and len(table.columns) > 1 and not items:
-        return
-    numbers = {place: floats for place, column in enumerate(table.columns) if (floats := column.floats()) is not None}
-    for place in items:
-        ids = table.columns[place].ids()
-        if any(runs.in_ratings(ids, floats) for other, floats in numbers.items() if other != place):
+    for place, held in items.items():
+        if any(runs.in_ratings(held, floats) for other, floats in numbers.items() if other != place):
             file.found(table.described(place), "interactions")
     for place, floats in numbers.items():
         if len(runs.times) and runs.in_times(floats):
             file.found(table.described(place), "interactions")
 
 
-def _holds_items(table: Table, place: int, items: frozenset[str]) -> bool:
-    column = table.columns[place]
-    if role_of(column.name) is not Role.ITEM and place > 0:
-        return False
-    return len(items & (column.texts() | column.whole_numbers())) >= RUN
-
-
-def _search_personal_rows(file: File, table: Table) -> None:
+def _search_personal_rows(file: File, table: Table, numbers: Mapping[int, Floats]) -> None:
     """Search for a personal row along a column, as lists are stored, and along a row."""
     shortest = file.wanted.shortest_row
-    if not shortest:
-        return
     columns = [
-        (place, floats)
-        for place, column in enumerate(table.columns)
-        if role_of(column.name) is not Role.MEASURE and (floats := column.floats()) is not None
+        (place, floats) for place, floats in numbers.items() if role_of(table.columns[place].name) is not Role.MEASURE
     ]
     for place, floats in columns:
         if len(floats) >= shortest:

@@ -88,8 +88,9 @@ class Held:
 
     Parameters
     ----------
-    users, items : tuple of texts
-        Lists of ids, each an Arrow array or a sequence of str.
+    users, items : iterable of texts
+        Lists of ids, each an Arrow array or a sequence of str. They are gone through when there is a hit to explain, so
+        an object that reads them anew each time need not hold them all.
     declared : tuple of str
         Names of issuers, which don't count as whole values in the files of `Vocabulary.declaring`.
 
@@ -99,8 +100,8 @@ class Held:
     ()
     """
 
-    users: tuple[Texts, ...] = ()
-    items: tuple[Texts, ...] = ()
+    users: Iterable[Texts] = ()
+    items: Iterable[Texts] = ()
     declared: tuple[str, ...] = ()
 
 
@@ -259,6 +260,8 @@ _SAFE_IN_BODIES = frozenset(range(32, 127)) - {ord("=")}
 _ENTITY = re.compile(rb"&(#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,8});")
 _PRINTABLE = re.compile(rb"=[0-9A-Fa-f]{2}|=\r?\n")
 _BROKEN_LINE = re.compile(rb"^([A-Za-z0-9+/_-]{60,76})\r?\n(?=[A-Za-z0-9+/_=-]+\r?$)", re.MULTILINE)
+_SHORTEST_LINE, _LONGEST_LINE = 60, 77
+_LINE_FEED = 10
 _RUN_BEFORE, _RUN_AFTER = re.compile(rb"[A-Za-z0-9+/_-]*\Z"), re.compile(rb"[A-Za-z0-9+/_-]*")
 _LEAD = (0, 2, 3)  # how many base64 characters depend on the bytes before, at each alignment
 
@@ -304,12 +307,32 @@ def decodings(content: bytes) -> Iterator[tuple[str, bytes]]:
         yield "XML", html.unescape(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     if _PRINTABLE.search(content):
         yield "quoted-printable", quopri.decodestring(content)
-    if _BROKEN_LINE.search(content):
+    if _has_broken_lines(content):
         yield "base64", _BROKEN_LINE.sub(rb"\1", content)
 
 
+def may_be_escaped(content: NDArray[np.uint8]) -> bool:
+    """Whether cells may hold escapes or broken lines; those without &, = and line feeds do not."""
+    whole = content.tobytes()
+    if b"\n" in whole:
+        return True
+    return bool((b"&" in whole and _ENTITY.search(whole)) or (b"=" in whole and _PRINTABLE.search(whole)))
+
+
+def _has_broken_lines(content: bytes) -> bool:
+    """Whether `_BROKEN_LINE` matches; the pattern itself is slow, and lines of that length are rare."""
+    ends = np.flatnonzero(np.frombuffer(content, np.uint8) == _LINE_FEED) if content else np.empty(0, np.int64)
+    starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+    fits = (ends - starts >= _SHORTEST_LINE) & (ends - starts <= _LONGEST_LINE)
+    lines = zip(starts[fits].tolist(), ends[fits].tolist(), strict=True)
+    return any(_BROKEN_LINE.match(content, start) is not None for start, _ in lines)
+
+
 def _all_spellings(text: str) -> Iterator[tuple[Encoding, bytes]]:
+    is_plain = _NEVER_ESCAPED.fullmatch(text) is not None
     for codec, unit in _CODECS.items():
+        if is_plain and codec in _LIKE_ASCII:
+            continue
         try:
             yield Encoding(codec, _codec_around(codec, unit)), text.encode(codec)
         except UnicodeEncodeError:
@@ -325,6 +348,8 @@ def _all_spellings(text: str) -> Iterator[tuple[Encoding, bytes]]:
         yield Encoding(name, lambda content, start, end: ("", "")), content
 
 
+_NEVER_ESCAPED = re.compile("[A-Za-z0-9-]+")
+_LIKE_ASCII = ("latin-1", "cp1252")
 _CODECS = {"utf-8": 1, "utf-16-le": 2, "utf-16-be": 2, "utf-32-le": 4, "utf-32-be": 4, "latin-1": 1, "cp1252": 1}
 
 
@@ -332,6 +357,8 @@ def _escaped(text: str) -> Iterator[tuple[str, Callable[[bytes, int, int], Aroun
     every = "".join(f"\\u{unit:04x}" for unit in _utf16_units(text))
     for written in (json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], every, _upper_digits(every)):
         yield "JSON escapes", _json_around, written
+    if _NEVER_ESCAPED.fullmatch(text):  # all that follow are as in UTF-8; a thousand people have 20,000 of them
+        return
     percent = [urllib.parse.quote(text, safe=""), urllib.parse.quote(text), urllib.parse.quote_plus(text)]
     for written in (*percent, *map(_lower_percent, percent)):
         yield "percent encoding", _percent_around, written

@@ -1,4 +1,4 @@
-"""Searching text: JSON, JSON lines, delimited tables, and other lines such as logs.
+"""Searching JSON values: documents, lines, texts and metadata.
 
 In JSON, also inside texts, every text and key is compared, except under a key named after items or a measure. Numbers
 are compared under a key named like a user, in a list under a plural too, and under `id` if no other key of the object
@@ -6,32 +6,26 @@ is named like a user; numbers of 8 digits or more under any key not named after 
 vocabulary its fields hold no id, unless they are named like a user.
 """
 
-import codecs
-import csv
-import html
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
+from functools import partial
 from typing import Any
 
+from erasable.scan import _source
 from erasable.scan._columns import ListColumn, Role, as_id, is_field_name, role_of
-from erasable.scan._evidence import RAW, File
-from erasable.scan._tables import (
-    Table,
-    compare_numbers,
-    search_column_names,
-    search_fields,
-    search_table,
-    search_values,
-)
+from erasable.scan._evidence import File
+from erasable.scan._search import Cells
+from erasable.scan._tables import Table, compare_numbers, search_values
 from erasable.scan._target import Vocabulary
 from erasable.scan._wanted import RUN
 
 # JSON as it is in a file: objects with all of their keys, and lists and objects as tables
 
 _DEEPEST = 200
+_CLOSING = {"[": "]", "{": "}"}
+_BLANK = re.compile(r"[ \t\r\n]*")
 
 
 @dataclass(frozen=True)
@@ -126,6 +120,116 @@ def _items_below(value: Any, key: str | None) -> Iterator[str]:  # noqa: ANN401 
         yield text
 
 
+# A document that is too large to hold: its long lists and objects are read in parts
+
+
+def large_json(read: Callable[[], Iterator[str]], overlap: int) -> Iterator[Any]:
+    """Yield a large JSON document as several, each with a part of one long list or object in its place.
+
+    Raise ValueError before anything is yielded if it is not JSON. `overlap` members of the part before are repeated.
+    """
+    users: dict[int, list[tuple[str, Any]]] = {}
+    for _ in _Cursor(read(), overlap, users).documents():
+        pass
+    return _Cursor(read(), overlap, users).documents()
+
+
+class _Cursor:
+    """Goes through a long JSON text."""
+
+    def __init__(self, texts: Iterator[str], overlap: int, users: dict[int, list[tuple[str, Any]]]) -> None:
+        self._texts, self._overlap, self._users = texts, overlap, users
+        self._text, self._place, self._passed, self._ended = "", 0, 0, False
+        self._decoder = json.JSONDecoder(object_pairs_hook=Object)
+
+    def documents(self) -> Iterator[Any]:
+        """Yield the documents, or raise ValueError."""
+        yield from self._long(lambda value: value, 0)
+        if self._next():
+            raise ValueError("more follows")
+
+    def _next(self) -> str:
+        """Return the next sign that is no blank, empty at the end; as much as a piece is read beyond it."""
+        while True:
+            self._place = _BLANK.match(self._text, self._place).end()  # type: ignore[union-attr]
+            if len(self._text) - self._place > _source.PIECE or self._ended:
+                return self._text[self._place : self._place + 1]
+            more = next(self._texts, None)
+            self._ended = more is None
+            self._passed += self._place
+            self._text, self._place = self._text[self._place :] + (more or ""), 0
+
+    def _take(self, sign: str) -> None:
+        if self._next() != sign:
+            raise ValueError(f"{sign} is missing")
+        self._place += 1
+
+    def _short(self) -> Any:  # noqa: ANN401 - anything that JSON can say
+        """Return the next value; LookupError if it is a list or an object that goes on beyond a piece."""
+        sign = self._next()
+        try:
+            value, self._place = self._decoder.raw_decode(self._text, self._place)
+        except (ValueError, RecursionError):
+            if sign in ("[", "{") and not self._ended:
+                raise LookupError from None
+            raise ValueError("no JSON") from None
+        if _is_deeper(value, _DEEPEST):
+            raise ValueError("nested too deeply")
+        return value
+
+    def _long(self, around: Callable[[Any], Any], depth: int) -> Iterator[Any]:
+        """Yield a long list or object in parts, each in what is around it."""
+        sign = self._next()
+        if sign not in ("[", "{") or depth > _DEEPEST:
+            raise ValueError("no JSON")
+        # Who is named in a long object is repeated with each part of it.
+        users = self._users.setdefault(self._passed + self._place, []) if sign == "{" else []
+
+        def part(some: list[Any]) -> Any:  # noqa: ANN401 - anything that JSON can say
+            return around(some if sign == "[" else Object([*users, *some]))
+
+        self._place += 1
+        members, begin = list[Any](), self._passed + self._place
+        while self._next() != _CLOSING[sign]:
+            key = self._key() if sign == "{" else None
+            try:
+                members.append(self._member(key, self._short(), users))
+            except LookupError:
+                yield from self._long(partial(self._around, part, key), depth + 1)
+            if self._passed + self._place - begin > _source.PIECE:
+                yield part(members)
+                members, begin = members[len(members) - min(self._overlap, len(members)) :], self._passed + self._place
+            self._separate(_CLOSING[sign])
+        self._place += 1
+        yield part(members)
+
+    def _key(self) -> str:
+        key = self._short()
+        if not isinstance(key, str):
+            raise ValueError("a key is missing")
+        self._take(":")
+        return key
+
+    def _separate(self, close: str) -> None:
+        """Go on to the next member, if there is one."""
+        if self._next() != close:
+            self._take(",")
+            if self._next() == close:
+                raise ValueError("a value is missing")
+
+    @staticmethod
+    def _member(key: str | None, value: Any, users: list[tuple[str, Any]]) -> Any:  # noqa: ANN401 - whatever JSON says
+        if key is None:
+            return value
+        if role_of(key) is Role.USER and as_id(value) and (key, value) not in users:
+            users.append((key, value))
+        return key, value
+
+    @staticmethod
+    def _around(part: Callable[[list[Any]], Any], key: str | None, inner: Any) -> Any:  # noqa: ANN401 - whatever JSON says
+        return part([inner] if key is None else [(key, inner)])
+
+
 # Documents
 
 
@@ -172,7 +276,7 @@ class Document:
     def search(self, value: Any, name: str | None, own: bool) -> None:  # noqa: ANN401 - anything that JSON can say
         """Search a document with this name."""
         self._visit(value, _Context(name, own=own, bare=True))
-        self.file.evidence.note_numbers(self.texts)
+        self.file.evidence.note_numbers(Cells.of(self.texts))
         self.file.search_texts("\n".join(self.texts).encode("utf-8", "surrogatepass"), f"{self.place}inside a text")
         self.file.search_texts(
             "\n".join(self.sentences).encode("utf-8", "surrogatepass"), f"{self.place}inside a text", "sentences"
@@ -259,137 +363,9 @@ class Document:
             return
         for table in tables:
             named = Table(f"{self.place}{table.place}", table.name, table.columns, owned=context.owned)
-            search_values(self.file, named)
+            search_values(self.file, lambda: (named,))  # noqa: B023 - used at once
 
     def _under(self, context: _Context) -> str:
         # A key may be a person's id, so only field names are shown.
         known = role_of(context.key) is not Role.UNKNOWN or context.key in self._fields
         return f"{self.place}under {context.key}" if known else f"{self.place}a text"
-
-
-# Text
-
-_BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF32_BE: "utf-32"}
-_BOMS |= {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-_NAMED = re.compile(r"""([\w-]+)["']?\s*[=:]\s*["']?([^\s,;"'&]+)""")
-_QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)*)"|\'([^\'\n]*)\'')
-_FIRST_CELL = re.compile(r"::|[\t,;|]")
-_STYLE, _TAG = re.compile("<style>.*?</style>", re.DOTALL), re.compile("<[^>]*>")
-_NAME = re.compile(r"(?:[^\W\d][\w .:()#-]*)?")
-_SAMPLE_LINES = 50
-_SEPARATORS = ("::", "\t", ",", ";", "|", " ")
-
-
-def read_text(content: bytes) -> str | None:
-    """Return the text of a file, None if it is not text."""
-    bom = next((bom for bom in _BOMS if content.startswith(bom)), None)
-    for codec in (_BOMS[bom],) if bom else ("utf-8", "cp1252"):
-        try:
-            text = content.decode(codec)
-        except UnicodeDecodeError:
-            continue
-        return None if _CONTROL.search(text) else text
-    return None
-
-
-def search_json(file: File, text: str, name: str) -> bool:
-    """Search a text if it is JSON or JSON lines; return whether it was."""
-    own = file.vocabulary.documents.fullmatch(file.name) is not None and not file.inside
-    whole = nested_json(text)
-    if whole is not None:
-        Document(file, "").search(whole, name, own)
-        return True
-    if nested_json(text.lstrip().partition("\n")[0]) is None:
-        return False
-    lines = [line for line in text.split("\n") if line.strip()]
-    values = [nested_json(line) for line in lines]
-    Document(file, "").search([value for value in values if value is not None], name, own)
-    others = [line for line, value in zip(lines, values, strict=True) if value is None]
-    if others:
-        search_lines(file, others, name)
-        file.search_texts("\n".join(others).encode(), "inside a line")
-    return True
-
-
-def search_plain_text(file: File, content: bytes, text: str, name: str) -> None:
-    """Search a text that is not JSON: a delimited table, or lines."""
-    if file.vocabulary.pages.fullmatch(file.name) and not file.inside:
-        page = text.replace(file.vocabulary.style, "") if file.vocabulary.style else text
-        for part in (_words_of_page(page), html.unescape(page)):
-            file.search_texts(part.encode(), "inside a text", "sentences")
-        return
-    lines = [stripped for line in text.split("\n") if (stripped := line.rstrip("\r")).strip()]
-    # Truncated JSON is not a table, whatever its commas separate.
-    separator = None if text.lstrip()[:1] in ("{", "[") else _separator(lines[:_SAMPLE_LINES])
-    table = _table(_columns(lines, separator), name)
-    if separator is None and all(column.name is None for column in table.columns):
-        search_lines(file, lines, name)
-        search_values(file, table)
-    else:
-        search_column_names(file, table)
-        search_table(file, table)
-    file.search_texts(content, RAW)
-    file.search_values(file.wanted.personal_rows, content, RAW)
-
-
-def _words_of_page(page: str) -> str:
-    return html.unescape(_TAG.sub("\n", _STYLE.sub("", page)))
-
-
-def search_lines(file: File, lines: Sequence[str], name: str) -> None:
-    """Search lines that are not a table: whole, first cells, quoted texts, and what follows a name such as user=."""
-    firsts = [_FIRST_CELL.split(line, maxsplit=1)[0] for line in lines]
-    search_fields(file, Table("lines", name, [ListColumn(None, [*lines, *firsts])]))
-    for line in lines:
-        for match in _QUOTED.finditer(line):
-            file.compare_text(match[1] or match[2] or "", "a line, quoted")
-        for match in _NAMED.finditer(line):
-            if role_of(match[1]) is Role.USER:
-                file.compare_text(match[2], f"a line, {match[1]}")
-
-
-def _separator(lines: Sequence[str]) -> str | None:
-    """Return the separator of the columns, if all lines have the same number of them."""
-    for separator in _SEPARATORS:
-        widths = {len(_cells(line, separator)) for line in lines}
-        if len(widths) == 1 and min(widths) > 1:
-            return separator
-    return None
-
-
-def _cells(line: str, separator: str) -> list[str]:
-    if separator == "::" or '"' not in line:
-        return line.split(separator)
-    try:
-        return next(csv.reader([line], delimiter=separator))
-    except csv.Error:
-        return []
-
-
-def _columns(lines: Sequence[str], separator: str | None) -> list[Sequence[str | None]]:
-    """Return the cells of each column; shorter lines are filled with None."""
-    if separator is None:
-        return [lines]
-    if separator != "::" and any('"' in line for line in lines):
-        try:
-            return list(zip_longest(*csv.reader(lines, delimiter=separator)))
-        except csv.Error:
-            pass
-    counts = {line.count(separator) for line in lines}
-    if len(counts) > 1:
-        return list(zip_longest(*(line.split(separator) for line in lines)))
-    cells, width = separator.join(lines).split(separator), min(counts, default=0) + 1
-    return [[*cells[place::width]] for place in range(width)]
-
-
-def _table(columns: Sequence[Sequence[str | None]], name: str) -> Table:
-    first = [column[0] or "" for column in columns if column]
-    if not _is_header(first):
-        return Table("", name, [ListColumn(None, column) for column in columns])
-    return Table("", name, [ListColumn(cell.strip(), column[1:]) for cell, column in zip(first, columns, strict=True)])
-
-
-def _is_header(cells: Sequence[str]) -> bool:
-    roles = {role_of(cell.strip()) for cell in cells}
-    return roles != {Role.UNKNOWN} and all(_NAME.fullmatch(cell.strip()) for cell in cells)

@@ -1,131 +1,18 @@
-"""Everything that is searched about some people, prepared for comparing values and for searching bytes.
-
-All byte strings are found in one pass. Each needle has a key: 8 of its bytes, those that the fewest other needles share
-(with very many needles the first 8). Wherever a key stands, it covers one aligned 4-byte word of the content. So the
-aligned words are looked up first: a hash table of all words that a key may cover rules out nearly all of them. Around
-the words left, a hash table of the keys does the same at each offset. The few offsets that pass both are compared in
-full.
-"""
+"""Everything that is searched about some people, prepared for comparing values and for searching bytes."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from erasable.scan._search import Places, RawSearch, Values
 from erasable.scan._target import SHORTEST, Encoding, Floats, Rows, Target, What, spellings
-
-# Many byte strings in one pass
-
-WINDOW = 8
-_WORD = 4
-_BLOCK = 1 << 16
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_SPREAD_WORD = np.uint32(0x9E3779B1)
-_FEWEST_BITS, _MOST_BITS = 16, 24
-_VERY_MANY = 20_000
-
-Numbers = NDArray[np.uint64]
-Places = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class RawSearch:
-    """Needles of at least 8 bytes each, prepared for searching."""
-
-    needles: tuple[bytes, ...]
-    _keys: Numbers
-    """The keys of the needles as numbers, ascending."""
-    _order: Places
-    """The needle of each key."""
-    _shift: Places
-    """The offset of each key in its needle."""
-    _seen: NDArray[np.bool_]
-    """Whether there is a key with this hash."""
-    _seen_words: NDArray[np.bool_]
-    """Whether a key may cover a word with this hash."""
-    _bits: int
-
-    @staticmethod
-    def of(needles: Sequence[bytes]) -> "RawSearch":
-        """Prepare distinct needles."""
-        keys, shifts = _first_windows(needles) if len(needles) > _VERY_MANY else _rarest_windows(needles)
-        order = np.argsort(keys, kind="stable")
-        bits = min(max(_FEWEST_BITS, (256 * len(needles)).bit_length()), _MOST_BITS)
-        seen, words = np.zeros((2, 1 << bits), dtype=bool)
-        seen[_hashed(keys, bits)] = True
-        for shift in range(_WORD):
-            words[_hashed_words((keys >> np.uint64(8 * shift)).astype(np.uint32), bits)] = True
-        return RawSearch(tuple(needles), keys[order], order, shifts[order], seen, words, bits)
-
-    def find(self, content: bytes) -> Iterator[tuple[int, int]]:
-        """Yield the offset and the number of each needle found, by ascending offset of its key."""
-        if not self.needles or len(content) < WINDOW:
-            return
-        numbers, words = _windows(content), np.frombuffer(content, "<u4", len(content) // _WORD)
-        for begin in range(0, len(words), _BLOCK):
-            places = np.flatnonzero(self._seen_words[_hashed_words(words[begin : begin + _BLOCK], self._bits)])
-            if len(places):
-                yield from self._find_around(content, numbers, _WORD * (places + begin))
-
-    def _find_around(self, content: bytes, numbers: Numbers, words: Places) -> Iterator[tuple[int, int]]:
-        """Yield the hits whose key covers one of these words; the first word counts."""
-        places = (words[:, None] - np.arange(_WORD - 1, -1, -1)).ravel()
-        places = places[(places >= 0) & (places < len(numbers))]
-        places = places[self._seen[_hashed(numbers[places], self._bits)]]
-        found = numbers[places]
-        first = np.searchsorted(self._keys, found, side="left")
-        counts = np.searchsorted(self._keys, found, side="right") - first
-        which = np.repeat(first, counts) + _counted_up(counts)
-        starts = np.repeat(places, counts) - self._shift[which]
-        for start, needle in zip(starts.tolist(), self._order[which].tolist(), strict=True):
-            if content.startswith(self.needles[needle], start):
-                yield start, needle
-
-
-def _windows(content: bytes) -> Numbers:
-    """Return the 8 bytes at each offset as one number, without copying them."""
-    return np.ndarray((len(content) - WINDOW + 1,), dtype="<u8", buffer=content, strides=(1,))
-
-
-def _hashed(numbers: Numbers, bits: int) -> Numbers:
-    return (numbers * _SPREAD) >> np.uint64(64 - bits)
-
-
-def _hashed_words(words: NDArray[np.uint32], bits: int) -> NDArray[np.uint32]:
-    return (words * _SPREAD_WORD) >> np.uint32(32 - bits)
-
-
-def _first_windows(needles: Sequence[bytes]) -> tuple[Numbers, Places]:
-    keys = np.frombuffer(b"".join(needle[:WINDOW] for needle in needles), dtype="<u8")
-    return keys, np.zeros(len(keys), dtype=np.int64)
-
-
-def _rarest_windows(needles: Sequence[bytes]) -> tuple[Numbers, Places]:
-    """Return for each needle the window that the fewest needles share, and its offset; the last of equal ones."""
-    if not needles:
-        return np.empty(0, np.uint64), np.empty(0, np.int64)
-    windows = [_windows(needle) for needle in needles]
-    _, place, counts = np.unique(np.concatenate(windows), return_inverse=True, return_counts=True)
-    commonness = np.split(counts[place], np.cumsum([len(one) for one in windows])[:-1])
-    shifts = np.array([len(one) - 1 - int(np.argmin(one[::-1])) for one in commonness], dtype=np.int64)
-    keys = np.array([one[shift] for one, shift in zip(windows, shifts, strict=True)], dtype=np.uint64)
-    return keys, shifts
-
-
-def _counted_up(counts: Places) -> Places:
-    """Return 0, 1, … for each count in turn.
-
-    >>> _counted_up(np.array([2, 0, 3])).tolist()
-    [0, 1, 0, 1, 2]
-    """
-    ends = np.cumsum(counts)
-    return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - counts, counts)
-
 
 # A person's values instead of their id: personal rows as bytes, and runs of their interactions
 
@@ -227,23 +114,70 @@ class Runs:
             content = runs.tobytes()
             yield from ((content[place : place + size], name) for place in range(0, len(content), size))
 
-    def in_ratings(self, items: Sequence[str | None], ratings: Floats) -> bool:
-        """Whether the items with ratings contain one of these runs."""
-        pairs = [*zip(items, single(ratings).tolist(), strict=True)]
-        known = self.by_rating
-        return any(
-            run is not None and tuple(pairs[start : start + len(run)]) == run
-            for start in _starts(items, self.items)
-            if (run := known.get(tuple(pairs[start : start + RUN]))) is not None  # type: ignore[arg-type]
-        )
+    @cached_property
+    def item_values(self) -> Values:
+        """All items, for comparing."""
+        return Values.of(self.items)
+
+    @cached_property
+    def longest(self) -> int:
+        """The most interactions in one run."""
+        return max((len(run) for run in self.by_rating.values()), default=RUN)
+
+    def in_ratings(self, items: Places, ratings: Floats) -> bool:
+        """Whether rows contain one of these runs; items by their number in `item_values`, -1 for any other."""
+        starts = np.flatnonzero((items[:-2] >= 0) & (items[1:-1] >= 0) & (items[2:] >= 0))
+        if not len(starts):
+            return False
+        rated = single(ratings)
+        codes = _pair_codes(items, rated)
+        hashed = _hashed_runs(codes[starts], codes[starts + 1], codes[starts + 2])
+        texts = self.item_values.texts
+        for start in starts[np.isin(hashed, self._hashed)].tolist():
+            stop = start + self.longest
+            pairs = [
+                *zip((texts[item] for item in items[start:stop].tolist()), rated[start:stop].tolist(), strict=True)
+            ]
+            run = self.by_rating.get(tuple(pairs[:RUN]))
+            if run is not None and tuple(pairs[: len(run)]) == run and np.all(items[start : start + len(run)] >= 0):
+                return True
+        return False
+
+    @cached_property
+    def _hashed(self) -> NDArray[np.uint64]:
+        """The first three pairs of each run, as one number."""
+        places = {item: place for place, item in enumerate(self.item_values.texts)}
+        firsts = [*self.by_rating]
+        codes = [
+            _pair_codes(
+                np.array([places[run[step][0]] for run in firsts], dtype=np.int64),
+                np.array([run[step][1] for run in firsts], dtype="<f4"),
+            )
+            for step in range(RUN)
+        ]
+        return _hashed_runs(*codes)
 
     def in_times(self, times: Floats) -> bool:
         """Whether the times contain one of these runs."""
-        return not self._time_runs.isdisjoint(zip(*(times[step:].tolist() for step in range(RUN)), strict=False))
+        if len(times) < RUN or not len(self.times):
+            return False
+        firsts = pa.array(np.unique(self.times[:, 0]))
+        starts = np.flatnonzero(np.asarray(pc.is_in(pa.array(times[: 1 - RUN]), value_set=firsts)))
+        return any(tuple(times[start : start + RUN].tolist()) in self._time_runs for start in starts.tolist())
 
     @cached_property
     def _time_runs(self) -> frozenset[tuple[float, ...]]:
         return frozenset(map(tuple, self.times.tolist()))
+
+
+def _pair_codes(items: Places, ratings: NDArray[np.float32]) -> NDArray[np.uint64]:
+    bits = (ratings + np.float32(0)).view("<u4")  # -0 and 0 are equal
+    return (items.astype(np.uint64) << np.uint64(32)) | bits.astype(np.uint64)
+
+
+def _hashed_runs(one: NDArray[np.uint64], two: NDArray[np.uint64], three: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    factor = np.uint64(0x9E3779B97F4A7C15)
+    return ((one * factor ^ two) * factor ^ three) * factor
 
 
 def _by_item(part: Rows) -> tuple[list[Pair], Floats | None]:
@@ -261,12 +195,6 @@ def _orders(part: Rows) -> Iterator[list[Pair]]:
         yield [pairs[place] for place in np.argsort(times, kind="stable").tolist()]
 
 
-def _starts(items: Sequence[str | None], known: frozenset[str]) -> Iterator[int]:
-    places = [place for place, item in enumerate(items) if item in known]
-    follows = [after - before == 1 for before, after in pairwise(places)]
-    return (place for place, one, two in zip(places, follows, follows[1:], strict=False) if one and two)
-
-
 # What is searched
 
 
@@ -280,8 +208,11 @@ class Needle:
     text: str = ""
     """The text, if it is one."""
     encoding: Encoding | None = None
+    size: int = 0
+    """How many bytes it has, if it is a text."""
 
 
+_LONGEST_ESCAPE = 12  # bytes for one letter, such as &#x1f600; or two JSON escapes
 _ROWS = {name: Needle("personal row", name) for name in ROW_FORMATS}
 _TIMES = {name: Needle("interactions", name) for name in TIME_FORMATS}
 
@@ -293,16 +224,20 @@ class Needles:
     known: Mapping[bytes, Needle]
 
     @cached_property
-    def _search(self) -> tuple[RawSearch, tuple[Needle, ...]]:
-        return RawSearch.of(tuple(self.known)), tuple(self.known.values())
+    def search(self) -> RawSearch:
+        """The bytes, prepared for searching."""
+        return RawSearch.of(tuple(self.known))
 
-    def find(self, content: bytes) -> Iterator[tuple[slice, Needle]]:
-        """Yield the place of each needle found."""
-        if not self.known or len(content) < WINDOW:
-            return
-        search, needles = self._search
-        for start, number in search.find(content):
-            yield slice(start, start + len(search.needles[number])), needles[number]
+    @cached_property
+    def meanings(self) -> tuple[Needle, ...]:
+        """What each of them means, in the same order."""
+        return tuple(self.known.values())
+
+    @cached_property
+    def longest(self) -> int:
+        """The length of the longest, as it is written or escaped."""
+        escaped = (_LONGEST_ESCAPE * len(needle.text) for needle in self.known.values())
+        return max((*map(len, self.known), *escaped), default=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,6 +252,11 @@ class Wanted:
         return frozenset(target.user for target in self.targets if target.items is None)
 
     @cached_property
+    def id_values(self) -> Values:
+        """The same, for comparing."""
+        return Values.of(self.ids)
+
+    @cached_property
     def long_ids(self) -> frozenset[str]:
         """Those of 8 bytes or more, which are not found by chance."""
         return frozenset(user for user in self.ids if len(user.encode()) >= SHORTEST)
@@ -325,6 +265,11 @@ class Wanted:
     def long_numbers(self) -> frozenset[str]:
         """Those that are decimal numbers."""
         return frozenset(user for user in self.long_ids if re.fullmatch("[0-9]+", user))
+
+    @cached_property
+    def number_values(self) -> Values:
+        """The same, for comparing."""
+        return Values.of(self.long_numbers)
 
     @cached_property
     def pairs(self) -> Mapping[str, frozenset[str]]:
@@ -336,14 +281,34 @@ class Wanted:
         return found
 
     @cached_property
+    def pair_users(self) -> Values:
+        """The people who stay."""
+        return Values.of(self.pairs)
+
+    @cached_property
+    def pair_items(self) -> Values:
+        """Their erased items."""
+        return Values.of({item for items in self.pairs.values() for item in items})
+
+    @cached_property
     def texts(self) -> frozenset[str]:
         """Other texts that must be gone."""
         return frozenset(text for target in self.targets for text in target.texts if text)
 
     @cached_property
+    def text_values(self) -> Values:
+        """The same, for comparing."""
+        return Values.of(self.texts)
+
+    @cached_property
     def own_items(self) -> frozenset[str]:
         """Items that are gone with them."""
         return frozenset(item for target in self.targets for item in target.own_items)
+
+    @cached_property
+    def item_values(self) -> Values:
+        """The same, for comparing."""
+        return Values.of(self.own_items)
 
     @cached_property
     def runs(self) -> Runs:
@@ -373,14 +338,32 @@ class Wanted:
         return min((len(content) // 4 for content in self.single_rows.known), default=0)
 
     @cached_property
+    def overlap(self) -> int:
+        """How many rows of a table must be seen together to find values that stand in several."""
+        longest_row = max((len(content) // 4 for content in self.single_rows.known), default=0)
+        return max(longest_row, self.runs.longest if self.runs.parts else 0, 1) - 1
+
+    @cached_property
     def times(self) -> Needles:
         """Runs of times, in every format."""
         return Needles({content: _TIMES[name] for content, name in self.runs.time_spellings()})
+
+    @cached_property
+    def raw_text(self) -> Needles:
+        """Everything that is searched among the bytes of texts and tables."""
+        known = self.personal_rows.known
+        return Needles({**known, **self.long_texts.known}) if known else self.long_texts
+
+    @cached_property
+    def raw(self) -> Needles:
+        """Everything that is searched among other bytes."""
+        known = self.times.known
+        return Needles({**known, **self.raw_text.known}) if known else self.raw_text
 
 
 def _text_needles(texts: Iterable[str], what: What) -> dict[bytes, Needle]:
     found: dict[bytes, Needle] = {}
     for text in sorted(texts):
         for content, encoding in spellings(text).items():
-            found.setdefault(content, Needle(what, encoding.name, text, encoding))
+            found.setdefault(content, Needle(what, encoding.name, text, encoding, len(content)))
     return found

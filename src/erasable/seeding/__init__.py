@@ -1,23 +1,35 @@
 """Stateless random numbers: the same seed and purpose give the same bits anywhere.
 
 A key is hashed from the seed, a purpose and outside ids (blake2b). The draws under a key are numbered (a counter
-through the SplitMix64 finaliser), so draw 17 never depends on draw 16. `compiled` has the same draws for numba code.
+through the SplitMix64 finaliser), so draw 17 never depends on draw 16. `compiled` has the same draws for numba code,
+`hashing` the digests of many texts at once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from hashlib import blake2b
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from erasable.seeding.hashing import FEW, Texts, digests
 
 __all__ = ["child_key", "id_keys", "mix", "normals"]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
+_KEY_BYTES = 8
 _LANES = np.arange(4, dtype=np.uint64) * np.uint64(16)
 _WORDS_PER_NORMAL = 3
 _UNIFORMS_PER_NORMAL = 12
+
+
+@runtime_checkable
+class _Written(Protocol):
+    """Ids that can give their UTF-8 bytes, concatenated, and where each ends: `data.Ids`."""
+
+    def written(self) -> tuple[bytes, NDArray[np.int64]]: ...
 
 
 def child_key(seed: int, *purpose: str | int) -> int:
@@ -40,7 +52,7 @@ def child_key(seed: int, *purpose: str | int) -> int:
     >>> child_key(0, "stage", 3) == child_key(0, "stage", 3) != child_key(0, "stage", 4)
     True
     """
-    return int.from_bytes(_hasher(seed, *purpose).digest(), "little")
+    return int.from_bytes(blake2b(_framed(seed, *purpose), digest_size=_KEY_BYTES).digest(), "little")
 
 
 def id_keys(seed: int, purpose: str, ids: Iterable[str]) -> NDArray[np.uint64]:
@@ -53,7 +65,7 @@ def id_keys(seed: int, purpose: str, ids: Iterable[str]) -> NDArray[np.uint64]:
     purpose : str
         What is drawn under the keys.
     ids : iterable of str
-        Users or items.
+        Users or items; many of them are hashed fastest as `Ids`.
 
     Returns
     -------
@@ -65,12 +77,15 @@ def id_keys(seed: int, purpose: str, ids: Iterable[str]) -> NDArray[np.uint64]:
     >>> bool(id_keys(0, "start", ["a", "b"])[1] == id_keys(0, "start", ["b"])[0])
     True
     """
-    prefix = _hasher(seed, purpose)
+    common = _framed(seed, purpose)
+    if isinstance(ids, Sized) and len(ids) >= FEW and isinstance(ids, _Written):
+        return digests(Texts.of(*ids.written()), _KEY_BYTES, common).view("<u8").ravel().astype(np.uint64, copy=False)
+    hasher = blake2b(common, digest_size=_KEY_BYTES)
 
     def key(text: str) -> bytes:
-        hasher = prefix.copy()
-        hasher.update(text.encode())
-        return hasher.digest()
+        own = hasher.copy()
+        own.update(text.encode())
+        return own.digest()
 
     return np.frombuffer(b"".join(map(key, ids)), dtype="<u8").astype(np.uint64, copy=False)
 
@@ -133,9 +148,7 @@ def normals(keys: NDArray[np.uint64], width: int) -> NDArray[np.float32]:
     return ((total - centre) / 65536.0).astype(np.float32)
 
 
-def _hasher(seed: int, *purpose: str | int) -> blake2b:
-    hasher = blake2b(digest_size=8)
-    for part in (str(seed), *map(str, purpose)):
-        text = part.encode()
-        hasher.update(len(text).to_bytes(4, "little") + text)
-    return hasher
+def _framed(*parts: str | int) -> bytes:
+    """Return the parts, each after its length, so that no two sequences of parts give the same bytes."""
+    texts = [str(part).encode() for part in parts]
+    return b"".join(len(text).to_bytes(4, "little") + text for text in texts)

@@ -11,14 +11,14 @@ try:
 
     keep_pandas_out()
     from erasable.errors import ErasableError
-    from erasable.service._running import Place, serve
+    from erasable.service._running import ServicePlace, serve
 except KeyboardInterrupt:
     os.write(2, _STOPPED)
     os._exit(_INTERRUPTED)
 
 if __name__ == "__main__":
     try:
-        serve(Place.model_validate_json(sys.argv[1]))
+        serve(ServicePlace.model_validate_json(sys.argv[1]))
     except ErasableError as error:
         sys.exit(f"erasable: {error.of_command}")
     except KeyboardInterrupt:

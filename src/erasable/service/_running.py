@@ -207,7 +207,7 @@ def give_back_memory() -> None:
         ctypes.CDLL(None).malloc_trim(0)
 
 
-class Place(BaseModel):
+class ServicePlace(BaseModel):
     """What is served, and where."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -230,7 +230,7 @@ class Place(BaseModel):
         return DoNotLearnFiles(self.suppression_list, self.suppression_key)
 
 
-def serve(place: Place) -> None:
+def serve(place: ServicePlace) -> None:
     """Serve a workspace until told to stop; after erasures the process may replace itself."""
     stop, again = threading.Event(), threading.Event()
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -289,7 +289,7 @@ def serve(place: Place) -> None:
         replace_process(place.model_copy(update={"listening": listening.fileno()}).model_dump_json(), listening)
 
 
-def _opened(place: Place) -> Service:
+def _opened(place: ServicePlace) -> Service:
     """Open the workspace; wait for a database that is still starting, as after a reboot."""
     end = time.monotonic() + _START_SECONDS
     while True:
@@ -338,7 +338,9 @@ def _follow(service: Service, stop: threading.Event) -> None:
             stop.wait(_FAILURE_SECONDS)
 
 
-def _keep_working(place: Place, service: Service, stop: threading.Event, stop_to_restart: Callable[[], None]) -> None:
+def _keep_working(
+    place: ServicePlace, service: Service, stop: threading.Event, stop_to_restart: Callable[[], None]
+) -> None:
     """Run a worker, and replace it when it ends or is silent for so long that it must be frozen."""
     worker, restart = None, Restart(service)
     while not stop.is_set():
@@ -366,7 +368,7 @@ def _is_busy(service: Service, worker: BaseProcess | None) -> bool:
     return read_progress(service.database) is not None or bool(service.history.in_states(["erasing", "certifying"]))
 
 
-def _at_work(place: Place, database: Database, worker: BaseProcess | None) -> BaseProcess:
+def _at_work(place: ServicePlace, database: Database, worker: BaseProcess | None) -> BaseProcess:
     """Return the worker, or a new one if it has ended or is frozen."""
     if worker is not None and worker.pid and silent_seconds(database, worker.pid) > place.settings.lease_seconds:
         log("ending a frozen worker", process=worker.pid)
@@ -376,7 +378,7 @@ def _at_work(place: Place, database: Database, worker: BaseProcess | None) -> Ba
 
 
 @safe_path()
-def _started(place: Place) -> BaseProcess:
+def _started(place: ServicePlace) -> BaseProcess:
     options = WorkerOptions(place.folder, place.settings, place.do_not_learn, place.threads)
     worker = get_context("spawn").Process(target=run_worker, args=(options,), name="erasable worker", daemon=True)
     with kept_from_children():

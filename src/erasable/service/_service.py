@@ -93,8 +93,7 @@ class Reception:
 
     def _limit_passed(self, actor: str) -> int | None:
         """Return the daily limit of an actor if this request goes beyond it."""
-        people = sum(len(group.users) for group in self._live.dataset.groups)
-        limit = self._settings.daily_limit(people)
+        limit = self._settings.daily_limit(self._live.dataset.users)
         asked = self._queue.history.submitted_since(actor, self._clock() - _DAY)
         return limit if asked > limit else None
 
@@ -141,9 +140,9 @@ class Reception:
 
     def _refuse_names(self, reason: str | None) -> None:
         """Refuse a reason that names a user: whoever reads a request must not learn of anyone else."""
-        known = self._live.dataset.groups
+        buckets = self._live.dataset.buckets if reason else ()
         if reason and any(
-            user in reason for group in known for user in group.users.texts() if len(user) >= SHORTEST_PART
+            user in reason for bucket in buckets for user in bucket.users.texts() if len(user) >= SHORTEST_PART
         ):
             raise WrongUse("the reason names someone: say it without the id")
 

@@ -190,8 +190,8 @@ class LearnedChain:
         """Return the bytes of everyone's row as served: trained in a stage, or solved now."""
         scoring = Scoring(self.state, self.store)
         found: dict[str, dict[str, bytes]] = {}
-        for position, group in enumerate(self.state.dataset.groups):
-            own = scoring.rows([(position, row) for row in range(len(group.users))])
+        for group in self.state.dataset.groups:
+            own = scoring.rows([self.state.dataset.find(user) for user in group.users])
             for user, row in zip(group.users, own, strict=True):
                 found[user] = {name: array.tobytes() for name, array in row.items()}
         return found
@@ -205,7 +205,7 @@ def dataset(
     declared: bool = False,
 ) -> Dataset:
     """Arrange a table into groups; items follow the users, or the table's list of items is declared."""
-    frame = Dataset(config, Catalogue.from_items(data.items) if declared else None, scale, (), data)
+    frame = Dataset.of_nobody(config, Catalogue.from_items(data.items) if declared else None, scale)
     if config.min_interactions:
         core = k_core(data, config.min_interactions) if len(data) else data
         frame, data = replace(frame, kept_items=frozenset(core.items)), core.with_items(data.items)

@@ -10,9 +10,10 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from erasable import fingerprint
-from erasable.chain.dataset import ORIGIN, Link
+from erasable.chain.dataset import ORIGIN, Dataset, Link, RowsName
 from erasable.chain.settings import Config, OwnSettings, Written
 from erasable.chain.strategies import STRATEGIES
+from erasable.chain.tasks import stages_of
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.documents import format_in, newer, read_json
@@ -215,19 +216,35 @@ def settings_of_0_1(content: bytes, file: str) -> dict[str, Any]:
     return settings
 
 
+_REVISION = 1
+"""The revision of every model of 0.1, which wrote none."""
+
+
 def config_of_0_1(settings: Mapping[str, Any], file: str) -> Config:
     """Return the configuration of a 0.1 file: only the settings that its model and strategy have."""
     try:
         chosen = Config(model=settings["model"], strategy=settings["strategy"])
         known = [*chosen.flat(), *OwnSettings.model_fields]
         given = {name: settings[name] for name in dict.fromkeys(known) if name in settings}
-        return Config(**{**chosen.learner.settings.earlier, **given})
+        config = Config(**{**chosen.learner.settings.earlier, **given})
+        return Config.joined(config.learner, config.learning, config.own, replace(config.written, revision=_REVISION))
     except WrongUse as error:
         raise damaged(file) from error
 
 
-def chain_from_0_1(recorded: Sequence[Link], names: Sequence[Named], new: Sequence[str]) -> tuple[Link, ...]:
-    """Check the names that 0.1 gave the checkpoints, and return the chain under today's names."""
+def names_of_0_2(dataset: Dataset) -> list[Named]:
+    """Return the names that version 0.2 gave the checkpoints of a chain: it hashed the rows of a stage as a whole."""
+    found: list[Named] = []
+    for task in stages_of(dataset):
+        parent = ORIGIN if not found or dataset.config.strategy == "sisa" else found[-1].fingerprint
+        learners = dataset.learners(task.position).by_id()
+        rows = RowsName(learners.digest(), learners.items.digest())
+        found.append(Named(replace(task, parent=parent, rows=rows).name, parent))
+    return found
+
+
+def renamed_chain(recorded: Sequence[Link], names: Sequence[Named], new: Sequence[str]) -> tuple[Link, ...]:
+    """Check the names that an earlier release gave the checkpoints, and return the chain under today's names."""
     if [Named(link.fingerprint, link.parent) for link in recorded] != list(names):
         raise WorkspaceDamaged(
             "the checkpoints do not follow from the data in the workspace: restore a copy made after the last erasure"

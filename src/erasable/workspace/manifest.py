@@ -98,7 +98,7 @@ class Documents:
 NO_DOCUMENTS = Documents()
 
 
-FORMAT = 4
+FORMAT = 5
 RESTORE = "restore it from a copy made after the last erasure, or learn again"
 _SEAL = re.compile(rb'"fingerprint": "([0-9a-f]*)"\n}\n\Z')
 
@@ -139,13 +139,35 @@ class GroupRecord(_Record):
     """The group at one position of the chain."""
 
     position: int
-    file: str
+    file: str | None = None
+    """The file of its training data, in workspaces of before format 5 that were not upgraded."""
     users: int = Field(ge=0)
     interactions: int = Field(ge=0)
     cohesion: float | None = Field(allow_inf_nan=False)
     """The paper's ρ, if it is known."""
     cohesion_error: float | None = Field(allow_inf_nan=False)
     """Its standard error; 0 if all pairs were counted."""
+
+
+class BucketRecord(_Record):
+    """The people of a run of slots."""
+
+    file: str
+    slot: int = Field(ge=0, lt=4096)
+    """The first slot; the run ends where that of the next bucket begins."""
+
+
+class CountsRecord(_Record):
+    """The files of what is known of all people without reading a bucket."""
+
+    items: str
+    """All items, and how many people have each."""
+    slots: str
+    """How many people each slot has, and digests of them."""
+    histories: str
+    """How many people have a history of which length."""
+    held_out: int = Field(ge=0)
+    """How many interactions are held out."""
 
 
 class LinkRecord(_Record):
@@ -184,7 +206,7 @@ class SegmentRecord(_Record):
 class Manifest(_Record):
     """One version of a workspace."""
 
-    format: Literal[4] = 4
+    format: Literal[5] = 5
     version: int = Field(ge=1)
     """1 after learning; each commit adds 1."""
     salt: str = Field(pattern="^[0-9a-f]{64}$")
@@ -196,10 +218,14 @@ class Manifest(_Record):
     scale: ScaleRecord
     catalogue: CatalogueRecord
     groups: tuple[GroupRecord, ...] = Field(min_length=1)
-    holdout: HoldoutRecord
+    holdout: HoldoutRecord | None = None
+    """The file of the holdout, in workspaces of before format 5 that were not upgraded."""
+    buckets: tuple[BucketRecord, ...] = ()
+    """The people, in the order of their slots."""
+    counts: CountsRecord | None = None
     chain: tuple[LinkRecord, ...]
-    names: Literal["0.1"] | None = None
-    """The earlier version that named the checkpoints and wrote the settings, if it was one."""
+    names: Literal["0.1", "0.2"] | None = None
+    """The earlier version that named the checkpoints and wrote the files of groups, if it was one."""
     certificates: tuple[str, ...]
     """File names in the folder `certificates`, oldest first, without sealed ones."""
     segments: tuple[SegmentRecord, ...] = ()
@@ -231,7 +257,16 @@ class Manifest(_Record):
             raise ValueError("a checkpoint names an environment that is not listed")
         if [group.position for group in self.groups] != list(range(len(self.groups))):
             raise ValueError("the groups are not in the order of their positions")
+        if self.names is None:
+            self._check_buckets()
+        elif self.holdout is None or any(group.file is None for group in self.groups):
+            raise ValueError("a group or the holdout has no file")
         return self
+
+    def _check_buckets(self) -> None:
+        slots = [bucket.slot for bucket in self.buckets]
+        if self.counts is None or slots[:1] != [0] or slots != sorted({*slots}):
+            raise ValueError("the buckets are not in the order of their slots")
 
     def sealed(self) -> "Manifest":
         """Return the manifest with its fingerprint, in the newest format."""
@@ -249,12 +284,14 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 def named_files(manifest: Manifest) -> set[str]:
     """Return every file that a manifest names."""
-    names = {manifest.config, manifest.holdout.file}
-    names |= {group.file for group in manifest.groups}
+    names = {manifest.config, *(bucket.file for bucket in manifest.buckets)}
+    if manifest.counts is not None:
+        names |= {manifest.counts.items, manifest.counts.slots, manifest.counts.histories}
     names |= {name for link in manifest.chain for name in (link.file, *link.blocks)}
     names |= {files.certificate_name(name) for name in manifest.certificates}
     names |= {name for record in manifest.segments for name in (record.certificates, record.log)}
     optional = {manifest.catalogue.file, manifest.catalogue.kept_items, manifest.audit, manifest.key}
+    optional |= {manifest.holdout.file if manifest.holdout else None, *(group.file for group in manifest.groups)}
     optional |= {manifest.pending, manifest.requests}
     return names | {name for name in optional if name is not None}
 
@@ -307,12 +344,23 @@ def _read_3(fields: dict[str, Any], content: bytes) -> Manifest | None:
 
 
 def _read_4(fields: dict[str, Any], content: bytes) -> Manifest | None:
+    """Read the format of version 0.2, with a file for each group: its seal covers its bytes."""
+    seal = _seal_of(content)
+    if not seal or fields.get("fingerprint") != seal:
+        return None
+    new = {"format": FORMAT, "names": fields.get("names") or "0.2"}
+    manifest = Manifest.model_validate_json(json.dumps({**fields, **new}))
+    manifest._written_in = 4
+    return manifest
+
+
+def _read_5(fields: dict[str, Any], content: bytes) -> Manifest | None:
     """Read the current format: its seal covers its bytes."""
     seal = _seal_of(content)
     return Manifest.model_validate_json(content) if seal and fields.get("fingerprint") == seal else None
 
 
-_READERS: dict[int, Callable[[dict[str, Any], bytes], Manifest | None]] = {3: _read_3, FORMAT: _read_4}
+_READERS: dict[int, Callable[[dict[str, Any], bytes], Manifest | None]] = {3: _read_3, 4: _read_4, FORMAT: _read_5}
 
 
 def _seal_of(content: bytes) -> str | None:

@@ -2,15 +2,24 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
+from erasable.chain.buckets import Bucket
 from erasable.chain.dataset import State
 from erasable.documents import says_more
 from erasable.errors import ErasableError, Said, WorkspaceBusy, WorkspaceError, WrongUse
 from erasable.models.base import Model
 from erasable.workspace import files
+from erasable.workspace._versions import (
+    IssuedFiles,
+    Version,
+    load_state,
+    write_documents,
+    write_version,
+)
 from erasable.workspace.checkpoints import DiskCheckpoints
+from erasable.workspace.dealing import Dealing, dealing
 from erasable.workspace.files import exclusive_reader_lock, own_files, shared_reader_lock, writer_lock
 from erasable.workspace.folder import (
     CheckedFolder,
@@ -22,7 +31,7 @@ from erasable.workspace.folder import (
     read_whole,
 )
 from erasable.workspace.manifest import NO_DOCUMENTS, Documents, Manifest, Preferences, Stamp, damaged, encode_manifest
-from erasable.workspace.versions import IssuedFiles, StoredGroups, Version, load_state, write_documents, write_version
+from erasable.workspace.tables import StoredFile, keep_bucket
 
 
 def unnamed_files(root: Path, named: NamedFiles) -> tuple[str, ...]:
@@ -272,6 +281,16 @@ class Workspace:
         """Refuse to start if the disk has less room than is needed."""
         files.refuse_if_full(self.path, needed)
 
+    def dealing(self, seed: int) -> AbstractContextManager[Dealing]:
+        """Deal rows out to shares of the slots, on disk if there are many; nothing of it is left afterwards."""
+        self._check_writable()
+        return dealing(seed, self.path)
+
+    def keep(self, bucket: Bucket, number: int, seed: int, groups: int) -> StoredFile:
+        """Write a bucket: durable when this returns, current after the next commit."""
+        self._check_writable()
+        return keep_bucket(self._folder, bucket, number, seed, groups)
+
     @property
     def pending_files(self) -> tuple[str, ...]:
         """The file of the requests that are being carried out, if there are any."""
@@ -362,9 +381,7 @@ class Workspace:
             sweep(self.path, NamedFiles.of(self.path, manifest))
 
     def _version(self) -> Version:
-        groups = self._state.dataset.groups if self._state else None
-        handed_out = groups if isinstance(groups, StoredGroups) else None
-        return Version(self._manifest, self._folder, self._checkpoints, handed_out)
+        return Version(self._manifest, self._folder, self._checkpoints)
 
     def _adopt(self, manifest: Manifest) -> None:
         self._manifest = manifest

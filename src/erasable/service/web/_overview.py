@@ -113,10 +113,10 @@ def show_groups(request: HttpRequest, caller: Annotated[Caller, Depends(PAGES)])
 
 def _group_facts(dataset: Dataset) -> list[GroupFacts]:
     """Return the groups with the cohesion that is stored; computing it again may take long."""
-    known = dataset.cohesion or (None,) * len(dataset.groups)
+    known = dataset.cohesion or (None,) * dataset.group_count
     return [
-        GroupFacts(position, len(group.users), len(group), *(cohesion[:2] if cohesion else (None, None)))
-        for position, (group, cohesion) in enumerate(zip(dataset.groups, known, strict=True), start=1)
+        GroupFacts(position, size.users, len(size), *(cohesion[:2] if cohesion else (None, None)))
+        for position, (size, cohesion) in enumerate(zip(dataset.group_sizes(), known, strict=True), start=1)
     ]
 
 

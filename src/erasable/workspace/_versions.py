@@ -3,42 +3,44 @@
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 from pydantic import BaseModel
 
+from erasable.chain.buckets import Bucket, Buckets
+from erasable.chain.counts import Counts, Rules
 from erasable.chain.dataset import Dataset, Link, State
 from erasable.chain.settings import Config
 from erasable.chain.tasks import Environment, distinct, link_names
 from erasable.data.catalogue import Catalogue, over_own_items
-from erasable.data.ids import ArrowColumn, Ids
+from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions, RatingScale
+from erasable.data.slots import SLOTS
 from erasable.documents import says_more
-from erasable.errors import DataRefused, WorkspaceError, WrongUse
+from erasable.errors import WorkspaceError, WrongUse
 from erasable.grouping.groups import Cohesion
 from erasable.models.base import Model
 from erasable.workspace import files
 from erasable.workspace._settings_file import (
     NAMED_BY_0_1,
     Recipe,
-    chain_from_0_1,
     config_of_0_1,
     decode_settings,
     encode_settings,
+    names_of_0_2,
+    renamed_chain,
     settings_of_0_1,
 )
 from erasable.workspace.checkpoints import DiskCheckpoints
 from erasable.workspace.files import MANIFEST
 from erasable.workspace.folder import OPEN_CERTIFICATES, CheckedFolder, SealedDocuments, write_segment
 from erasable.workspace.manifest import (
+    BucketRecord,
     CatalogueRecord,
+    CountsRecord,
     Documents,
     GroupRecord,
-    HoldoutRecord,
     LinkRecord,
     Manifest,
     ScaleRecord,
@@ -46,99 +48,20 @@ from erasable.workspace.manifest import (
     damaged,
     named_files,
 )
-
-_IDS = ["user_id", "item_id"]
-
-
-def encode_interactions(interactions: Interactions) -> bytes:
-    """Write interactions as (user_id, item_id, rating[, time]); an unknown time is NaN."""
-    columns = {
-        "user_id": _texts(interactions.users, interactions.user_index),
-        "item_id": _texts(interactions.items, interactions.item_index),
-        "rating": pa.array(interactions.rating),
-    }
-    if interactions.time is not None:
-        columns["time"] = pa.array(interactions.time)
-    return _encode(pa.table(columns))
-
-
-def decode_interactions(content: bytes, items: Ids | None = None) -> Interactions:
-    """Read interactions; items are numbered by the list given, or sorted by their UTF-8 bytes."""
-    table = _decode(content, read_dictionary=_IDS)
-    time = np.asarray(table["time"]) if "time" in table.column_names else None
-    read, _ = Interactions.from_columns(table["user_id"], table["item_id"], np.asarray(table["rating"]), time)
-    return read if items is None else read.with_items(items)
-
-
-def encode_items(items: Ids) -> bytes:
-    """Write item ids, in order."""
-    return _encode(pa.table({"item_id": items.array}))
-
-
-def decode_items(content: bytes) -> Ids:
-    """Read item ids, in order."""
-    table = _decode(content)
-    return Ids(pa.concat_arrays([pa.array([], pa.string()), *table["item_id"].chunks]))
-
-
-def _decode(content: bytes, **options: Any) -> Any:  # noqa: ANN401 - Arrow's own
-    # Not pq.read_table: it always reads in a thread of Arrow's pool, which may release the content, a Python object,
-    # only while the interpreter shuts down; then the process aborts.
-    with pq.ParquetFile(pa.BufferReader(content), **options) as file:
-        return file.read(use_threads=False)
-
-
-def _texts(ids: Ids, index: NDArray[np.int32]) -> ArrowColumn:
-    # Parquet would write the whole dictionary; the file must only hold ids that occur in a row.
-    used = np.zeros(len(ids), dtype=bool)
-    used[index] = True
-    place = (np.cumsum(used) - 1).astype(np.int32)
-    values = ids.array.take(pa.array(np.flatnonzero(used)))
-    numbers: ArrowColumn = pa.array(place[index])
-    return pa.DictionaryArray.from_arrays(numbers, values)
-
-
-def _encode(table: ArrowColumn) -> bytes:
-    sink: Any = pa.BufferOutputStream()
-    # Without Arrow's own schema every reader sees plain text.
-    pq.write_table(table, sink, compression="zstd", store_schema=False)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
-
-
-_Content = TypeVar("_Content")
-
-
-class StoredGroups(Sequence[Interactions]):
-    """The interactions of each group, read when first used."""
-
-    def __init__(
-        self, records: Sequence[GroupRecord], read: Callable[[str], Interactions], loaded: Iterable[Interactions] = ()
-    ) -> None:
-        self._records = tuple(records)
-        self._read = read
-        self._loaded = dict(enumerate(loaded))
-
-    @overload
-    def __getitem__(self, position: int) -> Interactions: ...
-    @overload
-    def __getitem__(self, position: slice) -> tuple[Interactions, ...]: ...
-    def __getitem__(self, position: int | slice) -> Interactions | tuple[Interactions, ...]:
-        """Return the group at a position, or several."""
-        if isinstance(position, slice):
-            return tuple(self[place] for place in range(*position.indices(len(self))))
-        place = range(len(self))[position]
-        if place not in self._loaded:
-            self._loaded[place] = self._read(self._records[place].file)
-        return self._loaded[place]
-
-    def __len__(self) -> int:
-        return len(self._records)
-
-    def file_of(self, position: int, group: Interactions) -> str | None:
-        """Return the file that these rows were read from, if they are unchanged; items may have been renumbered."""
-        loaded = self._loaded.get(position)
-        return self._records[position].file if loaded is not None and loaded.has_rows_of(group) else None
+from erasable.workspace.tables import (
+    CountsFiles,
+    Expected,
+    MalformedCounts,
+    StoredFile,
+    check_counts,
+    decode_counts,
+    decode_interactions,
+    decode_items,
+    decoded,
+    encode_counts,
+    encode_items,
+    keep_bucket,
+)
 
 
 class IssuedFiles(Mapping[str, bytes]):
@@ -166,33 +89,65 @@ class IssuedFiles(Mapping[str, bytes]):
 
 
 def load_state(folder: CheckedFolder, manifest: Manifest, model: type[Model] | None = None) -> State:
-    """Return the state that a manifest describes; its model is a registered one, or the class passed in."""
-    catalogue = _load_catalogue(folder, manifest.catalogue)
-    groups, held_out = _load_data(folder, manifest, catalogue)
-    dataset = Dataset(
-        config=_load_config(folder, manifest, model),
-        catalogue=catalogue,
-        scale=RatingScale(manifest.scale.low, manifest.scale.high),
-        groups=groups,
-        held_out=held_out,
-        kept_items=_load_kept_items(folder, manifest.catalogue),
-        cohesion=tuple(map(_cohesion_in, manifest.groups)),
-    )
-    state = _with_chain(dataset, folder, manifest)
-    if not len({link.fingerprint for link in state.chain}) == len(state.chain) == dataset.stages:
+    """Return the state that a manifest describes; its model is a registered one, or the class passed in.
+
+    No bucket is read. Workspaces of before format 5 have a file for each group: these are read.
+    """
+    catalogue, config = _load_catalogue(folder, manifest.catalogue), _load_config(folder, manifest, model)
+    scale = RatingScale(manifest.scale.low, manifest.scale.high)
+    kept, cohesion = _load_kept_items(folder, manifest.catalogue), tuple(map(_cohesion_in, manifest.groups))
+    chain = tuple(_link(link, manifest.environments) for link in manifest.chain)
+    if manifest.counts is None:
+        groups, held_out = _load_groups(folder, manifest, catalogue)
+        dataset = Dataset.of_groups(config, catalogue, scale, groups, held_out, kept, cohesion)
+        state = _renamed(dataset, chain, folder, manifest)
+    else:
+        count = len(manifest.groups)
+        buckets, counts = _load_buckets(folder, manifest, manifest.counts, config, catalogue)
+        state = State(Dataset(config, catalogue, scale, buckets, count, kept, cohesion, counts), chain)
+    if not len({link.fingerprint for link in state.chain}) == len(state.chain) == state.dataset.stages:
         raise damaged(folder.root / MANIFEST)
     return state
 
 
-def _with_chain(dataset: Dataset, folder: CheckedFolder, manifest: Manifest) -> State:
-    """Return the state with its chain; checkpoints named by version 0.1 get today's names."""
-    chain, catalogue = tuple(_link(link, manifest.environments) for link in manifest.chain), dataset.catalogue
-    if manifest.names != NAMED_BY_0_1 or catalogue is None:
-        return State(dataset, chain)
-    settings = settings_of_0_1(folder.read(manifest.config), str(folder.root / manifest.config))
-    versions, highest = manifest.catalogue.versions, manifest.scale.high
-    recipe = Recipe(settings, catalogue.items, versions, highest, dataset.groups)
-    return State(dataset, chain_from_0_1(chain, recipe.names(), link_names(dataset)), recorded=chain)
+def _load_buckets(
+    folder: CheckedFolder, manifest: Manifest, record: CountsRecord, config: Config, catalogue: Catalogue | None
+) -> tuple[Buckets, Counts]:
+    """Return the buckets, unread, and the counts."""
+    count = len(manifest.groups)
+    stages = min(config.groups, count) if config.rows == "solved" else count
+    if len(manifest.chain) != stages:
+        raise damaged(folder.root / MANIFEST)
+    contents = CountsFiles(*map(folder.read, (record.items, record.slots, record.histories)))
+    try:
+        rules = Rules(config.seed, config.anchors, stages)
+        ids, counts = decode_counts(contents, rules, record.held_out)
+        items = ids if catalogue is None else catalogue.items
+        if items != ids:  # those that were counted are not those of the catalogue
+            raise MalformedCounts("items")
+        check_counts(counts, manifest.groups)
+    except MalformedCounts as error:
+        raise damaged(folder.root / getattr(record, error.table)) from error
+    slots = np.repeat(counts.slots, counts.people).astype(np.int16)
+    starts = [bucket.slot for bucket in manifest.buckets]
+    bounds = np.searchsorted(slots, [*starts, SLOTS])
+    parts = [
+        StoredFile(folder, bucket, Expected(slots[low:high], config.seed, count), items)
+        for bucket, low, high in zip(manifest.buckets, bounds, bounds[1:], strict=False)
+    ]
+    return Buckets(parts, starts, items, config.seed), counts
+
+
+def _renamed(dataset: Dataset, chain: tuple[Link, ...], folder: CheckedFolder, manifest: Manifest) -> State:
+    """Return a state of an earlier release with today's names of its checkpoints."""
+    catalogue = dataset.catalogue
+    if manifest.names == NAMED_BY_0_1 and catalogue is not None:
+        settings = settings_of_0_1(folder.read(manifest.config), str(folder.root / manifest.config))
+        versions, highest = manifest.catalogue.versions, manifest.scale.high
+        names = Recipe(settings, catalogue.items, versions, highest, dataset.groups).names()
+    else:
+        names = names_of_0_2(dataset)
+    return State(dataset, renamed_chain(chain, names, link_names(dataset)), recorded=chain)
 
 
 def _link(record: LinkRecord, environments: Sequence[Mapping[str, str]]) -> Link:
@@ -207,40 +162,31 @@ def _load_config(folder: CheckedFolder, manifest: Manifest, model: type[Model] |
     return decode_settings(content, file, model)
 
 
-def _decoded(folder: CheckedFolder, name: str, decode: Callable[[bytes], _Content]) -> _Content:
-    """Read a Parquet file, or report it as damaged."""
-    content = folder.read(name)
-    try:
-        return decode(content)
-    except (pa.ArrowException, ValueError, KeyError, TypeError, WrongUse, DataRefused) as error:
-        raise damaged(folder.root / name) from error
-
-
-def _load_data(
+def _load_groups(
     folder: CheckedFolder, manifest: Manifest, catalogue: Catalogue | None
-) -> tuple[StoredGroups, Interactions]:
-    """Return the groups and the holdout; without a catalogue file, all are read at once to find the items."""
+) -> tuple[list[Interactions], Interactions]:
+    """Return the groups and the holdout of a workspace of before format 5."""
+    names = [*(group.file for group in manifest.groups), manifest.holdout.file if manifest.holdout else None]
 
     def read(name: str) -> Interactions:
         items = catalogue.items if catalogue else None
-        return _decoded(folder, name, lambda content: decode_interactions(content, items))
+        return decoded(folder, name, lambda content: decode_interactions(content, items))
 
-    if catalogue is not None:
-        return StoredGroups(manifest.groups, read), read(manifest.holdout.file)
-    *groups, held_out = over_own_items([*(read(group.file) for group in manifest.groups), read(manifest.holdout.file)])
-    return StoredGroups(manifest.groups, read, groups), held_out
+    parts = [read(name) for name in names if name is not None]
+    *groups, held_out = over_own_items(parts) if catalogue is None else parts
+    return groups, held_out
 
 
 def _load_catalogue(folder: CheckedFolder, record: CatalogueRecord) -> Catalogue | None:
     if record.file is None:
         return None
-    return _decoded(
+    return decoded(
         folder, record.file, lambda content: Catalogue(decode_items(content), record.versions, record.declared)
     )
 
 
 def _load_kept_items(folder: CheckedFolder, record: CatalogueRecord) -> frozenset[str] | None:
-    return None if record.kept_items is None else frozenset(_decoded(folder, record.kept_items, decode_items))
+    return None if record.kept_items is None else frozenset(decoded(folder, record.kept_items, decode_items))
 
 
 def _cohesion_in(group: GroupRecord) -> Cohesion | None:
@@ -257,8 +203,6 @@ class Version:
     manifest: Manifest | None
     folder: CheckedFolder
     checkpoints: DiskCheckpoints
-    groups: StoredGroups | None
-    """The groups that were read; those that are committed unchanged need not be written."""
 
 
 def write_version(state: State, documents: Documents, before: Version, stamp: Stamp) -> Manifest:
@@ -272,8 +216,10 @@ def write_version(state: State, documents: Documents, before: Version, stamp: St
         "config": folder.write(files.CONFIG, encode_settings(dataset.config)),
         "scale": ScaleRecord(low=dataset.scale.low, high=dataset.scale.high),
         "catalogue": _write_catalogue(folder, dataset.catalogue, dataset.kept_items),
-        "groups": _write_groups(dataset, before),
-        "holdout": _write_holdout(folder, dataset.held_out),
+        "groups": _group_records(dataset),
+        "holdout": None,
+        "buckets": _write_buckets(folder, dataset),
+        "counts": _write_counts(folder, dataset),
         "chain": tuple(_link_record(link, before.checkpoints, environments) for link in state.chain),
         "names": None,
         "files": {},
@@ -330,22 +276,21 @@ def _write_catalogue(
     )
 
 
-def _write_groups(dataset: Dataset, before: Version) -> tuple[GroupRecord, ...]:
+def _group_records(dataset: Dataset) -> tuple[GroupRecord, ...]:
     return tuple(
         GroupRecord(
             position=position,
-            file=_write_group(position, group, before),
-            users=len(group.users),
-            interactions=len(group),
+            users=size.users,
+            interactions=len(size),
             cohesion=None if known is None else known.value,
             cohesion_error=None if known is None else known.error,
         )
-        for position, (group, known) in enumerate(zip(dataset.groups, _cohesion(dataset), strict=True))
+        for position, (size, known) in enumerate(zip(dataset.group_sizes(), _cohesion(dataset), strict=True))
     )
 
 
 def _cohesion(dataset: Dataset) -> Sequence[Cohesion | None]:
-    count, known = len(dataset.groups), dataset.cohesion
+    count, known = dataset.group_count, dataset.cohesion
     if not known:
         return [None] * count
     if len(known) != count:
@@ -353,17 +298,24 @@ def _cohesion(dataset: Dataset) -> Sequence[Cohesion | None]:
     return known
 
 
-def _write_group(position: int, group: Interactions, before: Version) -> str:
-    file = before.groups.file_of(position, group) if before.groups else None
-    return file or before.folder.write_hashed(f"{files.DATA}/group-{position:03d}.parquet", encode_interactions(group))
+def _write_buckets(folder: CheckedFolder, dataset: Dataset) -> tuple[BucketRecord, ...]:
+    """Write the buckets that are new; the others keep their files."""
+    records, buckets = list[BucketRecord](), dataset.buckets
+    for number, (part, slot) in enumerate(zip(buckets.parts, buckets.starts, strict=True)):
+        if isinstance(part, StoredFile) and part.folder is folder:
+            records.append(part.record.model_copy(update={"slot": slot}))
+        else:
+            bucket = part if isinstance(part, Bucket) else part.read(buckets.items)
+            kept = keep_bucket(folder, bucket, number, buckets.seed, dataset.group_count)
+            records.append(kept.record.model_copy(update={"slot": slot}))
+    return tuple(records)
 
 
-def _write_holdout(folder: CheckedFolder, held_out: Interactions) -> HoldoutRecord:
-    return HoldoutRecord(
-        file=folder.write_hashed(f"{files.HOLDOUT}/held-out.parquet", encode_interactions(held_out)),
-        users=len(held_out.users),
-        interactions=len(held_out),
-    )
+def _write_counts(folder: CheckedFolder, dataset: Dataset) -> CountsRecord:
+    names = CountsFiles._fields
+    written = zip(names, encode_counts(dataset.items, dataset.counts), strict=True)
+    named = {name: folder.write_hashed(f"{files.DATA}/{name}.parquet", content) for name, content in written}
+    return CountsRecord(**named, held_out=dataset.counts.held_out)
 
 
 def _link_record(link: Link, checkpoints: DiskCheckpoints, environments: Sequence[Environment]) -> LinkRecord:
