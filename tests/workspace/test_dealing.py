@@ -85,6 +85,17 @@ def test_what_is_learned_from_a_folder_through_the_disk_is_what_is_learned_from_
     assert verify(DiskStorage(tmp_path / "one")).identical
 
 
+def test_the_rows_of_a_learn_that_was_killed_are_swept_by_the_next(tmp_path):
+    """A killed process leaves its lock, and what it had dealt out."""
+    left = tmp_path / "shop" / "data" / "dealing"
+    left.mkdir(parents=True)
+    (left / "share-003.arrow").write_bytes(b"somebody")
+    (tmp_path / "shop" / "writer.lock").touch()
+    learn(table_of(60), tmp_path / "shop", Config(model="ease"))
+    assert not left.exists()
+    assert verify(DiskStorage(tmp_path / "shop")).identical
+
+
 def test_a_source_that_is_refused_at_its_end_leaves_nothing(tmp_path, on_disk):
     table = table_of(60)
     bad = pa.concat_tables([table, table.slice(0, 1).set_column(2, "rating", pa.array([np.nan], pa.float32()))])

@@ -95,9 +95,9 @@ class Dealing:
         return (self._folder or Path()) / f"share-{share:03d}.arrow"
 
     def close(self) -> None:
-        """Remove what was written."""
+        """Remove what was written, and the folder, which a killed process may have left empty."""
         self._open.close()
-        if self._folder is not None and self._writers:
+        if self._folder is not None and self._folder.is_dir():
             for share in self._writers:
                 files.remove_file(self._file(share))
             files.remove_folder(self._folder)
