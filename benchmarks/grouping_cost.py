@@ -1,12 +1,12 @@
 """What grouping costs: from a file of ratings to ordered groups, in wall seconds, CPU seconds and peak memory.
 
-    scripts/bench grouping_cost --data DIR [--largest USERS]
+    scripts/bench grouping_cost [--data DIR] [--sizes USERS ...] [--groupings NAME ...] [--vectors gensim]
 
-DIR holds ml-1m/ratings.csv and book-crossing/ratings.csv; the rest is synthetic: 10 interactions for each user, ten
-times as many users as items, up to a million users (--largest stops below, which leaves out the longest runs). Each
-case is a fresh process that compiles or loads its kernels on tiny data before the clock starts. Reading the file is
-inside the time. The growth over the synthetic sizes is fitted on logarithms and drawn, in CPU seconds: other programs
-disturb them less than wall seconds, which are fitted too.
+DIR holds ml-1m/ratings.csv and book-crossing/ratings.csv; the rest is made up, as by `erasable data make`: about 10
+interactions for each user, twenty times as many users as items, up to a million users (--sizes chooses). Each case is
+a fresh process that compiles or loads its kernels on tiny data before the clock starts. Reading the file is inside the
+time. The growth over the made-up sizes is fitted on logarithms and drawn, in CPU seconds: other programs disturb them
+less than wall seconds, which are fitted too. The bars are on CPU seconds as well.
 
 Each finished cell is one file under results/grouping_cost/, so a run that was stopped goes on from there; a file made
 by other code or settings is made again, unless --any-code is given.
@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -30,28 +30,30 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-import pyarrow as pa
-from pyarrow import parquet
 
 import erasable
-from erasable.data import SyntheticSettings, read_interactions, recognise_scale, synthesise
+from erasable.data import read_interactions, recognise_scale
+from erasable.data.made_up import MadeUpSettings
+from erasable.data.made_up_files import write_made_up
 from erasable.grouping import GroupingEffort, GroupingSettings, assign_groups
+from erasable.progress import Advance, Silent, ignore
 from reporting import RESULTS, documented_parser, print_table, save, verdict, warn_if_busy
 
 FOLDER = "grouping_cost"
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "grouping-growth.png"
 GROUPINGS = ("cbkm-near", "cbkm")
 GROUPS, SEED = 8, 0
-SIZES = (31_250, 62_500, 125_000, 1_000_000)
-BARS = {"ml-1m": (20.0, 2.0), "book-crossing": (240.0, 6.0), f"synthetic-{SIZES[-1]}": (1500.0, 12.0)}
-"""Seconds and gigabytes."""
+SIZES = (62_500, 125_000, 250_000, 500_000, 1_000_000)
+BARS = {"ml-1m": (20.0, 2.0), "book-crossing": (240.0, 6.0), f"made-up-{SIZES[-1]}": (1200.0, 12.0)}
+"""CPU seconds and gigabytes."""
 MOST_GROWTH = 1.2
 NOTES = {
     "load_before": "load of the machine just before the case: other programs, or the case before it",
     "code": "digest of the code that made a line; where it differs from present_code the line is of other code",
     "growth_exponents": "the bar is on CPU seconds",
+    "parts": "CPU seconds",
 }
-CODE = ("seeding", "data", "grouping")
+CODE = ("seeding", "data", "grouping", "paper/_hypergraph.py", "paper/_walks.py", "paper/_skip_gram.py")
 COLOURS = {"cbkm-near": "#0072B2", "cbkm": "#D55E00"}
 MARKERS = {"cbkm-near": "o", "cbkm": "s"}
 
@@ -62,12 +64,13 @@ class Case:
 
     name: str
     grouping: str
+    vectors: str
     threads: int
 
     @property
     def cell(self) -> str:
         """Return the name of the case's file under results/."""
-        return f"{FOLDER}/{self.name}-{self.grouping}"
+        return f"{FOLDER}/{self.name}-{self.grouping}" + ("-gensim" if self.vectors == "gensim" else "")
 
 
 def main() -> None:
@@ -75,11 +78,12 @@ def main() -> None:
     if options.inside:
         return _work_inside(*options.inside)
     warn_if_busy()
-    sizes = [size for size in SIZES if size <= options.largest]
-    found = [_real(name, grouping, options) for name in ("ml-1m", "book-crossing") for grouping in GROUPINGS]
-    growth = [cell for size in sizes for cell in _synthetic(size, options)]
+    real = ("ml-1m", "book-crossing") if options.data else ()
+    found = [_real(name, grouping, options) for name in real for grouping in options.groupings]
+    growth = [cell for size in options.sizes for cell in _made_up(size, options)]
     lines = [*found, *growth]
-    exponents = {grouping: _exponents(grouping, growth) for grouping in GROUPINGS} if len(sizes) > 1 else {}
+    several = options.groupings if len(options.sizes) > 1 else ()
+    exponents = {grouping: _exponents(grouping, growth) for grouping in several}
     rows = [_row(line) for line in lines]
     print_table(("file", "grouping", "interactions", "seconds", "CPU s", "peak GB", "load before", "bar", ""), rows)
     shown = [
@@ -87,7 +91,9 @@ def main() -> None:
     ]
     if shown:
         print_table(("growth", "of seconds", "of CPU s", "bar", ""), shown)
-        _draw(growth, exponents)
+    if not _is_whole(options):
+        return None
+    _draw(growth, exponents)
     result = {"groups": GROUPS, "threads": options.threads, "lines": lines, "growth_exponents": exponents}
     result |= {"present_code": _code_digest(), "notes": NOTES}
     print(f"written to {save(FOLDER, result)}")
@@ -95,14 +101,19 @@ def main() -> None:
 
 
 def _real(name: str, grouping: str, options: argparse.Namespace) -> dict[str, Any]:
-    case = Case(name, grouping, options.threads)
+    case = Case(name, grouping, options.vectors, options.threads)
     return _kept(case, {}, options.any_code) or _measured(case, {}, options.data / name / "ratings.csv")
 
 
-def _synthetic(users: int, options: argparse.Namespace) -> list[dict[str, Any]]:
+def _is_whole(options: argparse.Namespace) -> bool:
+    """Whether all made-up sizes were measured, with our vectors; parts only keep their cells."""
+    return (*options.sizes, options.vectors) == (*SIZES, "erasable")
+
+
+def _made_up(users: int, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Measure one size; the file is made only if a cell is missing."""
-    facts = _synthetic_settings(users).model_dump()
-    cases = [Case(f"synthetic-{users}", grouping, options.threads) for grouping in GROUPINGS]
+    facts = _made_up_settings(users).model_dump()
+    cases = [Case(f"made-up-{users}", name, options.vectors, options.threads) for name in options.groupings]
     cells = [_kept(case, facts, options.any_code) for case in cases]
     if all(cells):
         return [cell for cell in cells if cell]
@@ -112,14 +123,12 @@ def _synthetic(users: int, options: argparse.Namespace) -> list[dict[str, Any]]:
         return [cell or _measured(case, facts, path) for case, cell in zip(cases, cells, strict=True)]
 
 
-def _synthetic_settings(users: int) -> SyntheticSettings:
-    return SyntheticSettings(
-        users=users, items=users // 10, groups=64, per_user=10, in_group=0.8, popularity_exponent=0.5, seed=SEED
-    )
+def _made_up_settings(users: int) -> MadeUpSettings:
+    return MadeUpSettings(users=users, items=users // 20, interactions=10 * users, seed=SEED)
 
 
 def _made_by(case: Case, facts: dict[str, Any]) -> dict[str, Any]:
-    return {**asdict(case), "groups": GROUPS, "seed": SEED, "synthetic": facts, "code": _code_digest()}
+    return {**asdict(case), "groups": GROUPS, "seed": SEED, "made_up": facts, "code": _code_digest()}
 
 
 def _kept(case: Case, facts: dict[str, Any], any_code: bool) -> dict[str, Any] | None:
@@ -134,7 +143,7 @@ def _kept(case: Case, facts: dict[str, Any], any_code: bool) -> dict[str, Any] |
 
 def _measured(case: Case, facts: dict[str, Any], path: Path) -> dict[str, Any]:
     load = os.getloadavg()[0]
-    answer = json.loads(_run_inside("group", str(path), case.grouping, str(case.threads)))
+    answer = json.loads(_run_inside("group", str(path), case.grouping, case.vectors, str(case.threads)))
     result = {**_made_by(case, facts), "load_before": round(load, 2), **answer}
     save(case.cell, result)
     print(f"{case.cell}: {answer}, load before {load:.1f}", file=sys.stderr, flush=True)
@@ -151,35 +160,25 @@ def _run_inside(*arguments: str) -> str:
 def _work_inside(what: str, *arguments: str) -> None:
     if what == "make":
         users, path = arguments
-        _write(_synthetic_settings(int(users)), Path(path))
+        write_made_up(_made_up_settings(int(users)), Path(path))
     else:
-        path, grouping, threads = arguments
-        _warm_up(grouping, int(threads))
+        path, grouping, vectors, threads = arguments
+        settings, code = GroupingSettings(grouping=grouping, groups=GROUPS, vectors=vectors), _code_digest()
+        _warm_up(settings, int(threads))
         # The digest is that of the process that did the work: code may change while a long run goes on.
-        print(json.dumps({**_group(Path(path), grouping, int(threads)), "code": _code_digest()}))
+        print(json.dumps({**_group(Path(path), settings, int(threads)), "code": code}))
 
 
-def _write(settings: SyntheticSettings, path: Path) -> None:
-    made = synthesise(settings).interactions
-    users = made.users.array.take(pa.array(made.user_index))
-    items = made.items.array.take(pa.array(made.item_index))
-    parquet.write_table(pa.table({"user_id": users, "item_id": items, "rating": made.rating}), path)
-
-
-def _warm_up(grouping: str, threads: int) -> None:
+def _warm_up(settings: GroupingSettings, threads: int) -> None:
     """Load every kernel: those of small data, then those that large data take instead."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tiny.parquet"
-        _write(SyntheticSettings(users=200, items=100, groups=4, per_user=5), path)
-        _group(path, grouping, threads)
-        large = {
-            "paper._vectors.MOST_PAIRS": 0,
-            "grouping.cohesion.MOST_EXACT": 1,
-            "grouping.cohesion.SAMPLED_PAIRS": 10,
-        }
+        write_made_up(MadeUpSettings(users=200, items=100, interactions=1000), path)
+        _group(path, settings, threads)
+        large = {"paper._walks.MOST_PAIRS": 0, "grouping.groups.MOST_EXACT": 1, "grouping.groups.SAMPLED_PAIRS": 10}
         large |= {"grouping.balanced_clustering.SAMPLE": 100}
         with contextmanager(_patched)(large):
-            _group(path, grouping, threads)
+            _group(path, settings, threads)
 
 
 def _patched(values: dict[str, int]) -> Iterator[None]:
@@ -191,27 +190,33 @@ def _patched(values: dict[str, int]) -> Iterator[None]:
         patch.stop()
 
 
-def _group(path: Path, grouping: str, threads: int) -> dict[str, Any]:
-    """Go from a file to ordered groups, and say what it took."""
-    parts: dict[str, float] = {}
+class _Clock(Silent):
+    """Keeps the CPU seconds of each part."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, float] = {}
 
     @contextmanager
-    def track(label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        began = time.perf_counter()
-        yield lambda done: None
-        parts[label] = round(time.perf_counter() - began, 3)
+    def track(self, label: str, total: int | None = None) -> Iterator[Advance]:
+        """Time one part."""
+        began = time.process_time()
+        yield ignore
+        self.parts[label] = round(time.process_time() - began, 3)
 
+
+def _group(path: Path, settings: GroupingSettings, threads: int) -> dict[str, Any]:
+    """Go from a file to ordered groups, and say what it took."""
+    clock = _Clock()
     wall, cpu = time.perf_counter(), time.process_time()
-    with track("reading"):
+    with clock.track("reading"):
         interactions = read_interactions(path).interactions
         scale = recognise_scale(interactions.rating)
-    settings = GroupingSettings(grouping=grouping, groups=GROUPS)
-    found = assign_groups(interactions, scale, settings, SEED, GroupingEffort(threads, track))
+    found = assign_groups(interactions, scale, settings, SEED, GroupingEffort(threads, clock))
     return {
         "seconds": round(time.perf_counter() - wall, 3),
         "cpu_seconds": round(time.process_time() - cpu, 3),
         "peak_gigabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9, 3),
-        "parts": parts,
+        "parts": clock.parts,
         "users": len(interactions.users),
         "items": len(interactions.items),
         "interactions": len(interactions),
@@ -252,7 +257,8 @@ def _draw(growth: Sequence[dict[str, Any]], exponents: dict[str, dict[str, Any]]
     plain = FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
     axes.xaxis.set_major_formatter(plain)
     axes.yaxis.set_major_formatter(plain)
-    axes.set_title("Time of grouping: synthetic data, 10 interactions for each user, 8 groups")
+    axes.yaxis.set_minor_formatter(plain)
+    axes.set_title("Time of grouping: made-up data, about 10 interactions for each user, 8 groups")
     axes.grid(which="major", alpha=0.4)
     axes.legend(loc="upper left", frameon=True)
     PICTURE.parent.mkdir(parents=True, exist_ok=True)
@@ -263,8 +269,9 @@ def _draw(growth: Sequence[dict[str, Any]], exponents: dict[str, dict[str, Any]]
 def _code_digest() -> str:
     """Return a digest of the code that decides these figures."""
     package = Path(erasable.__file__).parent
-    sources = sorted(path for layer in CODE for path in (package / layer).rglob("*.py"))
-    return blake2b(b"".join(path.read_bytes() for path in sources), digest_size=16).hexdigest()
+    paths = (package / part for part in CODE)
+    sources = sorted(source for path in paths for source in ([path] if path.is_file() else path.rglob("*.py")))
+    return blake2b(b"".join(source.read_bytes() for source in sources), digest_size=16).hexdigest()
 
 
 def _row(line: dict[str, Any]) -> list[str]:
@@ -273,8 +280,8 @@ def _row(line: dict[str, Any]) -> list[str]:
     if line["name"] not in BARS:
         return [*start, "", ""]
     seconds, memory = BARS[line["name"]]
-    reached = {verdict(seconds, line["seconds"]), verdict(memory, line["peak_gigabytes"])}
-    return [*start, f"{seconds:g} s, {memory:g} GB", min(reached)]
+    reached = {verdict(seconds, line["cpu_seconds"]), verdict(memory, line["peak_gigabytes"])}
+    return [*start, f"{seconds:g} CPU s, {memory:g} GB", min(reached)]
 
 
 def _growth_bar(exponents: dict[str, Any]) -> list[str]:
@@ -284,14 +291,13 @@ def _growth_bar(exponents: dict[str, Any]) -> list[str]:
 def _options() -> argparse.Namespace:
     parser = documented_parser(__doc__)
     parser.add_argument("--data", type=Path, help="the folder with ml-1m/ and book-crossing/")
-    parser.add_argument("--largest", type=int, default=SIZES[-1], help="the most users of synthetic data")
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="the numbers of users of made-up data")
+    parser.add_argument("--groupings", nargs="+", default=GROUPINGS, choices=GROUPINGS)
+    parser.add_argument("--vectors", default="erasable", choices=("erasable", "gensim"), help="who learns vectors")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--any-code", action="store_true", help="take cells that other code made, even by a comment")
     parser.add_argument("--inside", nargs="+", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if not options.inside and not options.data:
-        parser.error("--data is needed")
-    return options
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -7,9 +7,8 @@
 The data and the workspaces are made in a folder that is kept, so a run that was stopped goes on; each part's figures
 are written to results/scale/ at once. A part is a process of the command. Its figures are the processor's seconds, user
 and system, of it and of what it started, and its peak memory. Where the start of a process is left out, it is what the
-same command takes for --help, which imports the same: the median of three, measured beside the part. The scan is left
-out of forgetting by searching for somebody else in the same workspace just before; the start of that process is left
-out of it. What both do, such as opening the workspace, is left out with it: `cpu_beyond_start` has it, and the scan.
+same command takes for --help, which imports the same: the median of three, measured beside the part. The scan of an
+erasure is timed inside it (scale_timed.py).
 """
 
 import argparse
@@ -33,7 +32,7 @@ from erasable.data.made_up import MadeUpSettings, made_up_pieces
 from erasable.grouping.registry import anchors_among
 from erasable.seeding.compiled import SOURCE_STAMP
 from reporting import RESULTS, documented_parser, print_table, save
-from scale_processes import Failed, run, start_of
+from scale_processes import Failed, run, run_with_timed_scan, start_of
 from scale_service import served
 
 KEPT = RESULTS / "scale"
@@ -140,16 +139,15 @@ class Trial:
         facts = {"cpu": round(cpu, 2), "start": round(start, 2), "cpu_beyond_start": round(cpu - start, 2)}
         return {**facts, "memory_gb": round(max(one.memory for one in each), 3), "runs": [one.facts() for one in each]}
 
-    def forget_one(self, model: str) -> dict[str, Any]:
-        """Forget one person after the other in a copy, certified; the median counts."""
-        people, scans, each = self._others(self.options.runs, TYPICAL_ITEMS), [], []
+    def forget_one(self, model: str, anchors: bool = False) -> dict[str, Any]:
+        """Forget one person after the other in a copy, certified, none of them an anchor or all; the median counts."""
+        people, each = self._others(self.options.runs, TYPICAL_ITEMS, anchors), []
         with self._copy(model) as (shop, listed):
-            for one in people:  # in turn: what else the machine does meets both
-                scans.append(self._scan_in(shop))
-                each.append(run("forget", shop, "--user", one, *listed, *self._threads, "--json"))
+            for one in people:
+                each.append(run_with_timed_scan("forget", shop, "--user", one, *listed, *self._threads, "--json"))
                 _require_certificates(each[-1].said, 1)
-        start, scan = start_of("forget"), statistics.median(scans)
-        beyond = [one.cpu - start - searching for one, searching in zip(each, scans, strict=True)]
+        start, scan = start_of("forget"), statistics.median(one.scan for one in each)
+        beyond = [one.cpu - start - one.scan for one in each]
         cpu = statistics.median(one.cpu for one in each)
         return {
             "cpu": round(cpu, 2),
@@ -159,21 +157,21 @@ class Trial:
             "cpu_beyond_start_and_scan": round(statistics.median(beyond), 3),
             "memory_gb": round(max(one.memory for one in each), 3),
             "items_of_each": TYPICAL_ITEMS,
-            "runs": [{**one.facts(), "scan": round(searching, 2)} for one, searching in zip(each, scans, strict=True)],
+            "runs": [{**one.facts(), "scan": round(one.scan, 2)} for one in each],
         }
 
     def forget_many(self, model: str) -> dict[str, Any]:
         """Forget many people at once in a copy, none of them an anchor."""
         with self._copy(model) as (shop, listed):
-            scan = self._scan_in(shop)
             file = shop.parent / "people.csv"
             with file.open("w", newline="") as stream:
                 csv.writer(stream).writerows([["user_id"], *([one] for one in self._others(MANY))])
             receipts = shop.parent / "receipts"
             words = ("--users-file", file, "--yes", "--receipts", receipts, *listed, *self._threads, "--json")
-            used = run("forget", shop, *words)
+            used = run_with_timed_scan("forget", shop, *words)
         _require_certificates(used.said, MANY)
-        return {**used.facts(), "scan": round(scan, 2), "cpu_without_scan": round(used.cpu - scan, 2), "people": MANY}
+        facts = {"scan": round(used.scan, 2), "cpu_without_scan": round(used.cpu - used.scan, 2), "people": MANY}
+        return {**used.facts(), **facts}
 
     def serve(self, model: str) -> dict[str, Any]:
         """Serve, and put a load on."""
@@ -204,21 +202,17 @@ class Trial:
         run("forget", folder / "small", "--user", user, "--item", item, *listed, "--json")
         return listed
 
-    def _others(self, count: int, items: int | None = None) -> list[str]:
-        """Return people at random who are no anchors, and have so many items if that is named; never the first."""
+    def _others(self, count: int, items: int | None = None, anchors: bool = False) -> list[str]:
+        """Return people at random, no anchors or only anchors, with so many items if that is named; never the first."""
         chance, found = random.Random(SEED + 1), dict[str, None]()
         while len(found) < count:
             number = chance.randrange(1, self.size.users)
             person = self.size.person(number)
-            if anchors_among(Ids.of([person]), ANCHORS, SEED)[0]:
+            if anchors_among(Ids.of([person]), ANCHORS, SEED)[0] != anchors:
                 continue
             if items is None or len(next(made_up_pieces(self.size.settings(), number, number + 1)).item_index) == items:
                 found[person] = None
         return list(found)
-
-    def _scan_in(self, shop: Path) -> float:
-        """Return the seconds of the processor that a search for somebody else takes, without the start."""
-        return run("scan", shop, "--user", self.size.person(0), codes=(0, 1)).cpu - start_of("scan")
 
     def _copy(self, model: str) -> "_Copy":
         return _Copy(self.folder / model, self.folder / f"copy-{model}", with_list=model == "als")
@@ -246,11 +240,13 @@ PARTS: dict[str, Callable[[Trial], dict[str, Any]]] = {
     **{f"scan-{model}": partial(Trial.scan, model=model) for model in LEARNING},
     **{f"recommend-{model}": partial(Trial.recommend, model=model) for model in LEARNING},
     **{f"forget-one-{model}": partial(Trial.forget_one, model=model) for model in LEARNING},
+    "forget-anchor-als": partial(Trial.forget_one, model="als", anchors=True),
     "forget-1000-als": partial(Trial.forget_many, model="als"),
     **{f"serve-{model}": partial(Trial.serve, model=model) for model in LEARNING},
 }
 COUNTS = {
     "forget-one": "cpu_beyond_start_and_scan",
+    "forget-anchor": "cpu_beyond_start_and_scan",
     "forget-1000": "cpu_without_scan",
     "recommend": "cpu_beyond_start",
     "serve": "cpu_until_first_answer",
@@ -337,7 +333,7 @@ def _report(sizes: list[str]) -> bool:
         if slope is not None:
             print(f"forget one, {model}: the seconds that count grow with people to the power of {slope:.2f}")
     if any(len(measured) > 1 for measured in points.values()):
-        print(f"drawn in {scale_figure.draw(points, KEPT / 'growth.png')}")
+        print(f"drawn in {scale_figure.draw(points, scale_figure.PICTURE)}")
     return any(row[-1] == "MISSED" for row in rows)
 
 

@@ -14,6 +14,7 @@ from erasable.plots import panels
 from reporting import RESULTS, documented_parser
 
 KEPT = RESULTS / "scale"
+PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "forgetting-growth.png"
 _LOOKS = {"als": ("ALS, 5 % anchors", "#d55e00", "o"), "ease": ("EASE, 100 neighbours", "#0072b2", "s")}
 _SMALLEST = 0.001  # of the processor's seconds: what is below can't be told from nothing
 
@@ -70,7 +71,7 @@ def draw(points: Mapping[str, Sequence[tuple[int, float]]], file: Path) -> Path:
 
 def main() -> None:
     parser = documented_parser(__doc__)
-    parser.add_argument("--picture", type=Path, default=KEPT / "growth.png")
+    parser.add_argument("--picture", type=Path, default=PICTURE)
     print(f"written to {draw(growth(), parser.parse_args().picture)}")
 
 

@@ -12,10 +12,11 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 COMMAND = Path(sys.executable).parent / "erasable"
+TIMED = Path(__file__).parent / "scale_timed.py"
 _RUNS_OF_START = 3
 
 
@@ -33,17 +34,31 @@ class Used:
     """The peak of the largest process, in GB."""
     seconds: float
     said: str
+    scan: float = 0.0
+    """Seconds of the processor that its own scans took, where they were timed."""
 
     def facts(self) -> dict[str, float]:
         """Return the figures, rounded."""
         return {"cpu": round(self.cpu, 2), "memory_gb": round(self.memory, 3), "seconds": round(self.seconds, 2)}
 
 
-def run(*words: object, codes: tuple[int, ...] = (0,), limit: float = 6 * 3600) -> Used:
+def run_with_timed_scan(*words: object) -> Used:
+    """Run a command to its end, and return what it needed, and what its own scans did."""
+    with tempfile.NamedTemporaryFile("r") as file:
+        used = run(*words, command=(sys.executable, TIMED, file.name))
+        return replace(used, scan=float(file.read()))
+
+
+def run(
+    *words: object,
+    codes: tuple[int, ...] = (0,),
+    limit: float = 6 * 3600,
+    command: tuple[object, ...] = (COMMAND,),
+) -> Used:
     """Run a command to its end, and return what it needed; it is ended after `limit` seconds."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.monotonic()
-        process = started(words, out.fileno(), err.fileno())
+        process = started(words, out.fileno(), err.fileno(), command)
         timer = threading.Timer(limit, end, [process])
         timer.start()
         try:
@@ -62,10 +77,12 @@ def run(*words: object, codes: tuple[int, ...] = (0,), limit: float = 6 * 3600) 
     return Used(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9, seconds, said)
 
 
-def started(words: tuple[object, ...], out: int, err: int) -> subprocess.Popen[bytes]:
+def started(
+    words: tuple[object, ...], out: int, err: int, command: tuple[object, ...] = (COMMAND,)
+) -> subprocess.Popen[bytes]:
     """Start a command in a group of its own."""
     environment = {**os.environ, "NO_COLOR": "1"}
-    line = [str(COMMAND), *map(str, words)]
+    line = [*map(str, command), *map(str, words)]
     return subprocess.Popen(line, stdout=out, stderr=err, env=environment, start_new_session=True)
 
 

@@ -1,5 +1,4 @@
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -65,15 +64,6 @@ def test_without_matplotlib_the_remedy_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(WrongUse, match=r"pip install 'erasable\[plots\]'"):
         figure_file(tmp_path / "groups.png")
-
-
-def test_without_a_map_the_other_two_are_drawn(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("matplotlib").rcParams, "svg.fonttype", "none")
-    for name, study in {"whole": STUDY, "plain": replace(STUDY, places=None)}.items():
-        draw_groups(study, tmp_path / f"{name}.svg")
-        text = (tmp_path / f"{name}.svg").read_text()
-        assert "How cohesive groups are, in one space" in text
-        assert ("Users, coloured by group" in text) is (name == "whole")
 
 
 @pytest.mark.parametrize("ending", BEGINS)

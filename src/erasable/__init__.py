@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from erasable.recommender import Recommender
     from erasable.requests import Request
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _UNITS = {
     "erasable.recommender": ("Recommender",),

@@ -73,8 +73,8 @@ def figure_file(file: Path, workspace: Path | None = None) -> Path:
 
 
 def draw_groups(study: "GroupStudy", file: Path) -> None:
-    """Draw group sizes, cohesion and, if there are vectors, a map of the users, side by side."""
-    drawn = [_draw_sizes, _draw_cohesion, *([_draw_map] if study.places is not None else [])]
+    """Draw group sizes, cohesion and a map of the users, side by side."""
+    drawn = (_draw_sizes, _draw_cohesion, _draw_map)
     figure = figure_class()(figsize=(16 / 3 * len(drawn), 5.2), layout="constrained")
     for draw, axes in zip(drawn, figure.subplots(1, len(drawn)), strict=True):
         draw(axes, study)
@@ -122,11 +122,10 @@ def _marked(name: str, study: "GroupStudy") -> str:
 
 def _draw_map(axes: Any, study: "GroupStudy") -> None:  # noqa: ANN401
     groups = int(study.positions.max()) + 1
-    places = np.asarray(study.places)
     # Later points hide earlier ones, so users are drawn in random order, not group by group.
-    order = np.argsort(mix(np.zeros(1, np.uint64), np.arange(len(places), dtype=np.uint64)), kind="stable")
+    order = np.argsort(mix(np.zeros(1, np.uint64), np.arange(len(study.places), dtype=np.uint64)), kind="stable")
     points = axes.scatter(
-        *places[order].T,
+        *study.places[order].T,
         c=study.positions[order] + 1,
         cmap=_shades(groups),
         vmin=0.5,

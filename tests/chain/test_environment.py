@@ -64,9 +64,18 @@ def test_a_model_that_is_not_ours_names_the_revisions_of_what_it_takes_from_us(m
 
 
 def test_groups_count_only_where_they_are_decided_anew():
-    assert "gensim" not in environment_for(Config(model="nmf", grouping="cbkm"))
-    assert environment_for(Config(model="nmf", grouping="cbkm", policy="regroup"))["gensim"] == version("gensim")
-    assert "gensim" not in environment_for(Config(model="nmf", grouping="random", policy="regroup"))
+    def named(**settings):
+        return environment_for(Config(model="nmf", **settings)).get("gensim")
+
+    assert named(grouping="cbkm", vectors="gensim", policy="regroup") == version("gensim")
+    assert named(grouping="cbkm", vectors="gensim") is None
+    assert named(grouping="cbkm", policy="regroup") is None
+    assert named(grouping="random", vectors="gensim", policy="regroup") is None
+
+
+def test_groups_by_our_vectors_depend_on_what_compiles_them():
+    beside = used_beside(Config(model="nmf", grouping="cbkm", policy="regroup"))
+    assert {"numba", "llvmlite", "numpy"} <= beside.keys()
 
 
 class TestDifferences:
@@ -129,13 +138,13 @@ class TestWithoutTheExtraPaper:
         assert "gensim" not in here
         assert {"numpy", "scipy", "numba", "llvmlite", "erasable"} < set(here)
 
-    def test_groups_that_are_decided_anew_by_vectors_say_what_they_need(self):
-        assert "numba" in used_beside(Config(model="nmf", grouping="bkm", policy="regroup"))
+    def test_groups_that_are_decided_anew_by_its_vectors_say_what_they_need(self):
+        assert "numba" in used_beside(Config(model="nmf", grouping="cbkm", policy="regroup"))
         with pytest.raises(UnknownModel, match=r"not possible here: .*: pip install 'erasable\[paper\]'"):
-            used_beside(Config(model="nmf", grouping="cbkm", policy="regroup"))
+            used_beside(Config(model="nmf", grouping="cbkm", vectors="gensim", policy="regroup"))
 
     def test_learning_with_them_is_refused_before_anything_is_done(self):
-        assert Config.of({"model": "nmf", "grouping": "bkm"}).grouping == "bkm"
+        assert Config.of({}, "paper").grouping == "cbkm"
         for settings, preset in (({"model": "nmf", "grouping": "cbkm"}, None), ({}, "paper")):
             with pytest.raises(WrongSetting, match=r"pip install 'erasable\[paper\]'"):
-                Config.of(settings, preset)
+                Config.of({**settings, "vectors": "gensim"}, preset)

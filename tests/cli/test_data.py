@@ -2,6 +2,7 @@
 
 import pytest
 
+import erasable.cli.data  # noqa: F401 - its help lists the names when it is imported: before they are replaced
 from erasable.data import public_sets
 from erasable.data.public_sets import PUBLIC_SETS
 from kit.file_server import ROWS, Answer, described, lines, serving, sha256, zipped

@@ -67,7 +67,7 @@ def test_every_setting_and_every_column_is_an_option_of_learn(run):
     options = set(re.findall(r"--[a-z-]+", text))
     names = [*NAMES, *(f"{name}_column" for name in ColumnNames.model_fields)]
     assert {"--" + name.replace("_", "-") for name in names} <= options
-    assert {*VALUES, *OTHER_VALUES, *VALUES_OF_ALS, "neighbours"} == NAMES
+    assert {*VALUES, *OTHER_VALUES, *VALUES_OF_ALS, "neighbours", "vectors"} == NAMES
 
 
 def test_the_value_of_every_option_arrives(run, ratings_file, tmp_path):
@@ -81,6 +81,16 @@ def test_neighbours_are_a_number_or_all(run, ratings_file, tmp_path, given, valu
     words = ("--model", "ease", "--neighbours", given)
     assert run("learn", ratings_file, "--into", tmp_path / "shop", *words).code == 0
     assert settings_in(tmp_path / "shop", {"neighbours": None}) == {"neighbours": value}
+
+
+@pytest.mark.parametrize(
+    ("grouping", "given", "value"),
+    [("cbkm", (), "erasable"), ("cbkm", ("--vectors", "gensim"), "gensim"), ("bkm", ("--vectors", "gensim"), None)],
+)
+def test_vectors_are_those_of_a_grouping_by_vectors(run, ratings_file, tmp_path, grouping, given, value):
+    words = ("--model", "nmf", "--groups", 2, "--epochs", 1, "--grouping", grouping, *given)
+    assert run("learn", ratings_file, "--into", tmp_path / "shop", *words).code == 0
+    assert settings_in(tmp_path / "shop", {"vectors": None}) == {"vectors": value}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from golden.environment import environment
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FILES = Path(__file__).resolve().parent
-ADAPTERS = {"0.1": "golden.read_0_1", "0.2": "golden.read_0_2"}
+ADAPTERS = {"0.1": "golden.read_0_1", "0.2": "golden.read_0_2", "0.3": "golden.read_0_3"}
 """How to read what each released version writes."""
 PRESENT = "golden.read_present"
 """How to read what the present code writes."""

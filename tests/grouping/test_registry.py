@@ -62,7 +62,7 @@ def test_what_is_built_in_is_not_replaced(plant):
     plant(point="random=halves")
     usual = grouped(grouping="random", groups=3).positions.tolist()
     assert grouping_names() == BUILT_IN
-    check_grouping("random")
+    check_grouping(GroupingSettings(grouping="random"))
     assert "foreign_grouping" not in sys.modules
     assert sorted(usual) == [0, 1, 2]
 
@@ -72,7 +72,7 @@ def test_a_name_that_nobody_has_is_refused_with_the_nearest_and_what_to_do():
     with pytest.raises(WrongSetting, match=said):
         Config.of({"model": "nmf", "grouping": "randon"})
     with pytest.raises(WrongSetting, match="no grouping 'os': choose one of"):
-        check_grouping("os")
+        check_grouping(GroupingSettings(grouping="os"))
 
 
 @pytest.mark.parametrize(

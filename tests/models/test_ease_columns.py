@@ -89,6 +89,16 @@ def test_what_is_counted_beforehand_and_what_is_not_gives_the_same_bytes(rows, m
     assert contents(train(model, rows)) == contents(found)
 
 
+def test_columns_solved_in_many_parts_have_the_same_bytes(sparse, model, monkeypatch):
+    whole, counted = contents(train(model, sparse)), []
+    count = ease_columns._pairs_within
+    monkeypatch.setattr(ease_columns, "_pairs_within", lambda *given: counted.append(len(given[0])) or count(*given))
+    monkeypatch.setattr(ease_columns, "_PAIRS_AT_ONCE", 100)
+    assert contents(train(model, sparse)) == whole
+    assert len(counted) > 10
+    assert max(counted) * K * (K + 1) // 2 <= 100 + K * (K + 1) // 2
+
+
 def test_equal_cosines_go_by_id(tables):
     """Each of five items goes with the first in the same way: the earliest two are its neighbours."""
     shared = train(EASE(neighbours=2), tables.table({user: f"a{user}" for user in "fdbec"}))

@@ -77,20 +77,8 @@ def test_one_user_can_t_be_drawn(tmp_path):
         study_groups(DiskStorage(tmp_path / "shop"), Work(1))
 
 
-class TestWithoutVectors:
-    @pytest.fixture
-    def plain(self, shop, reporter, monkeypatch):
-        """What is found where the extra `paper` is not installed, and what is said about it."""
-        monkeypatch.setattr("erasable.grouping.registry.find_spec", lambda name: None)
-        return study_groups(shop, Work(1, reporter)), reporter
-
-    def test_what_needs_none_is_compared_all_the_same(self, plain, study):
-        found, _ = plain
-        assert list(found.cohesion) == ["random", "bkm"]
-        assert list(found.sizes) == ["plain k-means on rating rows", "bkm"]
-        assert all(np.array_equal(found.cohesion[name], study.cohesion[name]) for name in found.cohesion)
-
-    def test_there_is_no_map_and_the_remedy_is_said(self, plain):
-        found, heard = plain
-        assert found.places is None
-        assert [text for text in heard.notes if "pip install 'erasable[paper]'" in text] == heard.notes != []
+def test_no_extra_is_needed(shop, reporter, study, monkeypatch):
+    monkeypatch.setattr("erasable.grouping.registry.find_spec", lambda name: None)
+    found = study_groups(shop, Work(1, reporter))
+    assert np.array_equal(found.places, study.places)
+    assert list(found.cohesion) == list(study.cohesion)

@@ -11,7 +11,8 @@ from erasable.grouping.points import ALONE, bipartite_graph, most_pairs, vector_
 from erasable.paper import _hypergraph as hypergraph_module
 from erasable.paper import _walks as module
 from erasable.paper._hypergraph import nearest_hypergraph, reachable_hypergraph
-from erasable.paper._walks import SIZE, user_vectors, walk_hypergraph, walk_keys, walk_unbuilt
+from erasable.paper._skip_gram import SIZE, gensim_vectors, user_vectors
+from erasable.paper._walks import walk_hypergraph, walk_keys, walk_unbuilt
 from erasable.progress import Silent
 
 SEED = 5
@@ -40,8 +41,8 @@ def space_of(rows, graph, effort=ALONE, **settings):
     return user_space(graph, rows.users, GroupingSettings(**settings), SEED, effort)
 
 
-def points_of(graph, walks):
-    return vector_points(user_vectors(walks, graph.user_count, SEED))
+def points_of(rows, walks):
+    return vector_points(user_vectors(walks, rows.users, SEED))
 
 
 def same(one, other):
@@ -69,13 +70,19 @@ class Listener(Silent):
 @pytest.mark.parametrize("grouping", ["cbkm", "clpa", "cgmm"])
 def test_vectors_come_from_walks_on_the_paper_s_hypergraph(rows, graph, keys, grouping):
     space = space_of(rows, graph, grouping=grouping)
-    assert same(space, points_of(graph, walk_hypergraph(reachable_hypergraph(graph, 4, 1), keys, 1)))
+    assert same(space, points_of(rows, walk_hypergraph(reachable_hypergraph(graph, 4, 1), keys, 1)))
     assert (space.size, space.width) == (graph.user_count, SIZE)
+
+
+def test_gensim_learns_from_the_same_walks(rows, graph, keys):
+    walks = walk_hypergraph(reachable_hypergraph(graph, 4, 1), keys, 1)
+    expected = vector_points(gensim_vectors(walks, graph.user_count, SEED))
+    assert same(space_of(rows, graph, grouping="cbkm", vectors="gensim"), expected)
 
 
 @pytest.mark.parametrize("reach", [6, 8])
 def test_a_longer_reach_walks_on_a_larger_hypergraph(rows, graph, keys, reach):
-    expected = points_of(graph, walk_hypergraph(reachable_hypergraph(graph, reach, 1), keys, 1))
+    expected = points_of(rows, walk_hypergraph(reachable_hypergraph(graph, reach, 1), keys, 1))
     assert same(space_of(rows, graph, grouping="cbkm", reach=reach), expected)
     assert not same(expected, space_of(rows, graph, grouping="cbkm"))
 
@@ -83,13 +90,13 @@ def test_a_longer_reach_walks_on_a_larger_hypergraph(rows, graph, keys, reach):
 def test_cbkm_near_walks_among_the_nearest(rows, graph, keys, monkeypatch):
     monkeypatch.setattr(hypergraph_module, "NEAREST", 2)
     space = space_of(rows, graph, grouping="cbkm-near")
-    assert same(space, points_of(graph, walk_hypergraph(nearest_hypergraph(graph, 1), keys, 1)))
+    assert same(space, points_of(rows, walk_hypergraph(nearest_hypergraph(graph, 1), keys, 1)))
     assert not same(space, space_of(rows, graph, grouping="cbkm"))
 
 
 @pytest.mark.parametrize("grouping", ["cbkm", "clpa", "cgmm"])
 def test_a_hypergraph_too_large_to_build_is_walked_unbuilt(rows, graph, keys, monkeypatch, grouping):
-    unbuilt = points_of(graph, walk_unbuilt(graph, keys, 1))
+    unbuilt = points_of(rows, walk_unbuilt(graph, keys, 1))
     assert not same(space_of(rows, graph, grouping=grouping), unbuilt)
     monkeypatch.setattr(module, "MOST_PAIRS", most_pairs(graph) - 1)
     assert same(space_of(rows, graph, grouping=grouping), unbuilt)
@@ -97,7 +104,7 @@ def test_a_hypergraph_too_large_to_build_is_walked_unbuilt(rows, graph, keys, mo
 
 def test_a_hypergraph_that_just_fits_is_built(rows, graph, keys, monkeypatch):
     monkeypatch.setattr(module, "MOST_PAIRS", most_pairs(graph))
-    built = points_of(graph, walk_hypergraph(reachable_hypergraph(graph, 4, 1), keys, 1))
+    built = points_of(rows, walk_hypergraph(reachable_hypergraph(graph, 4, 1), keys, 1))
     assert same(space_of(rows, graph, grouping="cbkm"), built)
 
 

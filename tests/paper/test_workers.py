@@ -1,5 +1,6 @@
 import multiprocessing
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from erasable.errors import Refused
 from erasable.paper._cells import Cell, CellStore, in_batches
 from erasable.paper._reproduce import Bench, measure_into, run_batches
 from erasable.paper._workbench import DataSource, Workbench, data_digest
+from kit.ray_here import ClusterHere, RayHere
 
 SETTINGS = {"model": "dmf", "grouping": "random", "groups": 2, "epochs": 2, "holdout": 0.2, "seed": 0}
 
@@ -41,6 +43,18 @@ def test_cells_are_measured_by_processes_of_their_own_as_here(bench, tmp_path):
     for one in cells:
         measure_into(here, one, Workbench(bench.source, 1))
         assert _timeless(bench.store.get(one)) == _timeless(here.get(one))
+
+
+@pytest.mark.full
+def test_cells_that_are_written_down_are_measured_as_here(bench, tmp_path):
+    cells, heard = [cell(), cell("rand@5"), cell(seed=1)], []
+    run_batches(in_batches(cells), replace(bench, cluster=ClusterHere(RayHere())), heard.append)
+    assert heard[-1].cells == {"utility": (3, 3)}
+    here = CellStore(tmp_path / "here")
+    for one in cells:
+        measure_into(here, one, Workbench(bench.source, 1))
+        assert _timeless(bench.store.get(one)) == _timeless(here.get(one))
+    assert [path for path in tmp_path.iterdir() if path.name.startswith("work-")] == []
 
 
 def _timeless(result):

@@ -33,6 +33,7 @@ def test_deadlines_by_hand():
     received = datetime(2026, 3, 9, 12, tzinfo=UTC)
     found = Deadlines.of(received, ServiceSettings())
     assert found.erase_by == datetime(2026, 3, 16, 12, tzinfo=UTC)
+    assert found.join == datetime(2026, 3, 10, 12, tzinfo=UTC)
     assert found.begin == datetime(2026, 3, 15, 12, tzinfo=UTC)
     assert found.alarm == datetime(2026, 3, 30, 12, tzinfo=UTC)
     assert found.limit == datetime(2026, 4, 6, 12, tzinfo=UTC)
@@ -57,6 +58,6 @@ def test_an_extension_gives_two_months_more_to_alarm_limit_and_law():
 def test_everything_comes_before_the_law_wants_it(received, window):
     received = received.replace(tzinfo=UTC)
     found = Deadlines.of(received, ServiceSettings(batch_window=window))
-    assert received <= found.begin <= found.erase_by <= found.limit <= found.legal
+    assert received <= found.join <= found.begin <= found.erase_by <= found.limit <= found.legal
     assert found.alarm <= found.limit
     assert found.legal - received < timedelta(days=32)

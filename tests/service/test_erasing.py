@@ -20,6 +20,7 @@ from erasable.requests.schema import SCHEMA_WORDS
 from erasable.requests.tokens import salt_of_code
 from erasable.scan import Target, scan_folder
 from erasable.service import _worker as erasing
+from erasable.service.settings import ServiceSettings
 from erasable.workspace.files import QUEUE_FILES
 from kit.asking import accept
 from kit.copies import copy_of
@@ -148,6 +149,24 @@ def test_who_costs_hardly_anything_besides_joins_the_batch(shop, worker, file, c
     clock.pass_days(4)
     worker.step()
     assert {shop.history.get(one.request_id).state for one in (first, second)} == {"erased"}
+
+
+class TestAShortWindow:
+    @pytest.fixture
+    def settings(self):
+        return ServiceSettings(batch_window=1)
+
+    def test_who_has_waited_half_of_the_time_joins_and_a_later_one_does_not(self, shop, worker, file, clock):
+        early, late = first_and_last(shop)
+        first = file(early)
+        clock.pass_days(8 / 24)
+        second = file(late)
+        clock.pass_days(2 / 24)
+        third = file("cat" if "cat" not in (early, late) else "dan")
+        clock.pass_days(8 / 24)  # the first is due after 18 hours; the second has waited 10, the third 8
+        worker.step()
+        states = [shop.history.get(one.request_id).state for one in (first, second, third)]
+        assert states == ["erased", "erased", "suppressed"]
 
 
 def test_who_would_cost_a_training_of_its_own_waits(shop, worker, file, clock):

@@ -129,6 +129,17 @@ def test_a_manifest_that_a_release_wrote_is_read(release, number):
         decode_manifest(content.replace(b'"users": ', b'"users": 1', 1), "manifest.json")
 
 
+@pytest.mark.parametrize("name", ["ease", "buckets"])
+def test_one_that_0_3_wrote_names_buckets_instead(name):
+    content = (RELEASED / "0.3" / name / "workspace" / "manifest.json").read_bytes()
+    manifest = decode_manifest(content, "manifest.json")
+    assert (manifest.written_in, manifest.counts is not None) == (5, True)
+    assert (len(manifest.buckets) > 1) == (name == "buckets")
+    assert {bucket.file for bucket in manifest.buckets} <= named_files(manifest) <= {*manifest.files}
+    with pytest.raises(WorkspaceDamaged):
+        decode_manifest(content.replace(b'"users": ', b'"users": 1', 1), "manifest.json")
+
+
 @pytest.mark.parametrize(
     "change",
     [

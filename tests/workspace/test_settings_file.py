@@ -2,6 +2,7 @@
 
 import json
 import sys
+from importlib.metadata import version
 
 import pyarrow as pa
 import pytest
@@ -9,12 +10,13 @@ from pydantic import Field
 
 from erasable import Recommender
 from erasable.chain import Config, Laser, environment_for
-from erasable.data import Ids
+from erasable.data import Ids, RatingScale, SyntheticSettings, synthesise
 from erasable.errors import NewerDocument, Refused, UnknownModel, WorkspaceError
+from erasable.grouping import GroupingSettings, assign_groups
 from erasable.models import ALS, EASE, NMF
 from erasable.models._als import ALSSettings
 from erasable.models.registry import make_model
-from erasable.workspace._settings_file import decode_settings, encode_settings
+from erasable.workspace._settings_file import config_of_0_1, decode_settings, encode_settings
 
 TABLE = pa.table({"user": [1, 1, 2, 2, 3], "item": ["a", "b", "a", "c", "b"]})
 FOREIGN = '''
@@ -191,3 +193,44 @@ class TestNeighboursThatEarlierReleasesDidNotHave:
         changed = read(document).changed(neighbours=50)
         assert read(json.loads(encode_settings(changed))).setting("neighbours") == 50
         assert changed.stage_facts()["settings"]["neighbours"] == 50
+
+
+class TestVectorsThatEarlierReleasesDidNotName:
+    """A workspace that says nothing of who learned its users' vectors was grouped by those of gensim."""
+
+    @pytest.fixture(params=["laser", "sisa"])
+    def document(self, request):
+        config = Config(model="nmf", strategy=request.param, grouping="cbkm", policy="regroup")
+        document = json.loads(encode_settings(config))
+        assert document["strategy"]["settings"].pop("vectors") == "erasable"
+        return document
+
+    def test_gensim_is_read_and_counts_where_groups_are_computed_again(self, document):
+        assert read(document).dividing.vectors == "gensim"
+        assert environment_for(read(document))["gensim"] == version("gensim")
+
+    def test_it_stays_whatever_else_changes(self, document):
+        again = read(json.loads(encode_settings(read(document).changed(seed=4))))
+        assert (again.seed, again.dividing.vectors) == (4, "gensim")
+        assert read(document).of_this_revision().dividing.vectors == "gensim"
+
+    def test_users_are_grouped_as_they_were(self, document):
+        rows = synthesise(SyntheticSettings(users=60, items=40, groups=3, per_user=6)).interactions
+        own, earlier = Config(model="nmf", grouping="cbkm").dividing, read(document).dividing
+        by_gensim = GroupingSettings(grouping="cbkm", vectors="gensim")
+        found = [assign_groups(rows, RatingScale(1, 1), one, 0).positions.tolist() for one in (earlier, by_gensim, own)]
+        assert found[0] == found[1] != found[2]
+
+    def test_without_gensim_the_rest_of_a_workspace_is_read(self, document, monkeypatch):
+        monkeypatch.setattr("erasable.grouping.registry.find_spec", lambda name: None)
+        document["strategy"]["settings"]["policy"] = "fixed"
+        assert "gensim" not in environment_for(read(document))
+
+    def test_groups_that_need_none_name_none(self, document):
+        document["strategy"]["settings"]["grouping"] = "random"
+        assert read(document).dividing.vectors is None
+
+    def test_0_1_had_those_of_gensim(self):
+        flat = {**Config(model="nmf", grouping="cbkm-near").flat(), "neighbours": 5}
+        del flat["vectors"]
+        assert config_of_0_1(flat, "config.json").dividing.vectors == "gensim"

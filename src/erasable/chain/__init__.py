@@ -14,17 +14,19 @@ from erasable.chain.chain import (
     scheduled,
     train_chain,
 )
-from erasable.chain.dataset import (
+from erasable.chain.checkpoints import (
     ORIGIN,
     Checkpoint,
     CheckpointStore,
-    Dataset,
-    KnownItems,
     Link,
     MemoryStore,
+)
+from erasable.chain.dataset import (
+    Dataset,
     RowsName,
     State,
 )
+from erasable.chain.known_items import KnownItems
 from erasable.chain.plan import Apart, Erasure, Plan, carry_out, forget, known_requests, largest_cost, plan_change
 from erasable.chain.scoring import ROWS_SERVED, Scoring
 from erasable.chain.settings import Config

@@ -80,7 +80,7 @@ class Bucket:
     def history(self, rows: NDArray[np.int64]) -> Interactions:
         """Return all interactions of the people at some rows, held out or not, by id."""
         training = self.training.at(rows)
-        places = self.held_out.users.positions_of(training.users.array) if len(self.held_out) else np.empty(0, int)
+        places = self._held_out_places[rows] if len(self.held_out) else np.empty(0, int)
         found = np.sort(places[places >= 0])
         parts = [training.by_id(), *([self.held_out.at(found).by_id()] if len(found) else [])]
         return Interactions.merge(parts) if len(parts) > 1 else parts[0]

@@ -9,7 +9,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-from erasable.chain.dataset import ORIGIN, Checkpoint, CheckpointStore, Dataset, Link, RowsName, State
+from erasable.chain.checkpoints import (
+    ORIGIN,
+    Checkpoint,
+    CheckpointStore,
+    Link,
+)
+from erasable.chain.dataset import (
+    Dataset,
+    RowsName,
+    State,
+)
 from erasable.chain.tasks import (
     CHANGED_CODE,
     LOCAL,

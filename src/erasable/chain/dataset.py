@@ -1,15 +1,16 @@
-"""The dataset that learning starts from, checkpoints and their store, and the state: a dataset with its chain."""
+"""The dataset that learning starts from, and the state: a dataset with the chain that was learned from it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from erasable.chain.buckets import Bucket, Buckets, Place, dealt
+from erasable.chain.checkpoints import CheckpointStore, Link
 from erasable.chain.counts import Counts, Rules
+from erasable.chain.known_items import KnownItems, items_brought, items_listed
 from erasable.chain.settings import Config
 from erasable.data.catalogue import Catalogue, split_holdout
 from erasable.data.ids import Ids
@@ -17,188 +18,7 @@ from erasable.data.interactions import Interactions, RatingScale, differing_rows
 from erasable.errors import UnknownUser
 from erasable.grouping.groups import Cohesion
 from erasable.grouping.registry import anchors_among
-from erasable.models.base import Arrays, Change, Parameters, Size
-
-_SHARED, _ROWS = "shared.", "rows."
-ARRAY_NAMES = _SHARED, _ROWS
-"""The prefixes of the array names in a checkpoint."""
-ORIGIN = "origin"
-_UNKNOWN: Mapping[str, str] = {}
-
-
-@dataclass(frozen=True, eq=False)
-class Checkpoint:
-    """The parameters after a stage, named by the fingerprint of everything that made them."""
-
-    fingerprint: str
-    parent: str
-    parameters: Parameters
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """The numeric environment that made it."""
-    by_item: tuple[str, ...] = ()
-    """The shared arrays to store in blocks of items (`Model.by_item`)."""
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays by name, sorted."""
-        named = {_SHARED + name: array for name, array in self.parameters.shared.items()}
-        named |= {_ROWS + name: array for name, array in self.parameters.rows.items()}
-        return dict(sorted(named.items()))
-
-    def arrays_by_item(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays to store in blocks of items, under the names that `arrays` gives them."""
-        return {_SHARED + name: self.parameters.shared[name] for name in sorted(self.by_item)}
-
-    @staticmethod
-    def from_arrays(
-        fingerprint: str,
-        parent: str,
-        arrays: Mapping[str, NDArray[Any]],
-        environment: Mapping[str, str] = _UNKNOWN,
-        by_item: Iterable[str] = (),
-    ) -> "Checkpoint":
-        """Build a checkpoint from the result of `arrays` and the names in `arrays_by_item`."""
-        shared = {name.removeprefix(_SHARED): array for name, array in arrays.items() if name.startswith(_SHARED)}
-        rows = {name.removeprefix(_ROWS): array for name, array in arrays.items() if name.startswith(_ROWS)}
-        in_blocks = tuple(sorted(name.removeprefix(_SHARED) for name in by_item))
-        return Checkpoint(fingerprint, parent, Parameters(shared, rows), environment, in_blocks)
-
-
-class CheckpointStore(Protocol):
-    """Keeps checkpoints by fingerprint."""
-
-    def get(self, fingerprint: str) -> Checkpoint:
-        """Return a checkpoint that is kept."""
-
-    def put(self, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint."""
-
-    def __contains__(self, fingerprint: str) -> bool:
-        """Whether a checkpoint is kept."""
-
-
-class MemoryStore:
-    """Keeps checkpoints in memory; they are frozen, so sharing them is safe."""
-
-    def __init__(self) -> None:
-        self._kept: dict[str, Checkpoint] = {}
-
-    def get(self, fingerprint: str) -> Checkpoint:
-        """Return a checkpoint that is kept."""
-        return self._kept[fingerprint]
-
-    def put(self, checkpoint: Checkpoint) -> None:
-        """Keep a checkpoint."""
-        self._kept[checkpoint.fingerprint] = checkpoint
-
-    def __contains__(self, fingerprint: str) -> bool:
-        """Whether a checkpoint is kept."""
-        return fingerprint in self._kept
-
-    def copy(self) -> "MemoryStore":
-        """Return a copy of the store; it shares the checkpoints, which are frozen."""
-        store = MemoryStore()
-        store._kept = dict(self._kept)
-        return store
-
-    def keep_only(self, fingerprints: Iterable[str]) -> None:
-        """Destroy all other checkpoints."""
-        self._kept = {name: self._kept[name] for name in set(fingerprints) & set(self._kept)}
-
-
-@dataclass(frozen=True, eq=False)
-class KnownItems:
-    """The items that a stage knows, in the order of its numbering, and the place of each among all items."""
-
-    ids: Ids
-    places: NDArray[np.int64]
-    total: int
-    """How many items there are in all."""
-
-    @classmethod
-    def among(cls, items: Ids, places: NDArray[np.int64]) -> "KnownItems":
-        """Return the items at some places in the list of all items."""
-        return cls(items if _is_whole(places, len(items)) else items.take(places), places, len(items))
-
-    def over(self, rows: Interactions) -> Interactions:
-        """Return the rows whose items are known, numbered as the stage numbers them."""
-        return rows if self._is_whole else rows.renumbered(self.ids, self._numbers)
-
-    def numbers_of(self, owned: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the stage's numbers of the items that it knows, ascending."""
-        if self._is_whole:
-            return owned
-        found = self._numbers[owned]
-        return np.sort(found[found >= 0]).astype(np.int32)
-
-    def among_all(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return a score for each of all items, −∞ for those that the stage does not know."""
-        if self._is_whole:
-            return scores
-        found = np.full(self.total, -np.inf, dtype=np.float32)
-        found[self.places] = scores
-        return found
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @cached_property
-    def _is_whole(self) -> bool:
-        return _is_whole(self.places, self.total)
-
-    @cached_property
-    def _numbers(self) -> NDArray[np.int64]:
-        """The stage's number of each of all items, −1 if it does not know the item."""
-        numbers = np.full(self.total, -1, dtype=np.int64)
-        numbers[self.places] = np.arange(len(self.places))
-        return numbers
-
-
-def items_brought(had: NDArray[np.bool_], items: Ids, apart: bool) -> tuple[KnownItems, ...]:
-    """Return the items each stage knows without a declared catalogue: those of its learners and of earlier stages.
-
-    `had` says which items the learners of each stage have. Items are numbered in the order in which stages bring them,
-    by id within a stage. Stages that are `apart` (sisa) know only their own. The list of all items is sorted.
-    """
-    brought = np.zeros(len(items), dtype=bool)
-    known, found = np.empty(0, dtype=np.int64), list[KnownItems]()
-    for own in had:
-        if apart:
-            known = np.flatnonzero(own)
-        else:
-            known = np.concatenate([known, np.flatnonzero(own & ~brought)])
-            brought |= own
-        found.append(KnownItems.among(items, known))
-    return tuple(found)
-
-
-def items_listed(had: NDArray[np.bool_], catalogue: Catalogue, apart: bool) -> tuple[KnownItems, ...]:
-    """Return the items each stage knows of a declared catalogue: the first version that holds all it needs.
-
-    A catalogue that was extended later has several versions.
-    """
-    largest, found = -1, list[KnownItems]()
-    for own in had:
-        last = int(np.max(np.flatnonzero(own), initial=-1))
-        largest = last if apart else max(largest, last)
-        count = next(items for items in catalogue.versions if items > largest)
-        found.append(KnownItems.among(catalogue.items, np.arange(count)))
-    return tuple(found)
-
-
-def _is_whole(places: NDArray[np.int64], total: int) -> bool:
-    return len(places) == total and bool(np.array_equal(places, np.arange(total)))
-
-
-@dataclass(frozen=True)
-class Link:
-    """One trained stage of a chain: its checkpoint, its parent, and what training it from scratch costs."""
-
-    fingerprint: str
-    parent: str
-    samples: int
-    seconds: float
-    environment: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
-    """The numeric environment in which training it again gives the same bytes."""
+from erasable.models.base import Arrays, Change, Size
 
 
 @dataclass(frozen=True)
@@ -432,7 +252,8 @@ class Dataset:
 
     def items_of(self, user: str) -> frozenset[str]:
         """Return the ids of a user's items, held out or not."""
-        held = self.data_of([user])
+        place = self.find(user)
+        held = self.buckets[place.bucket].history(np.array([place.row]))
         return frozenset(held.items.take(held.item_index).texts())
 
     def data_of(self, users: Collection[str]) -> Interactions:
@@ -513,9 +334,9 @@ class Dataset:
         parts = [self.buckets[number].held_out.of_users(users) for number in numbers]
         return Interactions.joined([no_interactions(self.items), *parts]).by_id()
 
-    def recounted(self) -> "Dataset":
-        """Return the same dataset in memory, with counts made from its data, not read from a file."""
-        return replace(self, buckets=self.buckets.in_memory(), counted=None)
+    def recounted(self, in_memory: bool = True) -> "Dataset":
+        """Return the same dataset with counts made from its data, not read from a file; by default all in memory."""
+        return replace(self, buckets=self.buckets.in_memory() if in_memory else self.buckets, counted=None)
 
     def kept_open(self) -> "Dataset":
         """Return the same dataset with its files kept open: they can be read when another version is current."""

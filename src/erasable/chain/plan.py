@@ -7,7 +7,14 @@ from typing import NamedTuple, TypeVar
 
 from erasable.chain.arrangement import regrouped
 from erasable.chain.chain import Earlier, Schedule, carry_out_schedule, scheduled, train_chain
-from erasable.chain.dataset import CheckpointStore, Dataset, Link, State
+from erasable.chain.checkpoints import (
+    CheckpointStore,
+    Link,
+)
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.chain.tasks import LOCAL, Executor, Task
 from erasable.data.interactions import Subject
 from erasable.errors import UnknownInteraction, UnknownUser
@@ -53,9 +60,10 @@ def known_requests(requests: Sequence[S], dataset: Dataset, ignore_unknown: bool
 
 def _known(request: S, dataset: Dataset, ignore_unknown: bool) -> S:
     """Return a request, without items that are not held if those may be ignored; refuse it if nothing is held."""
-    owned = dataset.items_of(request.user)
     if request.items is None:
+        dataset.find(request.user)
         return request
+    owned = dataset.items_of(request.user)
     held = tuple(item for item in request.items if item in owned)
     missing = [item for item in request.items if item not in owned]
     if missing and not (held and ignore_unknown):

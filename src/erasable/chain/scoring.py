@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.chain.buckets import Place
-from erasable.chain.dataset import CheckpointStore, State
+from erasable.chain.checkpoints import CheckpointStore
+from erasable.chain.dataset import State
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.errors import Refused

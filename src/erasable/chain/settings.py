@@ -95,7 +95,7 @@ class Config:
         below: Mapping[str, Any] = next((values for name, values in PRESETS.items() if name == preset), {})
         over = {name for part in ("model", "strategy") for name in _set_in(settings.get(part))}
         config = cls(**{name: value for name, value in below.items() if name not in over} | in_our_words(settings))
-        check_grouping(config.grouping)  # only here: a workspace may name a grouping that is not installed
+        check_grouping(config.dividing)  # only here: a workspace may name a grouping that is not installed
         return config
 
     @classmethod

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from pydantic import model_validator
 
@@ -15,6 +15,8 @@ Aggregate = Literal["mean", "own"]
 
 class LaserSettings(GroupingSettings, Settings):
     """The settings of the strategy `laser`."""
+
+    earlier: ClassVar[Mapping[str, Any]] = {"vectors": "gensim"}
 
     epoch_budget: Literal["shared", "full"] = "shared"
     """Whether the groups share the epochs (the quotient, rounded up, for each) or each gets all of them."""
@@ -84,7 +86,7 @@ class Laser(Configured[LaserSettings]):
     Parameters
     ----------
     **settings
-        Those of `LaserSettings`: `groups`, `grouping`, `order`, `reach`, `epoch_budget`, `policy`.
+        Those of `LaserSettings`: `groups`, `grouping`, `order`, `reach`, `vectors`, `epoch_budget`, `policy`.
 
     Examples
     --------

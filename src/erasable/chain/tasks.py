@@ -19,11 +19,19 @@ from typing import Any, Protocol, TypeVar
 import llvmlite.binding
 
 from erasable import fingerprint
-from erasable.chain.dataset import ORIGIN, Checkpoint, Dataset, Link, RowsName
+from erasable.chain.checkpoints import (
+    ORIGIN,
+    Checkpoint,
+    Link,
+)
+from erasable.chain.dataset import (
+    Dataset,
+    RowsName,
+)
 from erasable.chain.settings import Config
 from erasable.data.interactions import Interactions, RatingScale
 from erasable.errors import Refused, UnknownModel, WrongSetting, option, said
-from erasable.grouping.registry import BUILT_IN, BY_VECTORS, check_grouping, find_grouping, libraries_of
+from erasable.grouping.registry import BUILT_IN, check_grouping, find_grouping, libraries_of
 from erasable.models import calls
 from erasable.models.base import Amends, Arrays, Change, Effort, Model, Parameters, Stage
 from erasable.models.machine import blas_libraries, one_blas_thread
@@ -95,9 +103,9 @@ def used_beside(config: Config) -> dict[str, str]:
     if config.policy != "regroup":
         return {}
     try:
-        check_grouping(config.grouping)
+        check_grouping(config.dividing)
         if config.grouping in BUILT_IN:
-            return _versions(("blas", "numba", *(("gensim",) if config.grouping in BY_VECTORS else ())))
+            return _versions(("blas", "numba", *(("gensim",) if config.dividing.vectors == "gensim" else ())))
         labelling = find_grouping(config.grouping)
     except WrongSetting as error:
         raise UnknownModel(f"the policy regroup computes groups again, which is not possible here: {error}") from error

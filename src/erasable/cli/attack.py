@@ -2,12 +2,13 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from erasable.cli.options import (
     COLUMN_OPTIONS,
+    ELSEWHERE,
     Folder,
     Json,
     OnlyTheAnswer,
@@ -30,7 +31,7 @@ _EXIT_CODES: dict[Verdict, int] = {"forgotten": 0, "remembers": 1, "worthless he
 _HEADINGS = ("attack", "looks at", "before", "after forgetting", "never knew them", "verdict")
 
 
-@settings_options(COLUMN_OPTIONS)
+@settings_options(COLUMN_OPTIONS, ELSEWHERE)
 def command(
     folder: Folder,
     users: Annotated[
@@ -51,6 +52,7 @@ def command(
     json_output: Json = False,
     quiet: OnlyTheAnswer = False,
     columns: dict[str, str] | None = None,
+    elsewhere: dict[str, Any] | None = None,
 ) -> None:
     """Attack the model to see whether it remembers.
 
@@ -60,7 +62,7 @@ def command(
     nothing follows.
     """
     file = plot and figure_file(plot, folder)
-    storage, work = DiskStorage(folder), work_with(threads, quiet or json_output)
+    storage, work = DiskStorage(folder), work_with(threads, quiet or json_output, elsewhere)
     if data is None and users_file is None:
         probe = attack(storage, users, seeds, work)
     else:

@@ -1,10 +1,19 @@
 """`erasable evaluate`."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import COLUMN_OPTIONS, Folder, Json, Threads, columns_from, settings_options, work_with
+from erasable.cli.options import (
+    COLUMN_OPTIONS,
+    ELSEWHERE,
+    Folder,
+    Json,
+    Threads,
+    columns_from,
+    settings_options,
+    work_with,
+)
 from erasable.cli.output import print_json, print_table
 from erasable.evaluation.protocols import Protocol
 from erasable.operations.inspect import evaluate
@@ -13,7 +22,7 @@ from erasable.operations.storage import DiskStorage
 NAME = "evaluate"
 
 
-@settings_options(COLUMN_OPTIONS)
+@settings_options(COLUMN_OPTIONS, ELSEWHERE)
 def command(
     folder: Folder,
     test: Annotated[
@@ -26,6 +35,7 @@ def command(
     threads: Threads = None,
     json_output: Json = False,
     columns: dict[str, str] | None = None,
+    elsewhere: dict[str, Any] | None = None,
 ) -> None:
     """Measure recommendations: hit rate, NDCG and recall.
 
@@ -33,7 +43,7 @@ def command(
     among 99 items that the user does not have; held-out-only ranks the test items among themselves and looks at their
     ratings.
     """
-    work = work_with(threads, json_output)
+    work = work_with(threads, json_output, elsewhere)
     utility = evaluate(DiskStorage(folder), test, columns_from(columns or {}), work, protocol, everyone)
     if json_output:
         print_json({"users": utility.users, **utility.values, "protocol": utility.protocol})

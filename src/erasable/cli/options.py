@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import BaseModel, ValidationError
@@ -28,7 +28,7 @@ from erasable.grouping.registry import grouping_names
 from erasable.models.base import Model, wrong_setting
 from erasable.models.registry import BUILT_IN, every_model, find_model, model_names
 from erasable.operations.people import NOT_SERVED, SERVED_WITHOUT
-from erasable.operations.work import Work, available_cores
+from erasable.operations.work import RayCluster, Work, available_cores
 from erasable.proof.do_not_learn import DoNotLearnFiles
 from erasable.requests.request import Request
 from erasable.wording import listed
@@ -146,6 +146,12 @@ _READMIT = typer.Option(
     metavar="U", help="Take someone who really comes back off the do-not-learn list; may be repeated."
 )
 
+_EXECUTOR = typer.Option(help="Where tasks run: in this process, or on Ray (needs the extra ray); changes no byte.")
+_ADDRESS = typer.Option(
+    metavar="HOST:PORT",
+    help="The Ray cluster, whose nodes all see the workspace; else Ray is started for this command alone.",
+)
+
 
 def _option(name: str, kind: Any, option: Any, default: Any = None) -> inspect.Parameter:  # noqa: ANN401 - of typer
     annotation = Annotated[kind, option]
@@ -157,6 +163,10 @@ PLACES = {
     "do_not_learn_key": _option("do_not_learn_key", Path | None, _KEY),
     "suppression": _option("suppression", Path | None, typer.Option(hidden=True)),
     "suppression_key": _option("suppression_key", Path | None, typer.Option(hidden=True)),
+}
+ELSEWHERE = {
+    "executor": _option("executor", Literal["local", "ray"], _EXECUTOR, default="local"),
+    "address": _option("address", str | None, _ADDRESS),
 }
 FORGETTING = PLACES | {"no_do_not_learn": _option("no_do_not_learn", bool, _WITHOUT, default=False)}
 LEARNING = FORGETTING | {
@@ -214,9 +224,19 @@ class Sectioned(TyperCommand):
                     formatter.write_dl(records)
 
 
-def work_with(threads: int | None, quiet: bool = False) -> Work:
-    """Return the threads and the progress reporter of a command."""
-    return Work(threads or available_cores(), TerminalReporter(quiet))
+def work_with(threads: int | None, quiet: bool = False, elsewhere: Mapping[str, Any] | None = None) -> Work:
+    """Return the threads and the progress reporter of a command, and where its tasks run."""
+    return Work(threads or available_cores(), TerminalReporter(quiet), cluster=cluster_from(elsewhere or {}, threads))
+
+
+def cluster_from(given: Mapping[str, Any], threads: int | None = None) -> RayCluster | None:
+    """Return the Ray cluster that the options name, if they name one."""
+    address = given.get("address")
+    if given.get("executor") == "ray":
+        return RayCluster.at(address, threads)
+    if address is not None:
+        raise WrongUse("--address is that of a Ray cluster: give --executor ray too")
+    return None
 
 
 def settings_options(

@@ -14,7 +14,19 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import typer
 
-from erasable.cli.options import Folder, Json, OnlyTheAnswer, Threads, Users, UsersFile, read_requests, work_with
+from erasable.cli.options import (
+    ELSEWHERE,
+    Folder,
+    Json,
+    OnlyTheAnswer,
+    Threads,
+    Users,
+    UsersFile,
+    cluster_from,
+    read_requests,
+    settings_options,
+    work_with,
+)
 from erasable.cli.output import print_json, print_line, print_table
 from erasable.errors import WrongUse
 from erasable.operations.recommend import (
@@ -32,6 +44,7 @@ NAME = "recommend"
 _ENDINGS = (".csv", ".json", ".parquet")
 
 
+@settings_options(ELSEWHERE)
 def command(
     folder: Folder,
     users: Users = None,
@@ -58,17 +71,21 @@ def command(
     threads: Threads = None,
     json_output: Json = False,
     quiet: OnlyTheAnswer = False,
+    elsewhere: dict[str, Any] | None = None,
 ) -> None:
     """Recommend items to users."""
     if [everyone, bool(users or users_file), history is not None].count(True) != 1:
         raise WrongUse("say for whom: give --user U (may be repeated), --users-file F, --all or --history I,I")
     if out is not None:
         _refuse_unfit(out, folder, why)
+    in_parts = everyone and out is not None and out.suffix.lower() != ".json" and not json_output
+    if cluster_from(elsewhere or {}) and not in_parts:
+        raise WrongUse("--executor ray is for everyone: give --all, and --out a .csv or .parquet file; or leave it out")
     storage = DiskStorage(folder)
     if history is not None:
         found = [recommend_for_history(storage, _items(history), k, why)]
-    elif everyone and out is not None and out.suffix.lower() != ".json" and not json_output:
-        written = _write_all(out, recommend_to_all(storage, k, work_with(threads, quiet)))
+    elif in_parts and out is not None:
+        written = _write_all(out, recommend_to_all(storage, k, work_with(threads, quiet, elsewhere)))
         print_line(f"wrote recommendations for {counted(written, 'user')} to {out}")
         return
     else:

@@ -10,7 +10,17 @@ from pydantic import ValidationError
 from rich.live import Live
 from rich.table import Table
 
-from erasable.cli.options import COLUMN_OPTIONS, Json, Quiet, columns_from, parameters_of, read_config, settings_options
+from erasable.cli.options import (
+    COLUMN_OPTIONS,
+    ELSEWHERE,
+    Json,
+    Quiet,
+    cluster_from,
+    columns_from,
+    parameters_of,
+    read_config,
+    settings_options,
+)
 from erasable.cli.output import err, print_json, print_line, print_table, shows_progress
 from erasable.errors import WrongUse
 from erasable.operations.work import available_cores
@@ -23,7 +33,7 @@ _AS_OPTIONS = ("seeds", "epochs", "epoch_budget", "min_interactions")
 _OPTIONS = {name: option for name, option in parameters_of(ExperimentSettings).items() if name in _AS_OPTIONS}
 
 
-@settings_options(_OPTIONS, COLUMN_OPTIONS)
+@settings_options(_OPTIONS, COLUMN_OPTIONS, ELSEWHERE)
 def command(
     experiment: Annotated[
         Literal["utility", "time", "order", "cohesion", "balance", "embedding", "theory", "poison", "all"],
@@ -44,6 +54,7 @@ def command(
     quiet: Quiet = False,
     settings: dict[str, Any] | None = None,
     columns: dict[str, str] | None = None,
+    elsewhere: dict[str, Any] | None = None,
 ) -> None:
     """Repeat the paper's experiments, with a verdict on each claim.
 
@@ -53,8 +64,9 @@ def command(
     chosen = _settings(config, settings or {})
     experiments = list(EXPERIMENTS.values()) if experiment == EVERYTHING else [EXPERIMENTS[experiment]]
     source = DataSource(data, columns_from(columns or {}), rating_scale, _plain(name))
+    cluster = cluster_from(elsewhere or {})
     with _live_table(not (quiet or json_output)) as watch:
-        done = reproduce(experiments, source, out, chosen, Workforce(workers, available_cores(), watch))
+        done = reproduce(experiments, source, out, chosen, Workforce(workers, available_cores(), watch, cluster))
     if json_output:
         verdicts = [{"experiment": one.experiment, **vars(one.claim)} for one in done.findings]
         print_json({"report": str(done.report), "cells": done.cells, "measured": done.measured, "claims": verdicts})

@@ -3,11 +3,20 @@
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import COLUMN_OPTIONS, Folder, Json, Quiet, columns_from, settings_options, work_with
+from erasable.cli.options import (
+    COLUMN_OPTIONS,
+    ELSEWHERE,
+    Folder,
+    Json,
+    Quiet,
+    columns_from,
+    settings_options,
+    work_with,
+)
 from erasable.cli.output import print_error, print_json, print_line, print_table, with_verdict
 from erasable.errors import said
 from erasable.operations.scan import PersonScan, scan
@@ -19,7 +28,7 @@ NAME = "scan"
 
 
 @with_verdict
-@settings_options(COLUMN_OPTIONS)
+@settings_options(COLUMN_OPTIONS, ELSEWHERE)
 def command(
     folder: Folder,
     user: Annotated[str, typer.Option(metavar="U", help="The user's id, exactly as in the data.", show_default=False)],
@@ -33,13 +42,14 @@ def command(
     json_output: Json = False,
     quiet: Quiet = False,
     columns: dict[str, str] | None = None,
+    elsewhere: dict[str, Any] | None = None,
 ) -> None:
     """Search every file of a workspace for what is left of a person.
 
     Ends with exit code 0 if nothing was found, 1 if something was or if ids are held that differ only a little, 2 if
     something prevents a verdict, such as a queue that can't be read.
     """
-    found = scan(folder, user, data, columns_from(columns or {}), work_with(None, quiet or json_output))
+    found = scan(folder, user, data, columns_from(columns or {}), work_with(None, quiet or json_output, elsewhere))
     fault = queue_fault(DiskStorage(folder))
     if json_output:
         places = [{"file": one.file, "place": one.place, "what": one.what} for one in found.residues]

@@ -1,11 +1,11 @@
 """`erasable upgrade`."""
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import Folder, Json, Quiet, Threads, work_with
+from erasable.cli.options import ELSEWHERE, Folder, Json, Quiet, Threads, settings_options, work_with
 from erasable.cli.output import print_json, print_line
 from erasable.errors import of_command
 from erasable.operations.storage import DiskStorage
@@ -16,6 +16,7 @@ NAME = "upgrade"
 _NOTHING = "nothing to upgrade: it was made in this numeric environment, and has the newest format"
 
 
+@settings_options(ELSEWHERE)
 def command(
     folder: Folder,
     dry_run: Annotated[
@@ -24,6 +25,7 @@ def command(
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
+    elsewhere: dict[str, Any] | None = None,
 ) -> None:
     """Bring a workspace to this machine, release and newest format.
 
@@ -37,7 +39,7 @@ def command(
         else:
             tell_plan(planned)
         return
-    done = upgrade(DiskStorage(folder), work_with(threads, quiet or json_output))
+    done = upgrade(DiskStorage(folder), work_with(threads, quiet or json_output, elsewhere))
     if json_output:
         print_json(asdict(done))
     else:

@@ -6,7 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import PLACES, Folder, Json, Quiet, Threads, do_not_learn_from, settings_options, work_with
+from erasable.cli.options import (
+    ELSEWHERE,
+    PLACES,
+    Folder,
+    Json,
+    Quiet,
+    Threads,
+    do_not_learn_from,
+    settings_options,
+    work_with,
+)
 from erasable.cli.output import print_json, print_line, with_verdict
 from erasable.errors import of_command
 from erasable.operations.storage import DiskStorage
@@ -18,7 +28,7 @@ _ELSEWHERE = 3, "cannot be reproduced here"
 
 
 @with_verdict
-@settings_options(PLACES)
+@settings_options(PLACES, ELSEWHERE)
 def command(
     folder: Folder,
     certificate: Annotated[
@@ -34,6 +44,7 @@ def command(
     json_output: Json = False,
     quiet: Quiet = False,
     listed: dict[str, Any] | None = None,
+    elsewhere: dict[str, Any] | None = None,
 ) -> None:
     """Check every file, replay, and compare every byte.
 
@@ -42,7 +53,7 @@ def command(
     read.
     """
     claim = Claim(certificate, receipt, from_scratch, do_not_learn_from(listed or {}))
-    verification = verify(DiskStorage(folder), claim, work_with(threads, quiet or json_output))
+    verification = verify(DiskStorage(folder), claim, work_with(threads, quiet or json_output, elsewhere))
     code, word = _ELSEWHERE if verification.elsewhere else _OUTCOMES[verification.identical]
     if json_output:
         print_json(asdict(verification))

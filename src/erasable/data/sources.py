@@ -27,6 +27,11 @@ _BUFFER_BYTES = 2**20
 _URL_MADE_A_PATH = re.compile(r"(s3|gs|gcs|az|abfss?|file):/[^/]")
 
 
+def absolute_source(source: str | Path) -> str:
+    """Return a path or pattern for processes in other working folders; a URL stays as it is."""
+    return str(source) if is_url(str(source)) else os.path.abspath(source)
+
+
 @dataclass(frozen=True)
 class InputSource:
     """One file to read, on this machine or in an object store."""

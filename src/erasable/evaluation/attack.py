@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from erasable.chain.buckets import Buckets, dealt
-from erasable.chain.dataset import Checkpoint, CheckpointStore, Dataset, KnownItems, MemoryStore, State, no_interactions
+from erasable.chain.checkpoints import (
+    Checkpoint,
+    CheckpointStore,
+    MemoryStore,
+)
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+    no_interactions,
+)
+from erasable.chain.known_items import KnownItems
 from erasable.chain.scoring import Scoring
 from erasable.chain.settings import Config
 from erasable.data.interactions import Interactions

@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.chain.buckets import Place
-from erasable.chain.dataset import CheckpointStore, Dataset, State
+from erasable.chain.checkpoints import CheckpointStore
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.chain.scoring import Scoring
 from erasable.data.catalogue import kept_rows, pair_hashes
 from erasable.data.ids import Ids
@@ -78,12 +82,17 @@ def cases_of(dataset: Dataset, test: Interactions) -> list[Case]:
             place = Place(int(bucket.groups[row]), number, row)
             cases[one] = Case(test.users[one], place, numbers[own], test.rating[own], int(chosen[one]))
     if not cases:
-        raise Refused(
-            "no user of the test set is known: learn with ",
-            option("holdout", 0.1),
-            ", or test with users that were learned",
-        )
+        raise no_case()
     return [cases[one] for one in sorted(cases)]
+
+
+def no_case() -> Refused:
+    """Return the refusal of a test set whose users are all unknown."""
+    return Refused(
+        "no user of the test set is known: learn with ",
+        option("holdout", 0.1),
+        ", or test with users that were learned",
+    )
 
 
 def measured_people(dataset: Dataset) -> Interactions:
@@ -315,6 +324,21 @@ def measure_all(
     >>> list(found)
     ['whole-catalogue', 'one-of-100', 'held-out-only']
     """
+    cases = cases_of(state.dataset, test)
+    found = values_of_cases(state, checkpoints, test, cases, threads, protocols)
+    by_protocol = zip(protocols, zip(*found, strict=True), strict=True)
+    return {protocol: utility_of(protocol, rows) for protocol, rows in by_protocol}
+
+
+def values_of_cases(
+    state: State,
+    checkpoints: CheckpointStore,
+    test: Interactions,
+    cases: Sequence[Case],
+    threads: int,
+    protocols: Sequence[Protocol],
+) -> list[list[list[float]]]:
+    """Return the metrics of each case, by protocol."""
     scoring = Scoring(state, checkpoints)
     rules = [_rule(protocol, state.dataset, test) for protocol in protocols]
 
@@ -322,9 +346,7 @@ def measure_all(
         owned = scoring.owned(case.place)
         return [rule(case, scores, owned) for rule in rules]
 
-    found = for_each_case(scoring, cases_of(state.dataset, test), values, threads)
-    by_protocol = zip(protocols, zip(*found, strict=True), strict=True)
-    return {protocol: _utility(protocol, rows) for protocol, rows in by_protocol}
+    return for_each_case(scoring, cases, values, threads)
 
 
 def sampled_candidates(
@@ -391,7 +413,7 @@ def sampled_candidates(
     missing = next((case.user for case in cases if case.user not in candidates), None)
     if missing is not None:
         raise WrongUse(f"no candidates for the user {missing!r}: give some for every user of the test set")
-    return _utility("sampled candidates", for_each_case(scoring, cases, values, threads))
+    return utility_of("sampled candidates", for_each_case(scoring, cases, values, threads))
 
 
 def _rule(protocol: Protocol, dataset: Dataset, test: Interactions) -> _Rule:
@@ -446,6 +468,7 @@ def _values(ranked: ItemNumbers, relevant: ItemNumbers) -> list[float]:
     return [metric(found, wanted, k) for k in CUTOFFS for metric in _METRICS.values()]
 
 
-def _utility(protocol: str, rows: Sequence[Sequence[float]]) -> Utility:
+def utility_of(protocol: str, rows: Sequence[Sequence[float]]) -> Utility:
+    """Return the mean of each metric over users."""
     means = np.mean(rows, axis=0).tolist()
     return Utility(protocol, len(rows), dict(zip(_NAMES, means, strict=True)))

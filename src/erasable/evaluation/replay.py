@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from erasable.chain.arrangement import regrouped
 from erasable.chain.chain import Earlier, train_chain
-from erasable.chain.dataset import Checkpoint, CheckpointStore, Link, MemoryStore, State
+from erasable.chain.checkpoints import (
+    Checkpoint,
+    CheckpointStore,
+    Link,
+    MemoryStore,
+)
+from erasable.chain.dataset import State
 from erasable.chain.tasks import LOCAL, Executor, label_of
 from erasable.grouping.points import GroupingEffort
 from erasable.models.base import Effort

@@ -174,7 +174,7 @@ def user_space(
     """Return users as points in the space in which a grouping compares them."""
     if settings.grouping not in BY_VECTORS:
         return rating_rows(graph)
-    return find_vectors(settings.grouping)(graph, users, settings, seed, effort)
+    return find_vectors(settings)(graph, users, settings, seed, effort)
 
 
 MOST_CELLS = 250_000_000

@@ -22,6 +22,7 @@ from erasable.seeding import id_keys
 GroupingName = Literal["cbkm", "cbkm-near", "bkm", "clpa", "cgmm", "random", "independent", "given"]
 """The built-in groupings; other packages register more."""
 OrderName = Literal["number", "easy", "hard", "count"]
+VectorsBy = Literal["erasable", "gensim"]
 MOST_GROUPS = 10_000
 BY_VECTORS: tuple[GroupingName, ...] = ("cbkm", "cbkm-near", "clpa", "cgmm")
 BY_LIKENESS: tuple[GroupingName, ...] = (*BY_VECTORS, "bkm")
@@ -50,10 +51,15 @@ class GroupingSettings(BaseModel):
     reach: int = Field(4, ge=4, le=64, multiple_of=2)
     """The paper's l: a hyperedge joins users connected by a path of fewer than l vertices (4: by a shared item)."""
 
+    vectors: VectorsBy | None = None
+    """Whose skip-gram learns users' vectors: erasable's own, or gensim's, as up to 0.2; none if not grouped by them."""
+
     @model_validator(mode="after")
-    def _usual_order(self) -> Self:
+    def _usual_order_and_vectors(self) -> Self:
         if self.order is None:
             object.__setattr__(self, "order", "easy" if self.grouping in BY_LIKENESS else "number")
+        usual = (self.vectors or "erasable") if self.grouping in BY_VECTORS else None
+        object.__setattr__(self, "vectors", usual)
         return self
 
 
@@ -94,7 +100,6 @@ Labelling = Callable[[Interactions, int, int], Any]
 Space = Callable[[BipartiteGraph, Iterable[str], GroupingSettings, int, GroupingEffort], Points]
 """(user-item graph, user ids, settings, seed, effort) to users as points."""
 _VECTORS = EntryPoint("vectors", "erasable.paper:vector_space", "erasable.spaces")
-_LEARNS_VECTORS = "gensim"
 
 
 def grouping_names() -> tuple[str, ...]:
@@ -113,24 +118,17 @@ def grouping_names() -> tuple[str, ...]:
     return (*BUILT_IN, *sorted(set(registered(GROUP)) - set(BUILT_IN)))
 
 
-def check_grouping(name: str) -> None:
-    """Refuse an unknown grouping, and one whose package or extra is not installed."""
-    if name not in BUILT_IN:
-        find_grouping(name)
-    elif name in BY_VECTORS and not vectors_are_there():
-        raise WrongSetting(
-            f"`grouping=\"{name}\"` needs {_LEARNS_VECTORS}, for users' vectors: pip install 'erasable[paper]'"
-        )
+def check_grouping(settings: GroupingSettings) -> None:
+    """Refuse an unknown grouping, and one whose package or extra is not installed; no extra is imported."""
+    if settings.grouping not in BUILT_IN:
+        find_grouping(settings.grouping)
+    elif settings.vectors == "gensim" and find_spec("gensim") is None:
+        raise WrongSetting("`vectors=\"gensim\"` needs gensim: pip install 'erasable[paper]'")
 
 
-def vectors_are_there() -> bool:
-    """Whether the extra `paper`, which learns user vectors, is installed; nothing is imported."""
-    return find_spec(_LEARNS_VECTORS) is not None
-
-
-def find_vectors(name: str) -> Space:
+def find_vectors(settings: GroupingSettings) -> Space:
     """Import and return the function that computes user vectors, for a grouping that compares them."""
-    check_grouping(name)
+    check_grouping(settings)
     found: Space = _VECTORS.load()
     return found
 

@@ -25,10 +25,13 @@ from erasable.models._columns_kernel import (
     InteractionTable,
     Neighbourhoods,
     Penalty,
+    beside,
     by_source,
     column_weights,
     coming_in,
     count_within,
+    earlier_items,
+    earlier_sizes,
     grouped,
     nearest_items,
     summed,
@@ -87,9 +90,8 @@ def count_pairs(starts: NDArray[np.int64]) -> int:
 
 def by_item(rows: SignedRows, catalogue: int) -> ByItem:
     """Return the users of each item of the catalogue."""
-    starts, places = grouped(read_only(rows.items), catalogue)
     users = np.repeat(np.arange(len(rows.signs), dtype=np.int32), np.diff(rows.starts))
-    return ByItem(starts, users[places])
+    return ByItem(*beside(read_only(rows.items), read_only(users), catalogue))
 
 
 @compiled(nogil=True)
@@ -280,6 +282,7 @@ _NOT_COUNTED = read_only(np.zeros((0, 0), np.int32))
 _BYTES_OF_A_NEIGHBOUR = 2 * (4 + 4 + 1)  # its number and weight, before and after, and two masks
 _BYTES_OF_A_ROW = 32  # of the table: the item and the user, and sorting them
 _PAIRS_AT_ONCE = 2**28  # counts of 4 bytes: columns are solved in parts of at most 1 GiB of them
+_LISTED_AT_ONCE = 2**26  # earlier items of everyone, of 4 bytes: at most 256 MiB of them
 _LARGEST_DENSE = 2**14  # items; a matrix of counts of more than 1 GiB is not built
 
 
@@ -459,7 +462,8 @@ class ColumnEASE:
         if is_dense:
             return len(rows.items) ** 2
         neighbours = min(len(rows.items) * self.number, count_pairs(rows.user_starts))
-        return min(neighbours * (self.number + 1) // 2, _PAIRS_AT_ONCE)
+        listed = min(count_pairs(rows.user_starts) // 2, _LISTED_AT_ONCE)
+        return min(neighbours * (self.number + 1) // 2, _PAIRS_AT_ONCE) + listed
 
     def _refuse_beyond_memory(self, items: int, rows: int, counts: int = 0) -> None:
         needed = items * self.number * _BYTES_OF_A_NEIGHBOUR + rows * _BYTES_OF_A_ROW + 4 * counts
@@ -479,13 +483,13 @@ def _is_dense(rows: Interactions) -> bool:
 
 def _table(rows: Interactions, threads: int, *, is_dense: bool) -> InteractionTable:
     """Return items by user and users by item, and the Gram matrix if it is dense."""
-    items, signed = len(rows.items), signed_rows(rows, 1)
-    owners = by_item(signed, items)
+    items = len(rows.items)
+    starts, users = beside(read_only(rows.item_index), read_only(rows.user_index), items)
     dense = np.zeros((items, items) if is_dense else (0, 0), np.int32)
     if is_dense:
-        add_rows(dense, signed, Effort(threads))
-    counts = np.diff(owners.starts).astype(np.int32)
-    arrays: list[NDArray[Any]] = [counts, rows.user_starts, rows.item_index, owners.starts, owners.users, dense]
+        add_rows(dense, signed_rows(rows, 1), Effort(threads))
+    counts = np.diff(starts).astype(np.int32)
+    arrays: list[NDArray[Any]] = [counts, rows.user_starts, rows.item_index, starts, users, dense]
     return InteractionTable(*map(read_only, arrays))
 
 
@@ -501,13 +505,8 @@ def _in_parts(
     solving: NDArray[np.int64], neighbours: NDArray[np.int32], is_dense: bool
 ) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Divide columns into parts whose pairs fit in memory together; yield where each begins, and its columns."""
-    ends = np.cumsum(_pairs_of(neighbours[solving]) * (not is_dense))
-    first = 0
-    while first < len(solving):
-        before = ends[first - 1] if first else 0
-        end = max(first + 1, int(np.searchsorted(ends, before + _PAIRS_AT_ONCE, side="right")))
+    for first, end in _runs(_pairs_of(neighbours[solving]) * (not is_dense), _PAIRS_AT_ONCE):
         yield first, solving[first:end]
-        first = end
 
 
 def _pairs_of(neighbours: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -530,20 +529,39 @@ def _pairs_within(
     holders = grouped(read_only(whole.ravel()), len(table.owners))
     pairs, held = np.empty(starts[-1], np.int32), np.flatnonzero(np.diff(holders[0]))
     neighbourhoods = Neighbourhoods(*map(read_only, (whole, starts, *holders)))
-    for _ in _in_pieces(partial(_count_some, pairs, held, neighbourhoods, table), len(held), threads):
-        pass
+    sizes = earlier_sizes(table)[held]
+    for low, high in _runs(sizes, _LISTED_AT_ONCE):
+        items, numbers = held[low:high], np.full(len(table.owners), NOBODY, np.int32)
+        numbers[items] = np.arange(len(items))
+        begins = np.concatenate([[0], np.cumsum(sizes[low:high])])
+        listed = earlier_items(read_only(numbers), read_only(begins), table)
+        task = partial(_count_some, pairs, items, neighbourhoods, begins, listed, len(table.owners))
+        for _ in _in_pieces(task, len(items), threads):
+            pass
     return starts, pairs
 
 
 def _count_some(
     pairs: NDArray[np.int32],
-    held: NDArray[np.int64],
+    items: NDArray[np.int64],
     neighbourhoods: Neighbourhoods,
-    table: InteractionTable,
+    begins: NDArray[np.int64],
+    listed: NDArray[np.int32],
+    size: int,
     low: int,
     high: int,
 ) -> None:
-    count_within(pairs, held[low:high], neighbourhoods, table)
+    count_within(pairs, items[low:high], neighbourhoods, read_only(begins[low : high + 1]), read_only(listed), size)
+
+
+def _runs(sizes: NDArray[np.int64], most: int) -> Iterator[tuple[int, int]]:
+    """Divide a list of sizes into runs, each of which adds up to at most so much, or is one size alone."""
+    ends, first = np.cumsum(sizes), 0
+    while first < len(sizes):
+        before = ends[first - 1] if first else 0
+        end = max(first + 1, int(np.searchsorted(ends, before + most, side="right")))
+        yield first, end
+        first = end
 
 
 def _find_nearest(

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,23 @@ from numpy.typing import NDArray
 from erasable import chain
 from erasable.chain.arrangement import regrouped
 from erasable.chain.chain import links_to_run, train_chain
-from erasable.chain.dataset import Dataset, Link, MemoryStore, State, no_interactions
+from erasable.chain.checkpoints import (
+    Link,
+    MemoryStore,
+)
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+    no_interactions,
+)
 from erasable.chain.plan import Erasure, samples_of
 from erasable.chain.tasks import LOCAL, Executor, link_names
 from erasable.data.catalogue import Catalogue, split_holdout
 from erasable.data.columns import ANY_COLUMNS, ColumnNames
 from erasable.data.interactions import Interactions
 from erasable.data.readers import read_interactions
+from erasable.data.sources import absolute_source
+from erasable.documents import read_json
 from erasable.errors import Refused, UnknownUser, WrongUse, option
 from erasable.evaluation.attack import (
     FEWEST_SEEDS,
@@ -30,12 +41,16 @@ from erasable.evaluation.attack import (
     membership_scores,
     overall,
 )
+from erasable.fingerprint import canonical_json
 from erasable.grouping.points import GroupingEffort
 from erasable.models.base import Effort
-from erasable.operations.storage import Storage
-from erasable.operations.work import QUIET_WORK, Work
+from erasable.operations.remote import CarryOut, Facts
+from erasable.operations.storage import Session, Storage
+from erasable.operations.work import QUIET_WORK, Work, on_cluster
 from erasable.requests.request import Request
 from erasable.seeding import child_key, id_keys
+from erasable.workspace.scratch import Scratch
+from erasable.workspace.workspace import Workspace
 
 USUAL_SEEDS = 5
 FEWEST_USERS = 20
@@ -66,13 +81,19 @@ def attack(storage: Storage, users: int | None = None, seeds: int = USUAL_SEEDS,
     began = time.perf_counter()
     _check_seeds(seeds)
     with storage.reading() as session:
-        everyone = training_rows(session.state().dataset)
+        trial = _trial(session.state().dataset, users)
+        place = _Place(session, {"users": users})
+    return _probe(trial, seeds, work, began, place)
+
+
+def _trial(dataset: Dataset, users: int | None) -> "Trial":
+    """Return a trial on people drawn by hash."""
+    everyone = training_rows(dataset)
     count = _how_many(everyone.users, users)
     drawn = _drawn(everyone, 2 * count)
     known = everyone.without(drawn[count:], ())
     suspects = _suspects(everyone, drawn, everyone.known_to_some)
-    trial = Trial(known, known.without(drawn[:count], ()), frozenset(drawn[:count]), suspects)
-    return _probe(trial, seeds, work, began)
+    return Trial(known, known.without(drawn[:count], ()), frozenset(drawn[:count]), suspects)
 
 
 def attack_erased(
@@ -93,13 +114,30 @@ def attack_erased(
     data = read_interactions(source, columns).interactions
     with storage.reading() as session:
         state = session.state()
-        rows = _rows_of_erased(data, people, state.dataset)
-        left = training_rows(state.dataset)
-        others = _drawn(left, max(_how_many(left.users, None), min(len(rows.users), left.users)))
-        known = _joined(left, rows)
-        suspects = _suspects(known, [*people, *others], state.dataset.known_to_some)
-        forgotten = membership_scores(state, session.checkpoints, suspects, work.threads)
-    return _probe(Trial(known, left, frozenset(people), suspects, forgotten), seeds, work, began)
+        trial = _trial_of_erased(state.dataset, data, people)
+        forgotten = membership_scores(state, session.checkpoints, trial.suspects, work.threads)
+        trial = replace(trial, forgotten=forgotten)
+        given = {"people": list(people), "columns": columns.model_dump(), "source": absolute_source(source)}
+        place = _Place(session, given)
+    return _probe(trial, seeds, work, began, place)
+
+
+def _trial_of_erased(dataset: Dataset, data: Interactions, people: Sequence[str]) -> "Trial":
+    """Return a trial on people who were erased, with their rows."""
+    rows = _rows_of_erased(data, people, dataset)
+    left = training_rows(dataset)
+    others = _drawn(left, max(_how_many(left.users, None), min(len(rows.users), left.users)))
+    known = _joined(left, rows)
+    suspects = _suspects(known, [*people, *others], dataset.known_to_some)
+    return Trial(known, left, frozenset(people), suspects)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a trial was made, and from what, so that workers can make the same one."""
+
+    session: Session
+    given: Facts
 
 
 @dataclass(frozen=True)
@@ -108,6 +146,11 @@ class _Attack:
 
     known: bool
     number: int
+
+
+def attacks_with(numbers: Iterable[int]) -> list[_Attack]:
+    """Return the chains of the seeds of these numbers."""
+    return [_Attack(known, number) for number in numbers for known in (True, False)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,16 +172,19 @@ class Trial:
 
     def measured(self, numbers: Iterable[int], effort: Effort, executor: Executor = LOCAL) -> AttackMeasurements:
         """Learn, forget and attack with the seeds of these numbers."""
+        return self.gathered(executor.map(self.attacked, attacks_with(numbers), effort))
+
+    def gathered(self, outcomes: Iterable[tuple["_Attack", "_Scored"]]) -> AttackMeasurements:
+        """Return what the attacks on each chain measured."""
         before, never = list[MembershipScores](), list[MembershipScores]()
         forgotten = [] if self.forgotten is None else [self.forgotten]
-        tasks = [_Attack(known, number) for number in numbers for known in (True, False)]
-        for task, (learned, left) in executor.map(self._attacked, tasks, effort):
+        for task, (learned, left) in outcomes:
             (before if task.known else never).append(learned)
             forgotten += [] if left is None else [left]
         marked = np.array([user in self.erased for user in self.suspects.interactions.users])
         return AttackMeasurements(before, forgotten, never, marked)
 
-    def _attacked(self, task: "_Attack", effort: Effort) -> tuple[MembershipScores, MembershipScores | None]:
+    def attacked(self, task: "_Attack", effort: Effort) -> tuple[MembershipScores, MembershipScores | None]:
         """Return how familiar the suspects are to a chain, and how familiar after it has forgotten them."""
         dataset, kind = (self.known, "known") if task.known else (self.unknown, "unknown")
         state, store = _learned(dataset, child_key(self.suspects.seed, kind, task.number), effort)
@@ -153,6 +199,50 @@ class Trial:
         erasure = Erasure.of([Request(user) for user in sorted(self.erased)])
         after = erasure.apply(state.dataset, GroupingEffort(effort.threads))
         return chain.forget(state, after, store, effort)
+
+
+_Scored = tuple[MembershipScores, MembershipScores | None]
+
+
+@dataclass(frozen=True)
+class RemoteAttacks:
+    """One chain to train and attack, elsewhere: the worker makes the same trial from the workspace."""
+
+    version: int
+    given: Facts
+    forgets: bool
+    """Whether chains forget the people."""
+
+    @property
+    def carry_out(self) -> CarryOut:
+        """Trains and attacks a chain."""
+        return attack_elsewhere
+
+    def order(self, task: _Attack, scratch: Scratch) -> Facts:
+        """Write down the chain, and what the trial is made of."""
+        return {**asdict(task), "version": self.version, "given": dict(self.given), "forgets": self.forgets}
+
+    def outcome(self, task: _Attack, facts: Facts, scratch: Scratch) -> _Scored:
+        """Read the scores."""
+        left = facts["left"]
+        return np.array(facts["learned"]), None if left is None else np.array(left)
+
+
+def attack_elsewhere(scratch: Scratch, facts: Facts, effort: Effort) -> Facts:
+    """Train and attack one chain, in a worker."""
+    trial = _trial_of_version(scratch.root, facts["version"], canonical_json(facts["given"]))
+    trial = trial if facts["forgets"] else replace(trial, forgotten=np.empty(0))
+    learned, left = trial.attacked(_Attack(facts["known"], facts["number"]), effort)
+    return {"learned": learned.tolist(), "left": None if left is None else left.tolist()}
+
+
+@lru_cache(maxsize=1)
+def _trial_of_version(root: Path, version: int, given: bytes) -> Trial:
+    dataset, facts = Workspace.of_a_task(root, version).state().dataset, read_json(given)
+    if "source" not in facts:
+        return _trial(dataset, facts["users"])
+    data = read_interactions(facts["source"], ColumnNames(**facts["columns"])).interactions
+    return _trial_of_erased(dataset, data, facts["people"])
 
 
 def training_rows(dataset: Dataset) -> Dataset:
@@ -243,12 +333,12 @@ def _check_seeds(seeds: int) -> None:
         raise WrongUse(f"{seeds} seeds show no spread: give ", option("seeds", FEWEST_SEEDS), " or more")
 
 
-def _probe(trial: Trial, seeds: int, work: Work, began: float) -> Probe:
+def _probe(trial: Trial, seeds: int, work: Work, began: float, place: _Place) -> Probe:
     """Attack and judge; if a leak is found, repeat with other seeds, and the second round counts."""
-    findings, rounds = _one_round(trial, range(seeds), work), 1
+    findings, rounds = _one_round(trial, range(seeds), work, place), 1
     if overall(findings) == "remembers":
         work.reporter.note("an attack still succeeds after forgetting: repeating with other seeds")
-        findings, rounds = _one_round(trial, range(seeds, 2 * seeds), work), 2
+        findings, rounds = _one_round(trial, range(seeds, 2 * seeds), work, place), 2
     people, suspects = len(trial.erased), len(trial.suspects.interactions.users)
     return Probe(
         verdict=overall(findings),
@@ -262,6 +352,10 @@ def _probe(trial: Trial, seeds: int, work: Work, began: float) -> Probe:
     )
 
 
-def _one_round(trial: Trial, numbers: range, work: Work) -> tuple[AttackResult, ...]:
+def _one_round(trial: Trial, numbers: range, work: Work, place: _Place) -> tuple[AttackResult, ...]:
     with work.training("training and attacking", len(numbers) * trial.samples) as effort:
-        return judge(trial.measured(numbers, effort, work.executor))
+        if work.cluster is None:
+            return judge(trial.measured(numbers, effort, work.executor))
+        remote = RemoteAttacks(place.session.stamp.version, place.given, forgets=trial.forgotten is None)
+        with on_cluster(work.cluster, place.session) as executor:
+            return judge(trial.gathered(executor.run(remote, attacks_with(numbers), effort)))

@@ -12,7 +12,10 @@ from functools import partial
 from typing import Any
 
 from erasable import fingerprint
-from erasable.chain.dataset import Dataset, State
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.chain.plan import Erasure, Plan, carry_out, known_requests, largest_cost, plan_change
 from erasable.evaluation.protocols import Utility, measure, measured_people
 from erasable.operations._vocabulary import vocabulary_of
@@ -161,8 +164,7 @@ def _carried_out(
     held = held_of(change.requests, session, state)
     data_before = data_digest(session.stamp.salt, state)
     utility = _utility(session, state, change.after, work)
-    with work.training("forgetting", change.plan.samples) as effort:
-        after = carry_out(change.plan, change.before, change.after, session.checkpoints, effort, work.executor)
+    after = _trained(session, change, work)
     lists = lists_of(manner.open_list, session.path)
     put_on_lists(session, lists, change.requests)
     seconds = time.perf_counter() - began
@@ -191,6 +193,13 @@ def _carried_out(
     session.commit(after, replace(documents, pending=search.encoded(), preferences=preferences), stamp)
     known_still = None if after.recorded else after  # else its checkpoints were renamed
     return Carried(rejected=tuple(sorted(unknown)), plan=change.plan, dropped=dropped, state=known_still)
+
+
+def _trained(session: Session, change: "_Change", work: Work) -> State:
+    """Train what the plan says; if that is nothing, nobody has to be asked to do it."""
+    work = work if change.plan.rerun else replace(work, cluster=None)
+    with work.tasks_of(session) as executor, work.training("forgetting", change.plan.samples) as effort:
+        return carry_out(change.plan, change.before, change.after, session.checkpoints, effort, executor)
 
 
 @dataclass(frozen=True)
@@ -240,7 +249,7 @@ def _search_and_certify(
     if session.path is not None:  # in memory nothing becomes current before all of it is done
         claims.forget([one.request for one in part.people])
     follow = partial(work.reporter.track, "scanning")
-    found = search_for(session, part, (state or session.state()).dataset, follow)
+    found = search_for(session, part, (state or session.state()).dataset, follow, work)
     if found.clean.erasures:
         return _certified(session, claims, search, found, state or session.state(), manner.outside, work)
     return _set_aside(session, search, found.places, found.shown)

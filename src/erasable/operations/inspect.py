@@ -27,7 +27,8 @@ from erasable.grouping.groups import (
     user_space,
 )
 from erasable.grouping.points import MOST_PAIRS, Labels, Points, bipartite_graph, most_pairs
-from erasable.grouping.registry import BY_VECTORS, GroupingName, GroupingSettings, vectors_are_there
+from erasable.grouping.registry import BY_VECTORS, GroupingName, GroupingSettings
+from erasable.operations._evaluating import measured_elsewhere
 from erasable.operations.claims import left_to_finish
 from erasable.operations.do_not_learn import list_facts
 from erasable.operations.people import not_served, telling_near_ids
@@ -105,6 +106,8 @@ def evaluate(
             test_set = Said("evaluate(TABLE)", "--test FILE")
             raise Refused("nothing was held out: learn with ", option("holdout", 0.1), ", or give ", test_set)
         with work.reporter.track("evaluating"):
+            if work.cluster is not None:
+                return measured_elsewhere(session, held_out, protocol, work.cluster)
             return measure(state, session.checkpoints, held_out, work.threads, protocol)
 
 
@@ -256,8 +259,8 @@ class GroupStudy:
     """Group sizes, largest first, by what made the groups (the paper's Appendix B.1)."""
     cohesion: Mapping[str, NDArray[np.float64]]
     """The cohesion ρ of each group, by grouping, all measured between rating rows (the paper's Appendix D.2)."""
-    places: NDArray[np.float64] | None
-    """Two coordinates of each user: the first two principal components of the `cbkm-near` vectors, if available."""
+    places: NDArray[np.float64]
+    """Two coordinates of each user: the first two principal components of the `cbkm-near` vectors."""
     positions: Labels
     """The position of each user's group in the chain."""
 
@@ -277,8 +280,6 @@ def study_groups(storage: Storage, work: Work) -> GroupStudy:
         raise Refused(f"{many} are too many to be compared and drawn: ", instead) from None
     positions = _positions(dataset, training)
     names = _compared(training, dataset)
-    if not vectors_are_there():
-        work.reporter.note("there is no map of the users, which needs their vectors: pip install 'erasable[paper]'")
     spaces: dict[str, Points] = {name: _space(name, training, dataset, work) for name in names}
     with work.reporter.track("comparing groupings"):
         labels: dict[str, Labels] = {name: _labels(name, spaces[name], training, dataset, work) for name in names}
@@ -287,16 +288,15 @@ def study_groups(storage: Storage, work: Work) -> GroupStudy:
             grouping=dataset.config.grouping,
             sizes=_sizes(spaces, positions, dataset, work),
             cohesion={name: _cohesion(spaces["bkm"], groups, work) for name, groups in compared.items()},
-            places=_main_directions(spaces["cbkm-near"]) if "cbkm-near" in spaces else None,
+            places=_main_directions(spaces["cbkm-near"]),
             positions=positions,
         )
 
 
 def _compared(training: Interactions, dataset: Dataset) -> tuple[GroupingName, ...]:
-    """Return the groupings to compare with: those that are installed and don't take hours."""
+    """Return the groupings to compare with: those that don't take hours."""
     too_large = most_pairs(bipartite_graph(training, dataset.scale)) > MOST_PAIRS
-    left_out = {*(() if vectors_are_there() else BY_VECTORS), *(("cbkm",) if too_large else ())}
-    return tuple(name for name in COMPARED if name not in left_out)
+    return tuple(name for name in COMPARED if not (too_large and name == "cbkm"))
 
 
 def _positions(dataset: Dataset, training: Interactions) -> Labels:
@@ -324,11 +324,7 @@ def _sizes(
 ) -> dict[str, NDArray[np.int64]]:
     groups, seed = dataset.group_count, dataset.config.seed
     plain = {"plain k-means on rating rows": "bkm", "plain k-means on vectors": "cbkm-near"}
-    found = {
-        name: plain_k_means(spaces[space], groups, seed, work.threads)
-        for name, space in plain.items()
-        if space in spaces
-    }
+    found = {name: plain_k_means(spaces[space], groups, seed, work.threads) for name, space in plain.items()}
     found[dataset.config.grouping] = positions
     return {name: np.sort(np.bincount(labels, minlength=groups))[::-1] for name, labels in found.items()}
 

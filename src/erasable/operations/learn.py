@@ -9,7 +9,10 @@ import numpy as np
 
 from erasable.chain.arrangement import grown
 from erasable.chain.chain import carry_out_schedule, made_elsewhere, scheduled
-from erasable.chain.dataset import Dataset, State
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.chain.plan import Plan, carry_out, plan_change
 from erasable.chain.settings import Config
 from erasable.data.columns import RememberedColumns, column_option
@@ -100,8 +103,8 @@ def _learned(
         work.reporter.doubt(_NOBODY_SHAPES)
     session.refuse_if_full(_room_for(dataset))
     schedule = scheduled(dataset)
-    with work.training("learning", schedule.visits) as effort:
-        state = carry_out_schedule(schedule, dataset, session.checkpoints, effort, executor=work.executor)
+    with work.tasks_of(session) as executor, work.training("learning", schedule.visits) as effort:
+        state = carry_out_schedule(schedule, dataset, session.checkpoints, effort, executor=executor)
     if _vanished(session.checkpoints.get(state.stages[-1].fingerprint).parameters.shared):
         work.reporter.doubt(_VANISHED)
     with work.reporter.track("saving"):
@@ -298,8 +301,8 @@ def _learn(session: Session, after: Dataset, planned: Plan, listed: _Listed, wor
     """Train the stages that changed, or all, and make the result current."""
     state = _earlier(session, rerun)
     session.refuse_if_full(session.size)
-    with work.training("learning", planned.samples) as effort:
-        new = carry_out(planned, state, after, session.checkpoints, effort, work.executor)
+    with work.tasks_of(session) as executor, work.training("learning", planned.samples) as effort:
+        new = carry_out(planned, state, after, session.checkpoints, effort, executor)
     with work.reporter.track("saving"):
         documents, stamp = session.documents(), Stamp.after(session.stamp.version)
         facts = {**version_facts(new, stamp), **readmission_facts(listed.people)}

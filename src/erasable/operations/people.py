@@ -90,6 +90,8 @@ def shown_ids(texts: Sequence[str], as_numbers: bool) -> pa.Array:
 
 def near_in(dataset: Dataset, user: str) -> NearIds:
     """Return how many users have an id that differs only a little from one that is not held."""
+    if dataset.buckets.find(user) is not None:
+        return NONE_NEAR
     return near_ids((bucket.users for bucket in dataset.buckets), user)
 
 

@@ -12,7 +12,10 @@ import numpy as np
 
 from erasable import fingerprint
 from erasable.chain.chain import made_elsewhere
-from erasable.chain.dataset import Dataset, State
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.chain.plan import Apart, Erasure, Plan, known_requests, plan_change
 from erasable.errors import Refused, option
 from erasable.evaluation.protocols import measure, measured_people

@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.chain.arrangement import arrange
-from erasable.chain.dataset import Dataset, no_interactions
+from erasable.chain.dataset import (
+    Dataset,
+    no_interactions,
+)
 from erasable.chain.settings import Config
 from erasable.data.catalogue import Catalogue, CoreFilter, read_catalogue
 from erasable.data.columns import ANY_COLUMNS, ColumnNames, column_option

@@ -3,18 +3,27 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from erasable.chain.buckets import Place
 from erasable.chain.dataset import Dataset
 from erasable.chain.scoring import Scoring
 from erasable.errors import Said, Suppressed, UnknownUser
+from erasable.models.base import Effort
 from erasable.models.machine import one_blas_thread
 from erasable.operations.offers import MOST_REASONS, Explanation, Offer, OwnItem, Served, Stock, refuse_no_items
-from erasable.operations.storage import Storage, asked_people
-from erasable.operations.work import QUIET_WORK, Work
+from erasable.operations.remote import CarryOut, Facts
+from erasable.operations.storage import Session, Storage, asked_people
+from erasable.operations.work import QUIET_WORK, Work, on_cluster
 from erasable.progress import Advance
+from erasable.requests.request import Asked
 from erasable.threads import pool_of
+from erasable.workspace.scratch import Scratch, ScratchFile
+from erasable.workspace.workspace import Workspace
 
 History = Sequence[str] | Mapping[str, float | None]
 """Someone's items, or their ratings by item; an item without a rating counts as rated highest."""
@@ -78,16 +87,84 @@ def recommend_to_all(
     storage: Storage, k: int = 10, work: Work = QUIET_WORK, why: bool = False
 ) -> Iterator[list[UserRecommendations]]:
     """Yield the k best items for everyone who is served, bucket by bucket, so that they are never all in memory."""
-    with _reading(storage) as served:
+    with storage.reading() as session:
+        served = _served(storage, session)
         _refuse_unfit(served, k, why)
-        dataset = served.dataset
-        with work.reporter.track("recommending", dataset.users) as advance:
-            for number in range(len(dataset.buckets)):
-                everyone = _people_of(dataset, number)
-                people = [(user, place) for user, place in everyone if user not in served.suppressed]
-                names, places = [user for user, _ in people], [place for _, place in people]
-                yield _scored(served, names, places, _Wanted(k, [], why), work.threads, advance)
-                dataset.buckets.release(number)
+        with work.reporter.track("recommending", served.dataset.users) as advance:
+            numbers, effort = range(len(served.dataset.buckets)), Effort(work.threads, advance)
+            if work.cluster is None or why:
+                yield from (to_bucket(served, number, k, effort, why) for number in numbers)
+                return
+            with on_cluster(work.cluster, session) as executor:
+                remote = RemoteBuckets(session.stamp.version, served.asked, k)
+                yield from (found for _, found in executor.run(remote, numbers, effort))
+
+
+def to_bucket(served: Served, number: int, k: int, effort: Effort, why: bool = False) -> list[UserRecommendations]:
+    """Return the k best items for everyone of a bucket who is served; it does not stay in memory."""
+    everyone = _people_of(served.dataset, number)
+    people = [(user, place) for user, place in everyone if user not in served.suppressed]
+    names, places = [user for user, _ in people], [place for _, place in people]
+    found = _scored(served, names, places, _Wanted(k, [], why), effort.threads, effort.advance)
+    served.dataset.buckets.release(number)
+    return found
+
+
+class RemoteBuckets:
+    """Recommending to the people of one bucket, elsewhere; who has asked to be erased is written down once."""
+
+    def __init__(self, version: int, asked: Asked, k: int) -> None:
+        self._facts = {"version": version, "k": k}
+        some = {user: sorted(items) for user, items in asked.some.items()}
+        self._asked = {"wholly": sorted(asked.wholly), "some": some}
+        self._file: ScratchFile | None = None
+
+    @property
+    def carry_out(self) -> CarryOut:
+        """Recommends to the people of a bucket."""
+        return recommend_to_bucket
+
+    def order(self, task: int, scratch: Scratch) -> Facts:
+        """Write down which bucket."""
+        self._file = self._file or scratch.put_facts("asked.json", self._asked)
+        return {**self._facts, "bucket": task, "asked": self._file}
+
+    def outcome(self, task: int, facts: Facts, scratch: Scratch) -> list[UserRecommendations]:
+        """Read the recommendations."""
+        content = scratch.get(ScratchFile(*facts["file"]))
+        with pq.ParquetFile(pa.BufferReader(content)) as file:
+            table = file.read(use_threads=False)
+        rows = zip(*(table[name].to_pylist() for name in ("user_id", *_OF_AN_OFFER)), strict=True)
+        return [UserRecommendations(user, [Offer(*one) for one in zip(*offers, strict=True)]) for user, *offers in rows]
+
+
+_OF_AN_OFFER = ("item_id", "score", "popular")
+_LISTS = pa.schema(
+    [
+        ("user_id", pa.string()),
+        ("item_id", pa.list_(pa.string())),
+        ("score", pa.list_(pa.float64())),
+        ("popular", pa.list_(pa.bool_())),
+    ]
+)
+
+
+def recommend_to_bucket(scratch: Scratch, facts: Facts, effort: Effort) -> Facts:
+    """Recommend to the people of a bucket, in a worker."""
+    asked = scratch.facts(ScratchFile(*facts["asked"]))
+    some = {user: frozenset(items) for user, items in asked["some"].items()}
+    served = _served_by_a_task(scratch.root, facts["version"], Asked(frozenset(asked["wholly"]), some))
+    found = to_bucket(served, facts["bucket"], facts["k"], effort)
+    columns = {name: [[getattr(one, name) for one in of_user] for of_user in found] for name in _OF_AN_OFFER}
+    table, sink = pa.table({"user_id": [one.user_id for one in found], **columns}, _LISTS), pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    return {"file": scratch.put("recommendations.parquet", sink.getvalue().to_pybytes())}
+
+
+def _served_by_a_task(root: Path, version: int, asked: Asked) -> Served:
+    workspace = Workspace.of_a_task(root, version)
+    state = workspace.state()
+    return Served(state.dataset, Scoring(state, workspace.checkpoints), asked, Stock(state.dataset))
 
 
 def recommend_for_history(storage: Storage, history: History, k: int = 10, why: bool = False) -> UserRecommendations:
@@ -102,9 +179,13 @@ def recommend_for_history(storage: Storage, history: History, k: int = 10, why: 
 @contextmanager
 def _reading(storage: Storage) -> Iterator[Served]:
     with storage.reading() as session:
-        asked = asked_people(storage, session)
-        dataset, scoring = session.state().dataset, Scoring(session.state(), session.checkpoints)
-        yield Served(dataset, scoring, asked, Stock(dataset))
+        yield _served(storage, session)
+
+
+def _served(storage: Storage, session: Session) -> Served:
+    asked = asked_people(storage, session)
+    dataset, scoring = session.state().dataset, Scoring(session.state(), session.checkpoints)
+    return Served(dataset, scoring, asked, Stock(dataset))
 
 
 def best_for_history(served: Served, history: History, k: int, why: bool = False) -> UserRecommendations:

@@ -9,7 +9,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from erasable.chain.dataset import Dataset, State
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.data.readers import ReadResult
 from erasable.errors import (
     ErasableError,

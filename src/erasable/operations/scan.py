@@ -12,13 +12,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from erasable.chain.dataset import CheckpointStore, Dataset, State
+from erasable.chain.checkpoints import CheckpointStore
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.data.columns import ANY_COLUMNS, ColumnNames
 from erasable.data.ids import NONE_NEAR, NearIds
 from erasable.data.interactions import Interactions
 from erasable.data.readers import read_interactions
 from erasable.data.sources import name_of
 from erasable.errors import UnknownUser, WorkspaceError, WrongUse, option
+from erasable.operations._scanning import clean_elsewhere
 from erasable.operations._vocabulary import own_vocabulary, vocabulary_of
 from erasable.operations.people import near_in
 from erasable.operations.storage import Session
@@ -181,7 +186,9 @@ class Found:
     """The same for pages, without anything that identifies those who are sought."""
 
 
-def search_for(session: Session, search: Search, held: Dataset, follow: Follow = unfollowed) -> Found:
+def search_for(
+    session: Session, search: Search, held: Dataset, follow: Follow = unfollowed, work: Work = QUIET_WORK
+) -> Found:
     """Search every file but the search file, which is removed when the certificates are written.
 
     People of whom something is found are left out, until one scan finds nothing of the others. `follow` shows the
@@ -191,7 +198,9 @@ def search_for(session: Session, search: Search, held: Dataset, follow: Follow =
         with follow(None):
             return Found(search, None)
     held_there = replace(held_ids(held), declared=session.documents().preferences.issuers)
-    look = _Look(session, session.path, held_there, vocabulary_of(held), follow)
+    sought = [target for erased in search.erasures for target in targets_of(erased)]
+    searched = clean_elsewhere(session, sought, held_there.declared, work)
+    look = _Look(session, session.path, held_there, vocabulary_of(held), follow, searched)
     places, shown = dict[str, str](), dict[str, tuple[str, ...]]()
     clean = search
     try:
@@ -240,13 +249,21 @@ class _Look:
     held: Held
     vocabulary: Vocabulary
     follow: Follow
+    clean: frozenset[str]
 
     def __call__(self, search: Search) -> Scan:
         """Scan for these people."""
         targets = [target for erased in search.erasures for target in targets_of(erased)]
         skip, sealed = self.session.pending_files, self.session.sealed_files
         found = scan_folder(
-            self.path, targets, self.vocabulary, skip=skip, held=self.held, sealed=sealed, follow=self.follow
+            self.path,
+            targets,
+            self.vocabulary,
+            skip=skip,
+            held=self.held,
+            sealed=sealed,
+            clean=self.clean,
+            follow=self.follow,
         )
         return with_queue(found, self.path, targets, self.vocabulary, self.held.declared)
 
@@ -334,7 +351,8 @@ def scan(
         held = replace(held_ids(dataset, read_search(documents.pending).users), declared=documents.preferences.issuers)
         targets = [_target_of_user(workspace, user, rows)]
         vocabulary, follow = vocabulary_of(dataset), partial(work.reporter.track, "scanning")
-        found = scan_folder(folder, targets, vocabulary, held=held, follow=follow)
+        clean = clean_elsewhere(workspace, targets, held.declared, work)
+        found = scan_folder(folder, targets, vocabulary, held=held, clean=clean, follow=follow)
         found = with_queue(found, folder, targets, vocabulary, held.declared)
         return PersonScan(**vars(found), near=near_in(dataset, user))
 

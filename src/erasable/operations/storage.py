@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Protocol
 
 from erasable.chain.buckets import Bucket, StoredBucket
-from erasable.chain.dataset import CheckpointStore, MemoryStore, State
-from erasable.errors import Said, WorkspaceBusy, WorkspaceError, WrongUse
+from erasable.chain.checkpoints import (
+    CheckpointStore,
+    MemoryStore,
+)
+from erasable.chain.dataset import State
+from erasable.errors import Said, WorkspaceBusy, WorkspaceError, WrongUse, option
 from erasable.models.base import Model
 from erasable.operations.people import not_served
 from erasable.proof.do_not_learn import DoNotLearnList
@@ -22,6 +26,7 @@ from erasable.requests.request import AT_ONCE, BEGUN, NOBODY_ASKED, Asked, Reque
 from erasable.requests.sqlite import SqliteDatabase
 from erasable.workspace.dealing import Dealing, dealing
 from erasable.workspace.manifest import FORMAT, NO_DOCUMENTS, Documents, Stamp
+from erasable.workspace.scratch import Scratch
 from erasable.workspace.workspace import Workspace
 
 
@@ -70,6 +75,10 @@ class Session(Protocol):
         """How many bytes its files take."""
 
     @property
+    def current_files(self) -> tuple[str, ...]:
+        """The files of the current version."""
+
+    @property
     def pending_files(self) -> tuple[str, ...]:
         """The search file, if there is one."""
 
@@ -85,6 +94,9 @@ class Session(Protocol):
 
     def keep(self, bucket: Bucket, number: int, seed: int, groups: int) -> Bucket | StoredBucket:
         """Keep a bucket for the next commit; on disk it is written now."""
+
+    def scratch(self) -> AbstractContextManager[Scratch]:
+        """Make a folder for the files of tasks that run elsewhere; nothing of it is left afterwards."""
 
     def damaged(self) -> list[str]:
         """Return every file that is missing or damaged."""
@@ -202,6 +214,7 @@ class MemorySession:
     path: Path | None = None
     newer: bool = False
     leftovers: tuple[str, ...] = ()
+    current_files: tuple[str, ...] = ()
     pending_files: tuple[str, ...] = ()
     sealed_files: frozenset[str] = frozenset()
     size: int = 0
@@ -245,6 +258,10 @@ class MemorySession:
     def keep(self, bucket: Bucket, number: int, seed: int, groups: int) -> Bucket:
         """Return the bucket, which stays in memory."""
         return bucket
+
+    def scratch(self) -> AbstractContextManager[Scratch]:
+        """Refuse: in memory there is nothing that another machine could read."""
+        raise WrongUse(option("executor", "ray"), " needs a workspace on disk: save this, and open it from there")
 
     def damaged(self) -> list[str]:
         """Return no file: there are none."""

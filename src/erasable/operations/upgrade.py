@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 
 from erasable.chain.arrangement import regrouped
 from erasable.chain.chain import Earlier, Elsewhere, links_to_run, made_elsewhere, train_chain
-from erasable.chain.dataset import Checkpoint, CheckpointStore, Dataset, State
+from erasable.chain.checkpoints import (
+    Checkpoint,
+    CheckpointStore,
+)
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.chain.plan import samples_of
 from erasable.chain.tasks import environment_for, link_names
 from erasable.errors import Refused, WorkspaceDamaged, said
@@ -164,8 +171,9 @@ def _upgraded(session: Session, elsewhere: Elsewhere, store: CheckpointStore, wo
     places = _to_replay(before, dataset, elsewhere)
     session.refuse_if_full(session.size if places else 0)
     chain = [NOT_TRAINED if place in places else link for place, link in enumerate(before.chain)]
-    with work.training("replaying", samples_of(before.dataset, places)) as effort:
-        after = train_chain(dataset, store, effort, Earlier(chain), work.executor)
+    work = work if places else replace(work, cluster=None)
+    with work.tasks_of(session) as executor, work.training("replaying", samples_of(before.dataset, places)) as effort:
+        after = train_chain(dataset, store, effort, Earlier(chain), executor)
     here = environment_for(dataset.config)  # 0.1 recorded more than what counts
     if before.recorded:  # checkpoints kept from 0.1 have its names and environment
         for link in after.chain:

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from erasable.chain.chain import Elsewhere, made_elsewhere
-from erasable.chain.dataset import MemoryStore, State
+from erasable.chain.checkpoints import MemoryStore
+from erasable.chain.dataset import State
 from erasable.chain.plan import samples_of
-from erasable.chain.tasks import label_of
+from erasable.chain.tasks import Executor, label_of
 from erasable.errors import (
     NewerDocument,
     Refused,
@@ -118,9 +120,11 @@ def verify(storage: Storage, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -
     With a certificate only the stages that its erasure trained are replayed, unless `from_scratch` is set.
     """
     named = DoNotLearnList.open(claim.do_not_learn) if claim.do_not_learn else None
-    try:
-        certificate, receipt = _given(claim)
-        with storage.reading() as session:
+    with ExitStack() as running:
+        try:
+            certificate, receipt = _given(claim)
+            reading = running.enter_context(ExitStack())
+            session = reading.enter_context(storage.reading())
             fault = integrity_fault(session, certificate)
             listed, unlisted = (named, "") if named or fault else checkable(session)
             fault = fault or _content_fault(storage, session, certificate, listed)
@@ -133,22 +137,24 @@ def verify(storage: Storage, claim: Claim = NO_CLAIM, work: Work = QUIET_WORK) -
             if found:
                 return Verification(None, 0, _not_here(session, found), elsewhere=True)
             newer = _newer(session, certificate, receipt)
-            copied = _copied(storage, session)
+            copied = _copied(storage, session, in_memory=work.cluster is None)
             made_again = None if claim.from_scratch else _made_again(certificate, session)
-    except (NewerDocument, UnknownModel):  # no verdict is possible here
-        raise
-    except (WorkspaceDamaged, Refused) as fault:
-        return Verification(False, 0, fault.said)
-    replayed = _replayed(storage, copied, _positions(copied.state, made_again), work)
+        except (NewerDocument, UnknownModel):  # no verdict is possible here
+            raise
+        except (WorkspaceDamaged, Refused) as fault:
+            return Verification(False, 0, fault.said)
+        executor = running.enter_context(work.tasks_of(session))
+        reading.close()
+        replayed = _replayed(storage, copied, _positions(copied.state, made_again), work, executor)
     if not replayed.identical:
         return replayed
     return replace(replayed, reason=said(claim.in_words(), newer, replayed.reason))
 
 
-def _replayed(storage: Storage, held: _Held, positions: Sequence[int], work: Work) -> Verification:
+def _replayed(storage: Storage, held: _Held, positions: Sequence[int], work: Work, executor: Executor) -> Verification:
     state, checkpoints = held.state, held.checkpoints
     with work.training("replaying", samples_of(state.dataset, positions)) as effort:
-        replayed = replay(state, effort, checkpoints, positions, work.executor)
+        replayed = replay(state, effort, checkpoints, positions, executor)
     comparison = compare(state, checkpoints, replayed, positions)
     outcome = {"identical": comparison.identical, "compared": comparison.compared, "stages": len(positions)}
     recorded = record_verification(storage, {**held.facts, **outcome}, work)
@@ -289,11 +295,11 @@ def _positions(state: State, made_again: set[int] | None) -> Sequence[int]:
     return [position for position in everything if position in (made_again or ())] or everything
 
 
-def _copied(storage: Storage, session: Session) -> _Held:
+def _copied(storage: Storage, session: Session, in_memory: bool) -> _Held:
     state, checkpoints = session.state(), MemoryStore()
     for link in state.chain:
         checkpoints.put(session.checkpoints.get(link.fingerprint))
-    state = replace(state, dataset=state.dataset.recounted())
+    state = replace(state, dataset=state.dataset.recounted(in_memory))
     try:
         pending = len(left_to_finish(storage, session))
     except WorkspaceError:  # a reader may not be allowed to read the queue

@@ -5,17 +5,20 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from erasable.chain.tasks import LOCAL, Executor
 from erasable.errors import ErasableError, Refused, WrongUse, option
 from erasable.grouping.points import GroupingEffort
 from erasable.interrupts import kept_from_children
 from erasable.models.base import Effort
+from erasable.operations._ray import OnRay
+from erasable.operations._ray import RayCluster as RayCluster  # others get it here
 from erasable.progress import SILENT, Reporter
+from erasable.workspace.scratch import Scratch
 
 _SETTING = "PYTHONSAFEPATH"
 _lock = threading.RLock()
@@ -31,6 +34,13 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+class HasScratch(Protocol):
+    """A session with a place for the files of tasks that run elsewhere."""
+
+    def scratch(self) -> AbstractContextManager[Scratch]:
+        """Make a folder for them."""
+
+
 @dataclass(frozen=True)
 class Work:
     """How an operation runs: threads, the reporter of progress, and where tasks run; none of it changes a byte."""
@@ -38,6 +48,8 @@ class Work:
     threads: int = field(default_factory=available_cores)
     reporter: Reporter = SILENT
     executor: Executor = LOCAL
+    cluster: RayCluster | None = None
+    """Where Ray runs; tasks run on it instead of by the executor."""
 
     def __post_init__(self) -> None:
         if self.threads < 1:
@@ -49,6 +61,15 @@ class Work:
         return GroupingEffort(self.threads, self.reporter)
 
     @contextmanager
+    def tasks_of(self, session: HasScratch) -> Iterator[Executor]:
+        """Yield what runs the tasks of a session; their files lie in its workspace meanwhile."""
+        if self.cluster is None:
+            yield self.executor
+        else:
+            with on_cluster(self.cluster, session) as executor:
+                yield executor
+
+    @contextmanager
     def training(self, label: str, samples: int) -> Iterator[Effort]:
         """Show the progress of training that visits so many samples."""
         with self.reporter.track(label, samples) as advance:
@@ -56,6 +77,13 @@ class Work:
 
 
 QUIET_WORK = Work()
+
+
+@contextmanager
+def on_cluster(cluster: RayCluster, session: HasScratch) -> Iterator[OnRay]:
+    """Yield what runs the tasks of a session on a cluster; their files lie in its workspace meanwhile."""
+    with session.scratch() as scratch, cluster.executor(scratch) as executor:
+        yield executor
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import json
 import os
 import platform
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from erasable.errors import DataRefused
 from erasable.evaluation.protocols import PROTOCOLS, Protocol
 from erasable.grouping.registry import MOST_GROUPS
 from erasable.seeding import child_key, id_keys
+from erasable.workspace.scratch import Scratch, scratch_below
 
 REVISION = 1
 """Increased when the same cell would be measured differently, so that older files no longer count."""
@@ -90,6 +92,10 @@ class CellStore:
             partial.replace(self._file(cell))
         finally:
             partial.unlink(missing_ok=True)
+
+    def scratch(self) -> AbstractContextManager[Scratch]:
+        """Make a folder among the cells for the files of tasks that run elsewhere."""
+        return scratch_below(self._folder.parent, self._folder.name)
 
     def _kept(self, cell: Cell) -> Result:
         kept = self._read(cell)

@@ -3,22 +3,27 @@
 Finished cells are kept: a run may stop at any time; run again to resume.
 """
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import Any
 
 from erasable import __version__
 from erasable.chain.tasks import numeric_environment
 from erasable.data.catalogue import k_core
+from erasable.data.columns import ColumnNames
 from erasable.data.interactions import Interactions
+from erasable.data.sources import absolute_source
 from erasable.errors import DataRefused, Refused, WrongUse
-from erasable.grouping.registry import check_grouping
+from erasable.fingerprint import canonical_json
 from erasable.models.base import Effort
-from erasable.operations.work import Processes
+from erasable.operations.remote import CarryOut, Facts
+from erasable.operations.work import Processes, RayCluster
 from erasable.paper import _balance as balance
 from erasable.paper import _cohesion as cohesion
 from erasable.paper import _embedding as embedding
@@ -40,6 +45,7 @@ from erasable.paper._workbench import (
     write_csv,
 )
 from erasable.plots import figure_class
+from erasable.workspace.scratch import Scratch
 
 EXPERIMENTS: Mapping[str, Experiment] = {
     module.EXPERIMENT.name: module.EXPERIMENT
@@ -61,6 +67,8 @@ class Bench:
     store: CellStore
     workers: int
     threads: int
+    cluster: RayCluster | None = None
+    """Where Ray runs, if cells are measured on it instead."""
 
 
 @dataclass(frozen=True)
@@ -84,9 +92,71 @@ def run_batches(batches: Sequence[Batch], bench: Bench, watch: Watcher) -> None:
     missing = list(run.missing.values())
     if not missing:
         return
+    if bench.cluster is not None:
+        _run_elsewhere([[cell for cell in batch if cell.name in run.missing] for batch in batches], bench, run)
+        return
     with closing(executor.map(_Measuring(bench), missing, Effort(bench.threads))) as measured:
         for cell, _ in measured:
             run.missing.pop(cell.name)
+
+
+def _run_elsewhere(batches: Sequence[Batch], bench: Bench, run: "_Run") -> None:
+    """Measure batches on a cluster, each as one task; cells are kept as soon as each is measured."""
+    cluster = bench.cluster or RayCluster()
+    left = [batch for batch in batches if batch]
+    with bench.store.scratch() as scratch, cluster.executor(scratch) as executor:
+        effort = Effort(bench.threads, lambda cells: run.look(bench.store))
+        for batch, _ in executor.run(RemoteCells(bench), left, effort):
+            for cell in batch:
+                run.missing.pop(cell.name, None)
+            run.say(())
+
+
+class RemoteCells:
+    """Measuring a batch of cells, elsewhere."""
+
+    @property
+    def carry_out(self) -> CarryOut:
+        """Measures cells."""
+        return measure_elsewhere
+
+    def __init__(self, bench: Bench) -> None:
+        source = bench.source
+        self._source = {
+            "file": absolute_source(source.file),
+            "columns": source.columns.model_dump(),
+            "rating_scale": source.rating_scale,
+            "given_name": source.given_name,
+        }
+
+    def order(self, task: Batch, scratch: Scratch) -> Facts:
+        """Write down the data and the cells."""
+        return {"source": self._source, "cells": [_written(cell) for cell in task]}
+
+    def outcome(self, task: Batch, facts: Facts, scratch: Scratch) -> None:
+        """Return nothing: cells are in their own files."""
+
+
+def _written(cell: Cell) -> dict[str, Any]:
+    return {name: getattr(cell, name) for name in ("measurement", "data", "settings", "details")}
+
+
+def measure_elsewhere(scratch: Scratch, facts: Facts, effort: Effort) -> Facts:
+    """Measure a batch of cells, in a worker."""
+    workbench = _workbench_of(canonical_json(facts["source"]), effort.threads)
+    store = CellStore(scratch.folder.parent)
+    for cell in (Cell(**one) for one in facts["cells"]):
+        measure_into(store, cell, workbench)
+        effort.advance(1)
+    return {}
+
+
+@lru_cache(maxsize=1)
+def _workbench_of(source: bytes, threads: int) -> Workbench:
+    facts = json.loads(source)
+    scale = None if facts["rating_scale"] is None else tuple(facts["rating_scale"])
+    columns = ColumnNames(**facts["columns"])
+    return Workbench(DataSource(Path(facts["file"]), columns, scale, facts["given_name"]), threads)
 
 
 @dataclass(frozen=True)
@@ -130,6 +200,12 @@ class _Run:
         self._weight = sum(map(_weight, self.missing.values()))
         self._watch, self._began = watch, time.perf_counter()
 
+    def look(self, store: CellStore) -> None:
+        """Find the cells that were measured elsewhere, and report progress."""
+        for cell in [cell for cell in self.missing.values() if cell in store]:
+            self.missing.pop(cell.name)
+        self.say(())
+
     def say(self, running: Sequence[Cell]) -> None:
         """Report progress, with the cells that are being measured."""
         left = Counter(cell.measurement for cell in self.missing.values())
@@ -164,6 +240,8 @@ class Workforce:
     workers: int
     cores: int
     watch: Watcher
+    cluster: RayCluster | None = None
+    """Where Ray runs, if cells are measured on it; timed ones are measured here all the same."""
 
 
 def reproduce(
@@ -177,8 +255,7 @@ def reproduce(
 
     All experiments together give `report.md`; fewer give a report named after the first.
     """
-    check_grouping("cbkm")  # refuses before any work if the extra is not installed
-    figure_class()
+    figure_class()  # refuses before any work if matplotlib is not installed
     interactions, scale = source.read()
     _check_groups(settings, interactions)
     store, folder = _folders(out, source.name)
@@ -216,7 +293,8 @@ def _measure(
 ) -> None:
     """Measure the cells of some grids; timed ones one at a time, each with all cores."""
     workers = 1 if timed else workforce.workers
-    bench = Bench(source, store, workers, max(1, workforce.cores // workers))
+    cluster = None if timed else workforce.cluster
+    bench = Bench(source, store, workers, max(1, workforce.cores // workers), cluster)
     batches = in_batches(entry.cell for grid in grids for entry in grid)
     run_batches(batches, bench, workforce.watch)
 

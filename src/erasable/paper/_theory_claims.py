@@ -6,7 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.chain.dataset import Dataset, Link, State
+from erasable.chain.checkpoints import Link
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.chain.plan import Erasure, Plan, plan_change
 from erasable.chain.tasks import link_names
 from erasable.grouping.registry import anchors_among

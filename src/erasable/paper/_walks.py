@@ -1,5 +1,4 @@
-"""The paper's random walk (Algorithm 3) with or without building the hypergraph, and user vectors (Algorithm 1): walks
-as sentences, embedded by gensim's skip-gram.
+"""The paper's random walk (Algorithm 3) with or without building the hypergraph, and users as points by their walks.
 
 Without building it, rejection sampling gives exactly the same distribution on the hypergraph of order 4.
 From a vertex v the walker goes over an item of v to a user i, and over an item of i to a user j, each chosen so that
@@ -10,7 +9,7 @@ with 1 / (items i and j share) leaves the mean of those weights, which is w(i, j
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,15 +27,14 @@ from erasable.grouping.points import (
 )
 from erasable.grouping.registry import GroupingSettings
 from erasable.paper._hypergraph import Hypergraph, nearest_hypergraph, reachable_hypergraph
+from erasable.paper._skip_gram import EPOCHS, GENSIM_READINGS, Walks, gensim_vectors, user_vectors
 from erasable.progress import Advance, ignore
-from erasable.seeding import child_key, id_keys, mix
+from erasable.seeding import id_keys, mix
 from erasable.seeding.compiled import compiled, draw
 from erasable.wording import duration
 
 REPETITIONS = 4
 DEPTH = 8
-Walks = NDArray[np.int32]
-"""A row for each walk: the user it starts from, then one user for each step; the walks of a user lie together."""
 _TRIED_USERS = 32
 
 
@@ -225,50 +223,9 @@ def _shared_items(one: int, other: int, graph: BipartiteGraph) -> int:
     return count
 
 
-SIZE = 32
-WINDOW = 5
-EPOCHS = 5
-NEGATIVES = 5
-SENTENCE_READINGS = EPOCHS + 1
-"""How often gensim reads the walks: once for the vocabulary, then once for each epoch."""
-_WALKS_AT_ONCE = 10_000
 SMALLEST_REACH = 4
 _LONG = 0.5
 """Above so many hours of walking a note is shown."""
-
-
-def user_vectors(walks: Walks, users: int, seed: int, advance: Advance = ignore) -> NDArray[np.float32]:
-    """Return a vector for each user; with one worker, so that the bytes repeat."""
-    from gensim.models import Word2Vec
-
-    model = Word2Vec(
-        sentences=_Sentences(walks, advance),
-        vector_size=SIZE,
-        window=WINDOW,
-        epochs=EPOCHS,
-        negative=NEGATIVES,
-        sg=1,
-        min_count=1,
-        sample=0,
-        workers=1,
-        seed=child_key(seed, "user vectors") % 2**31,
-    )
-    places = [model.wv.key_to_index[user] for user in range(users)]
-    return np.ascontiguousarray(model.wv.vectors[places])
-
-
-class _Sentences:
-    """Walks as lists of user numbers; can be iterated several times."""
-
-    def __init__(self, walks: Walks, advance: Advance) -> None:
-        self._walks = walks
-        self._advance = advance
-
-    def __iter__(self) -> Iterator[list[int]]:
-        for begin in range(0, len(self._walks), _WALKS_AT_ONCE):
-            part = self._walks[begin : begin + _WALKS_AT_ONCE]
-            yield from part.tolist()
-            self._advance(len(part))
 
 
 def vector_space(
@@ -276,8 +233,12 @@ def vector_space(
 ) -> Points:
     """Return users as points whose vectors are learned from walks; neither is stored."""
     walks = _walks(graph, users, settings, seed, effort)
-    with effort.reporter.track("user vectors", len(walks) * SENTENCE_READINGS) as advance:
-        return vector_points(user_vectors(walks, graph.user_count, seed, advance))
+    by_gensim = settings.vectors == "gensim"
+    readings = GENSIM_READINGS if by_gensim else EPOCHS
+    with effort.reporter.track("user vectors", len(walks) * readings) as advance:
+        if by_gensim:
+            return vector_points(gensim_vectors(walks, graph.user_count, seed, advance))
+        return vector_points(user_vectors(walks, users, seed, advance))
 
 
 def _walks(

@@ -12,7 +12,11 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 from erasable import fingerprint
 from erasable.chain.arrangement import arrange
 from erasable.chain.chain import train_chain
-from erasable.chain.dataset import Dataset, MemoryStore, State
+from erasable.chain.checkpoints import MemoryStore
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.chain.plan import Erasure, carry_out, plan_change
 from erasable.data.catalogue import Catalogue, CoreFilter
 from erasable.data.columns import ColumnNames

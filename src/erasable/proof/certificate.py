@@ -14,7 +14,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from erasable import fingerprint
-from erasable.chain.dataset import ORIGIN, CheckpointStore, Dataset, Link, State
+from erasable.chain.checkpoints import (
+    ORIGIN,
+    CheckpointStore,
+    Link,
+)
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.documents import format_in, newer, read_json, says_more, sealed_bytes, with_seal
 from erasable.errors import NewerDocument, Refused, WorkspaceDamaged
 

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from erasable import fingerprint
-from erasable.chain.dataset import CheckpointStore, State
+from erasable.chain.checkpoints import CheckpointStore
+from erasable.chain.dataset import State
 from erasable.errors import NewerDocument, Refused, said
 from erasable.proof.certificate import (
     Certificate,

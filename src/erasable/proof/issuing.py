@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from erasable.chain.dataset import Dataset, State
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.chain.settings import Config
 from erasable.chain.tasks import OF_THE_CODE
 from erasable.documents import format_in, newer, read_json, says_more

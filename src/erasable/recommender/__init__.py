@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from erasable.chain.settings import Config
 from erasable.chain.strategies import Strategy
@@ -19,7 +19,7 @@ from erasable.operations.prepare import NO_INPUTS, Column, Inputs, named_inputs
 from erasable.operations.recording import begin_new_queue
 from erasable.operations.storage import DiskStorage, MemoryStorage, Storage
 from erasable.operations.upgrade import Upgraded, upgrade
-from erasable.operations.work import Work, available_cores
+from erasable.operations.work import RayCluster, Work, available_cores
 from erasable.progress import LibraryReporter
 from erasable.recommender._answering import Estimator, requests_of, save_copy
 from erasable.recommender.serving import Serving
@@ -314,6 +314,8 @@ class Recommender(Estimator):
         model: str | Model | type[Model] | None = None,
         progress: bool = True,
         n_jobs: int | None = None,
+        executor: Literal["local", "ray"] = "local",
+        address: str | None = None,
     ) -> Self:
         """Open the recommender in a workspace; forgetting changes that workspace.
 
@@ -326,6 +328,12 @@ class Recommender(Estimator):
         model : str, Model or its class, optional
             A model that no installed package registers; its settings are those of the workspace. A name is
             checked: the workspace must have that model.
+        executor : {"local", "ray"}, default "local"
+            Where stages are trained and replayed: in this process, or on Ray, which needs the extra `ray`. It does not
+            change a byte.
+        address : str, optional
+            The address of a Ray cluster whose nodes all see the folder; if not given, Ray is started on this machine
+            for each piece of work.
 
         Returns
         -------
@@ -351,6 +359,10 @@ class Recommender(Estimator):
         recommender = cls(kind_there, threads=threads, progress=progress, n_jobs=n_jobs)
         recommender._given |= {**config.flat(), "model": kind_there}
         recommender._config = config
+        if executor == "ray":
+            recommender._work = replace(recommender._work, cluster=RayCluster.at(address, _threads(threads, n_jobs)))
+        elif address is not None:
+            raise WrongUse("`address` is that of a Ray cluster: give executor='ray' too")
         recommender._settle_in(DiskStorage(Path(folder), model=kind))
         return recommender
 

@@ -68,6 +68,7 @@ def refuse_unless_may_follow(before: RequestState | None, after: RequestState) -
 
 _EXTENSION_MONTHS = 2
 _LONGEST_LEAD = timedelta(days=1)
+_TIME_TO_TAKE_BACK = timedelta(days=1)
 
 
 class Terms(Protocol):
@@ -108,6 +109,8 @@ AT_ONCE = KeptTerms(batch_window=0)
 class Deadlines:
     """The deadlines of a request, in UTC."""
 
+    join: datetime
+    """From when on it may join a batch that begins before its own: until then there is time to take it back."""
     begin: datetime
     """When its batch begins: early enough to be tried again."""
     erase_by: datetime
@@ -122,8 +125,10 @@ class Deadlines:
         """Return the deadlines of a request; an extension moves alarm, limit and legal deadline alike."""
         month, legal = legal_deadline(received), legal_deadline(received, extended)
         window = timedelta(days=terms.batch_window)
+        wait = window - min(_LONGEST_LEAD, window / 4)
         return Deadlines(
-            begin=received + window - min(_LONGEST_LEAD, window / 4),
+            join=received + min(_TIME_TO_TAKE_BACK, wait / 2),
+            begin=received + wait,
             erase_by=received + window,
             alarm=received + timedelta(days=terms.alarm_day) + (legal - month),
             limit=min(legal, received + timedelta(days=terms.limit_day) + (legal - month)),

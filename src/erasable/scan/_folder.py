@@ -175,6 +175,7 @@ def scan_folder(
     skip: Collection[str] = (),
     held: Held = NOTHING_HELD,
     sealed: Collection[str] = (),
+    clean: Collection[str] = (),
     follow: Follow = unfollowed,
 ) -> Scan:
     """Search every file below a folder for data of some people.
@@ -198,6 +199,9 @@ def scan_folder(
         The ids in the data, and declared names.
     sealed : collection of str
         Further paths to leave out, because they were searched when they were written.
+    clean : collection of str
+        Paths of Parquet and safetensors files that `scan_contents` has searched for these people already, with nothing
+        found: they are counted, and not read again.
     follow : callable
         Called with the number of bytes to search; it returns a context that yields a function, which is called with the
         bytes of each file done.
@@ -222,7 +226,7 @@ def scan_folder(
     >>> found.clean, found.residues[0].place
     (False, 'column customer_id')
     """
-    arguments = _ScanArguments(folder, targets, vocabulary, skip, held, sealed)
+    arguments = _ScanArguments(folder, targets, vocabulary, skip, held, sealed, frozenset(clean))
     for _ in range(_TIMES - 1):
         with suppress(_Vanished):
             return _followed(arguments, follow)
@@ -239,6 +243,7 @@ class _ScanArguments:
     skip: Collection[str]
     held: Held
     sealed: Collection[str]
+    clean: frozenset[str]
 
     @cached_property
     def left_out(self) -> frozenset[str]:
@@ -265,7 +270,7 @@ def _scanned(arguments: _ScanArguments, advance: Advance) -> Scan:
         search_name(file, entry.shown.rsplit("/", 1)[-1])
         if not entry.is_folder:
             with closing(entry.source()) as source:
-                kind = _search(entry, file, source)
+                kind = _kind(entry) if entry.name in arguments.clean else _search(entry, file, source)
             kinds[kind] += 1
             size += source.size
             raw_only += kind == "other" and source.size > 0 and not entry.is_link
@@ -347,6 +352,11 @@ def naming(texts: Iterable[str], targets: Sequence[Target], vocabulary: Vocabula
         if evidence.residues:
             found.add(text)
     return frozenset(found)
+
+
+def _kind(entry: "_Entry") -> Kind:
+    """Return the kind of a file that was searched elsewhere."""
+    return "parquet" if entry.name.endswith(".parquet") else "safetensors"
 
 
 def _search(entry: "_Entry", file: File, source: Source) -> Kind:

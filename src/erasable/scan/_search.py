@@ -53,6 +53,18 @@ def as_bytes(content: Any) -> Bytes:  # noqa: ANN401 - anything with a buffer
 
 
 @_compiled
+def _next(windows, place, seen, shift):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - compiled
+    """Return the next place whose word a key may cover, or the first one beyond; most of the time is spent here."""
+    while place < len(windows):
+        hashed = ((windows[place] << np.uint64(24)) * _SPREAD) >> (shift - np.uint64(6))
+        bits = seen[hashed >> np.uint64(12)]
+        if (bits >> (hashed & np.uint64(63))) & (bits >> ((hashed >> np.uint64(6)) & np.uint64(63))) & np.uint64(1):
+            return place
+        place += 4
+    return place
+
+
+@_compiled
 def _find(content, windows, begin, tables, slots, keys, entries, starts, numbers):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, C901
     """Write the start and the number of each needle found; return how many, and where to go on if there was no room."""
     seen, table = tables
@@ -60,43 +72,43 @@ def _find(content, windows, begin, tables, slots, keys, entries, starts, numbers
     shift = np.uint64(64) - np.uint64(np.log2(len(table)))
     slot_shift = np.uint64(64) - np.uint64(np.log2(len(slots)))
     size, count, place = len(content), 0, begin
-    while place + 5 <= size:
+    while True:
+        place = _next(windows, place, seen, shift)
+        if place + 5 > size:
+            return count, -1
         if place + 8 <= size:
             word = windows[place]
         else:
             word = np.uint64(0)
             for step in range(5):
                 word |= np.uint64(content[place + step]) << np.uint64(8 * step)
-        hashed = ((word << np.uint64(24)) * _SPREAD) >> shift
-        if (seen[hashed >> np.uint64(3)] >> (hashed & np.uint64(7))) & 1:
-            flags = table[hashed]
-            before = count
-            for offset in range(4):
-                start = place - offset
-                if not (flags >> offset) & 1 or start < 0 or start + 8 > size:
-                    continue
-                key = windows[start]
-                slot = (key * _SPREAD) >> slot_shift
-                while slots[slot] >= 0 and keys[slots[slot]] != key:
-                    slot = (slot + np.uint64(1)) & np.uint64(len(slots) - 1)
-                entry = slots[slot]
-                while 0 <= entry < len(keys) and keys[entry] == key:
-                    first, needle = start - shifts[entry], needles[entry]
-                    length = bounds[needle + 1] - bounds[needle]
-                    same = first >= 0 and first + length <= size
-                    if same:
-                        for step in range(length):
-                            if content[first + step] != blob[bounds[needle] + step]:
-                                same = False
-                                break
-                    if same:
-                        if count == len(starts):
-                            return before, place
-                        starts[count], numbers[count] = first, needle
-                        count += 1
-                    entry += 1
+        flags = table[((word << np.uint64(24)) * _SPREAD) >> shift]
+        before = count
+        for offset in range(4):
+            start = place - offset
+            if not (flags >> offset) & 1 or start < 0 or start + 8 > size:
+                continue
+            key = windows[start]
+            slot = (key * _SPREAD) >> slot_shift
+            while slots[slot] >= 0 and keys[slots[slot]] != key:
+                slot = (slot + np.uint64(1)) & np.uint64(len(slots) - 1)
+            entry = slots[slot]
+            while 0 <= entry < len(keys) and keys[entry] == key:
+                first, needle = start - shifts[entry], needles[entry]
+                length = bounds[needle + 1] - bounds[needle]
+                same = first >= 0 and first + length <= size
+                if same:
+                    for step in range(length):
+                        if content[first + step] != blob[bounds[needle] + step]:
+                            same = False
+                            break
+                if same:
+                    if count == len(starts):
+                        return before, place
+                    starts[count], numbers[count] = first, needle
+                    count += 1
+                entry += 1
         place += 4
-    return count, -1
 
 
 @_compiled
@@ -181,8 +193,11 @@ class RawSearch:
 
     needles: tuple[bytes, ...]
     lengths: Places
-    _tables: tuple[Bytes, Bytes]
-    """For each hash of a word, whether a key may cover it, as a bit, to fit a cache; and its offsets in keys."""
+    _tables: tuple[Numbers, Bytes]
+    """Whether a key may cover a word, as two bits for each hash, to fit a cache; and for each hash its offsets in keys.
+
+    Both bits of a hash lie in one number, so that they are looked up at once.
+    """
     _slots: Places
     """For each hash of a key, the first entry with it; -1 if there is none."""
     _keys: Numbers
@@ -198,10 +213,13 @@ class RawSearch:
         order = np.argsort(keys, kind="stable")
         bits = min(max(_FEWEST_BITS, (128 * len(needles)).bit_length()), _MOST_BITS)
         table = np.zeros(1 << bits, dtype=np.uint8)
+        seen = np.zeros(1 << (bits - 6), dtype=np.uint64)
         for offset in range(_STRIDE):
-            words = ((keys >> np.uint64(8 * offset)) << np.uint64(24)) * _SPREAD >> np.uint64(64 - bits)
-            table[words] |= np.uint8(1 << offset)
-        tables = np.packbits(table > 0, bitorder="little"), table
+            words = ((keys >> np.uint64(8 * offset)) << np.uint64(24)) * _SPREAD >> np.uint64(64 - bits - 6)
+            table[words >> np.uint64(6)] |= np.uint8(1 << offset)
+            for low in (np.uint64(0), np.uint64(6)):
+                np.bitwise_or.at(seen, words >> np.uint64(12), np.uint64(1) << (words >> low & np.uint64(63)))
+        tables = seen, table
         entries = (order, shifts[order], blob, bounds)
         return RawSearch(tuple(needles), np.diff(bounds), tables, _slots(keys[order]), keys[order], entries)
 

@@ -66,7 +66,6 @@ _CAME_TO_NOTHING = "the attempt had no result: look at the service's output (sta
 _ENDED_WORKERS = "the worker ended again and again while carrying it out: look at the service's output (standard error)"
 _SLOWER = 4  # each pause before the next attempt is this many times the one before
 _SLOWEST = timedelta(hours=6)
-_TIME_TO_TAKE_BACK = timedelta(days=1)
 _REASONS: Mapping[type[Exception], str] = {
     ListUnusable: "the do-not-learn list or its key is missing or damaged: restore it from its newest copy, or name "
     "another with erasable forget DIR --resume --do-not-learn LIST --do-not-learn-key KEY",
@@ -134,13 +133,13 @@ class Eraser:
     def carry_out_due(self) -> bool:
         """Carry out the requests that are due, and those best done with them; return whether there were any.
 
-        A request less than a day old does not join them: there is time to take it back.
+        A request joins them once it is a day old, or has waited half of its own time: before, it may be taken back.
         """
         now = self.clock()
         due = self.queue.due(now)
         if due:
             waiting = self.queue.history.in_states(["suppressed"])
-            self._carry_out(due, [one for one in waiting if one.received <= now - _TIME_TO_TAKE_BACK])
+            self._carry_out(due, [one for one in waiting if one.deadlines(self.settings).join <= now])
         return bool(due)
 
     def _carry_out(self, due: Sequence[Request], waiting: Sequence[Request] = ()) -> None:

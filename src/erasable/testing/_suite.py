@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 from erasable import chain
 from erasable.chain.arrangement import arrange, grown
 from erasable.chain.chain import Earlier, train_chain
-from erasable.chain.dataset import Dataset, MemoryStore, State
+from erasable.chain.checkpoints import MemoryStore
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.chain.plan import Erasure
 from erasable.chain.scoring import Scoring
 from erasable.chain.settings import Config

@@ -10,7 +10,14 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from erasable import fingerprint
-from erasable.chain.dataset import ORIGIN, Dataset, Link, RowsName
+from erasable.chain.checkpoints import (
+    ORIGIN,
+    Link,
+)
+from erasable.chain.dataset import (
+    Dataset,
+    RowsName,
+)
 from erasable.chain.settings import Config, OwnSettings, Written
 from erasable.chain.strategies import STRATEGIES
 from erasable.chain.tasks import stages_of
@@ -96,7 +103,8 @@ def decode_settings(content: bytes, file: str, handed_over: type[Model] | None =
     learner = _learner(kind, {**kind.settings_class.earlier, **model.settings}, file)
     unnamed = frozenset(kind.settings_class.model_fields) - model.settings.keys()
     try:
-        learning = STRATEGIES[strategy.name](**strategy.settings)
+        how = STRATEGIES[strategy.name]
+        learning = how(**{**how.settings_class.earlier, **strategy.settings})
         own = OwnSettings(**document.settings)
         return Config.joined(learner, learning, own, Written(model.revision, _further(document), unnamed))
     except (WrongUse, ValueError, KeyError, TypeError) as error:
@@ -226,7 +234,8 @@ def config_of_0_1(settings: Mapping[str, Any], file: str) -> Config:
         chosen = Config(model=settings["model"], strategy=settings["strategy"])
         known = [*chosen.flat(), *OwnSettings.model_fields]
         given = {name: settings[name] for name in dict.fromkeys(known) if name in settings}
-        config = Config(**{**chosen.learner.settings.earlier, **given})
+        earlier = {**chosen.learner.settings.earlier, **chosen.learning.settings.earlier}
+        config = Config(**{**earlier, **given})
         return Config.joined(config.learner, config.learning, config.own, replace(config.written, revision=_REVISION))
     except WrongUse as error:
         raise damaged(file) from error

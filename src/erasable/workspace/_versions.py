@@ -9,8 +9,12 @@ import numpy as np
 from pydantic import BaseModel
 
 from erasable.chain.buckets import Bucket, Buckets
+from erasable.chain.checkpoints import Link
 from erasable.chain.counts import Counts, Rules
-from erasable.chain.dataset import Dataset, Link, State
+from erasable.chain.dataset import (
+    Dataset,
+    State,
+)
 from erasable.chain.settings import Config
 from erasable.chain.tasks import Environment, distinct, link_names
 from erasable.data.catalogue import Catalogue, over_own_items
@@ -93,9 +97,9 @@ def load_state(folder: CheckedFolder, manifest: Manifest, model: type[Model] | N
 
     No bucket is read. Workspaces of before format 5 have a file for each group: these are read.
     """
-    catalogue, config = _load_catalogue(folder, manifest.catalogue), _load_config(folder, manifest, model)
+    catalogue, config = load_catalogue(folder, manifest.catalogue), _load_config(folder, manifest, model)
     scale = RatingScale(manifest.scale.low, manifest.scale.high)
-    kept, cohesion = _load_kept_items(folder, manifest.catalogue), tuple(map(_cohesion_in, manifest.groups))
+    kept, cohesion = load_kept_items(folder, manifest.catalogue), tuple(map(cohesion_in, manifest.groups))
     chain = tuple(_link(link, manifest.environments) for link in manifest.chain)
     if manifest.counts is None:
         groups, held_out = _load_groups(folder, manifest, catalogue)
@@ -114,28 +118,50 @@ def _load_buckets(
     folder: CheckedFolder, manifest: Manifest, record: CountsRecord, config: Config, catalogue: Catalogue | None
 ) -> tuple[Buckets, Counts]:
     """Return the buckets, unread, and the counts."""
-    count = len(manifest.groups)
-    stages = min(config.groups, count) if config.rows == "solved" else count
-    if len(manifest.chain) != stages:
+    if len(manifest.chain) != stages_in(config, manifest.groups):
         raise damaged(folder.root / MANIFEST)
+    items, counts = load_counts(folder, record, config, manifest.groups, catalogue)
+    placed = [(folder, bucket) for bucket in manifest.buckets]
+    return buckets_in(placed, counts, items, len(manifest.groups)), counts
+
+
+def stages_in(config: Config, groups: Sequence[GroupRecord]) -> int:
+    """Return how many stages a chain over these groups has."""
+    return min(config.groups, len(groups)) if config.rows == "solved" else len(groups)
+
+
+def load_counts(
+    folder: CheckedFolder,
+    record: CountsRecord,
+    config: Config,
+    groups: Sequence[GroupRecord],
+    catalogue: Catalogue | None,
+) -> tuple[Ids, Counts]:
+    """Return all items, and the counts."""
     contents = CountsFiles(*map(folder.read, (record.items, record.slots, record.histories)))
     try:
-        rules = Rules(config.seed, config.anchors, stages)
+        rules = Rules(config.seed, config.anchors, stages_in(config, groups))
         ids, counts = decode_counts(contents, rules, record.held_out)
         items = ids if catalogue is None else catalogue.items
         if items != ids:  # those that were counted are not those of the catalogue
             raise MalformedCounts("items")
-        check_counts(counts, manifest.groups)
+        check_counts(counts, groups)
     except MalformedCounts as error:
         raise damaged(folder.root / getattr(record, error.table)) from error
-    slots = np.repeat(counts.slots, counts.people).astype(np.int16)
-    starts = [bucket.slot for bucket in manifest.buckets]
-    bounds = np.searchsorted(slots, [*starts, SLOTS])
+    return items, counts
+
+
+def buckets_in(
+    placed: Sequence[tuple[CheckedFolder, BucketRecord]], counts: Counts, items: Ids, groups: int
+) -> Buckets:
+    """Return buckets in files, each in its folder, unread."""
+    seed, starts = counts.rules.seed, [bucket.slot for _, bucket in placed]
+    bounds = np.searchsorted(counts.slots, [*starts, SLOTS])
     parts = [
-        StoredFile(folder, bucket, Expected(slots[low:high], config.seed, count), items)
-        for bucket, low, high in zip(manifest.buckets, bounds, bounds[1:], strict=False)
+        StoredFile(folder, bucket, Expected(counts.slots[low:high], counts.people[low:high], seed, groups), items)
+        for (folder, bucket), low, high in zip(placed, bounds, bounds[1:], strict=False)
     ]
-    return Buckets(parts, starts, items, config.seed), counts
+    return Buckets(parts, starts, items, seed)
 
 
 def _renamed(dataset: Dataset, chain: tuple[Link, ...], folder: CheckedFolder, manifest: Manifest) -> State:
@@ -177,7 +203,8 @@ def _load_groups(
     return groups, held_out
 
 
-def _load_catalogue(folder: CheckedFolder, record: CatalogueRecord) -> Catalogue | None:
+def load_catalogue(folder: CheckedFolder, record: CatalogueRecord) -> Catalogue | None:
+    """Return the catalogue, if there is a file of one."""
     if record.file is None:
         return None
     return decoded(
@@ -185,11 +212,13 @@ def _load_catalogue(folder: CheckedFolder, record: CatalogueRecord) -> Catalogue
     )
 
 
-def _load_kept_items(folder: CheckedFolder, record: CatalogueRecord) -> frozenset[str] | None:
+def load_kept_items(folder: CheckedFolder, record: CatalogueRecord) -> frozenset[str] | None:
+    """Return the items that the filter kept, if there was one."""
     return None if record.kept_items is None else frozenset(decoded(folder, record.kept_items, decode_items))
 
 
-def _cohesion_in(group: GroupRecord) -> Cohesion | None:
+def cohesion_in(group: GroupRecord) -> Cohesion | None:
+    """Return the cohesion of a group, if it is known."""
     return None if group.cohesion is None else Cohesion(group.cohesion, group.cohesion_error or 0.0)
 
 
@@ -215,11 +244,11 @@ def write_version(state: State, documents: Documents, before: Version, stamp: St
         "environments": tuple(map(dict, environments)),
         "config": folder.write(files.CONFIG, encode_settings(dataset.config)),
         "scale": ScaleRecord(low=dataset.scale.low, high=dataset.scale.high),
-        "catalogue": _write_catalogue(folder, dataset.catalogue, dataset.kept_items),
-        "groups": _group_records(dataset),
+        "catalogue": write_catalogue(folder, dataset.catalogue, dataset.kept_items),
+        "groups": group_records(dataset),
         "holdout": None,
         "buckets": _write_buckets(folder, dataset),
-        "counts": _write_counts(folder, dataset),
+        "counts": write_counts(folder, dataset),
         "chain": tuple(_link_record(link, before.checkpoints, environments) for link in state.chain),
         "names": None,
         "files": {},
@@ -260,9 +289,8 @@ def _with_hashes(manifest: Manifest, before: Manifest | None, folder: CheckedFol
     return manifest.model_copy(update={"files": folder.hashes(named_files(manifest) | others)}).sealed()
 
 
-def _write_catalogue(
-    folder: CheckedFolder, catalogue: Catalogue | None, kept: frozenset[str] | None
-) -> CatalogueRecord:
+def write_catalogue(folder: CheckedFolder, catalogue: Catalogue | None, kept: frozenset[str] | None) -> CatalogueRecord:
+    """Write a catalogue and the items that the filter kept."""
     kept_file = None
     if kept is not None:
         kept_file = folder.write_hashed("kept-items.parquet", encode_items(Ids.of(kept).sorted()))
@@ -276,7 +304,8 @@ def _write_catalogue(
     )
 
 
-def _group_records(dataset: Dataset) -> tuple[GroupRecord, ...]:
+def group_records(dataset: Dataset) -> tuple[GroupRecord, ...]:
+    """Return what a manifest says of each group."""
     return tuple(
         GroupRecord(
             position=position,
@@ -311,7 +340,8 @@ def _write_buckets(folder: CheckedFolder, dataset: Dataset) -> tuple[BucketRecor
     return tuple(records)
 
 
-def _write_counts(folder: CheckedFolder, dataset: Dataset) -> CountsRecord:
+def write_counts(folder: CheckedFolder, dataset: Dataset) -> CountsRecord:
+    """Write what is counted of all people."""
     names = CountsFiles._fields
     written = zip(names, encode_counts(dataset.items, dataset.counts), strict=True)
     named = {name: folder.write_hashed(f"{files.DATA}/{name}.parquet", content) for name, content in written}

@@ -10,7 +10,11 @@ import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from erasable.chain.dataset import ARRAY_NAMES, Checkpoint, Link
+from erasable.chain.checkpoints import (
+    ARRAY_NAMES,
+    Checkpoint,
+    Link,
+)
 from erasable.documents import read_json
 from erasable.errors import WorkspaceDamaged, WorkspaceError, WrongUse
 from erasable.fingerprint import canonical_json

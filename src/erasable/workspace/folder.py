@@ -87,9 +87,9 @@ class CheckedFolder:
         """Whether a known file is unchanged since it was last checked or written."""
         return self._seen.get(name) == (self._hashes.get(name), _mark(self.root / name))
 
-    def hashes(self, names: Iterable[str]) -> dict[str, str]:
-        """Return the hashes of known files, by name."""
-        return {name: self._hashes[name] for name in sorted(names)}
+    def hashes(self, names: Iterable[str] | None = None) -> dict[str, str]:
+        """Return the hashes of known files, or of all of them, by name."""
+        return {name: self._hashes[name] for name in sorted(self._hashes if names is None else names)}
 
     def adopt(self, hashes: Mapping[str, str]) -> None:
         """Know only these files from now on."""
@@ -97,7 +97,7 @@ class CheckedFolder:
 
     def _make_folder(self, path: Path) -> None:
         with self._making:  # models trained in parallel may need it at the same time
-            if not path.is_dir():
+            if path != self.root and not path.is_dir():  # the root may have been removed on purpose
                 files.make_folder(path, self.mode)
 
     def _holds(self, name: str, digest: str) -> bool:

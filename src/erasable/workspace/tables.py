@@ -70,7 +70,8 @@ def decode_bucket(content: bytes, items: Ids, slots: NDArray[np.int16]) -> Bucke
     if len(ids) > 1:
         is_first[1:] = np.asarray(pc.not_equal(ids[1:], ids[:-1]).cast(pa.uint8())).astype(bool)
     firsts = np.flatnonzero(is_first)
-    users, people = Ids(ids.take(pa.array(firsts))), (np.cumsum(is_first) - 1).astype(np.int32)
+    users = Ids.unchecked(ids.take(pa.array(firsts)))  # distinct, since `_are_ordered`
+    people = np.cumsum(is_first, dtype=np.int32) - np.int32(1)
     numbers = items.positions_of(_column(table, "item_id"))
     if len(slots) != len(users) or (numbers < 0).any() or not _are_ordered(users, slots):
         raise ValueError("the people or items are not those that the slots and items list")
@@ -118,6 +119,17 @@ def decode_interactions(content: bytes, items: Ids | None = None) -> Interaction
     time = np.asarray(table["time"]) if "time" in table.column_names else None
     read, _ = Interactions.from_columns(table["user_id"], table["item_id"], np.asarray(table["rating"]), time)
     return read if items is None else read.with_items(items)
+
+
+def encode_interactions(rows: Interactions) -> bytes:
+    """Write interactions as (user_id, item_id, rating[, time])."""
+    columns = {
+        "user_id": rows.users.array.take(pa.array(rows.user_index)),
+        "item_id": rows.items.array.take(pa.array(rows.item_index)),
+        "rating": pa.array(rows.rating),
+        **({} if rows.time is None else {"time": pa.array(rows.time)}),
+    }
+    return _encode(pa.table(columns))
 
 
 def encode_items(items: Ids, **counts: NDArray[np.int64]) -> bytes:
@@ -237,20 +249,24 @@ def _as_bytes(numbers: NDArray[np.int64]) -> ArrowColumn:
 
 
 def _digests(table: Any, name: str) -> NDArray[np.uint8]:  # noqa: ANN401 - Arrow's own
-    column = _column(table, name)
-    if column.type != pa.binary(DIGEST_BYTES) or column.null_count:
-        raise ValueError("a digest has another length")
-    return np.frombuffer(b"".join(column.to_pylist()), np.uint8).reshape(-1, DIGEST_BYTES)
+    return np.frombuffer(_fixed_width(table, name, DIGEST_BYTES), np.uint8).reshape(-1, DIGEST_BYTES)
 
 
 def _numbers(table: Any, name: str, least: int = 0) -> NDArray[np.int64]:  # noqa: ANN401 - Arrow's own
-    column = _column(table, name)
-    if column.type != pa.binary(_NUMBER.itemsize) or column.null_count:
-        raise ValueError("a number is none")
-    found = np.frombuffer(b"".join(column.to_pylist()), _NUMBER).astype(np.int64)
+    found = np.frombuffer(_fixed_width(table, name, _NUMBER.itemsize), _NUMBER).astype(np.int64)
     if (found < least).any():
         raise ValueError("a number is too small")
     return found
+
+
+def _fixed_width(table: Any, name: str, width: int) -> memoryview:  # noqa: ANN401 - Arrow's own
+    """Return the bytes of a column whose values all have one width."""
+    column = _column(table, name)
+    if column.type != pa.binary(width) or column.null_count:
+        raise ValueError("a value has another width, or is missing")
+    if not len(column):
+        return memoryview(b"")
+    return memoryview(column.buffers()[1])[width * column.offset : width * (column.offset + len(column))]
 
 
 def _decode(content: bytes, **options: Any) -> Any:  # noqa: ANN401 - Arrow's own
@@ -271,16 +287,19 @@ def _encode(table: ArrowColumn) -> bytes:
 class Expected(NamedTuple):
     """What a bucket's file must fit."""
 
-    slots: NDArray[np.int16]
-    """The slot of each of its people."""
+    slots: NDArray[np.int64]
+    """The slots of its people."""
+    people: NDArray[np.int64]
+    """How many people each slot has."""
     seed: int
     groups: int
     """How many groups there are."""
 
     def bucket_in(self, content: bytes, items: Ids) -> Bucket:
         """Read a bucket, its rows numbered by a list of items."""
-        bucket = decode_bucket(content, items, self.slots)
-        if (bucket.groups >= self.groups).any() or not np.array_equal(slots_of(bucket.users, self.seed), self.slots):
+        slots = np.repeat(self.slots, self.people).astype(np.int16)
+        bucket = decode_bucket(content, items, slots)
+        if (bucket.groups >= self.groups).any() or not np.array_equal(slots_of(bucket.users, self.seed), slots):
             raise ValueError("somebody is in a slot or a group where nobody would look for them")
         return bucket
 
@@ -340,7 +359,8 @@ def keep_bucket(folder: CheckedFolder, bucket: Bucket, number: int, seed: int, g
     """Write a bucket durably; it becomes current with the next commit that names it."""
     file = folder.write_hashed(f"{files.DATA}/bucket-{number:03d}.parquet", encode_bucket(bucket))
     record = BucketRecord(file=file, slot=int(bucket.slots[0]) if len(bucket.slots) else 0)
-    return StoredFile(folder, record, Expected(bucket.slots, seed, groups), bucket.training.items)
+    slots, people = np.unique(bucket.slots.astype(np.int64), return_counts=True)
+    return StoredFile(folder, record, Expected(slots, people, seed, groups), bucket.training.items)
 
 
 def decoded(folder: CheckedFolder, name: str, decode: Callable[[bytes], _Content]) -> _Content:

@@ -8,9 +8,17 @@ from pathlib import Path
 from erasable.chain.buckets import Bucket
 from erasable.chain.dataset import State
 from erasable.documents import says_more
-from erasable.errors import ErasableError, Said, WorkspaceBusy, WorkspaceError, WrongUse
+from erasable.errors import ErasableError, Said, WorkspaceError, WrongUse
 from erasable.models.base import Model
 from erasable.workspace import files
+from erasable.workspace._sweeping import (
+    clear,
+    remove_folders,
+    sweep,
+    sweep_as_reader,
+    sweep_at_opening,
+    unnamed_files,
+)
 from erasable.workspace._versions import (
     IssuedFiles,
     Version,
@@ -20,7 +28,7 @@ from erasable.workspace._versions import (
 )
 from erasable.workspace.checkpoints import DiskCheckpoints
 from erasable.workspace.dealing import Dealing, dealing
-from erasable.workspace.files import exclusive_reader_lock, own_files, shared_reader_lock, writer_lock
+from erasable.workspace.files import exclusive_reader_lock, shared_reader_lock, writer_lock
 from erasable.workspace.folder import (
     CheckedFolder,
     NamedFiles,
@@ -31,47 +39,10 @@ from erasable.workspace.folder import (
     read_whole,
 )
 from erasable.workspace.manifest import NO_DOCUMENTS, Documents, Manifest, Preferences, Stamp, damaged, encode_manifest
+from erasable.workspace.scratch import Scratch, ScratchGone, scratch_below
 from erasable.workspace.tables import StoredFile, keep_bucket
 
-
-def unnamed_files(root: Path, named: NamedFiles) -> tuple[str, ...]:
-    """Return the workspace's own files that no version names."""
-    return tuple(name for name in own_files(root, named.sealed) if name not in named.in_manifest)
-
-
-def sweep(root: Path, named: NamedFiles) -> None:
-    """Remove, durably, the files that no version names; the caller holds the writer lock."""
-    leftovers = [root / name for name in unnamed_files(root, named)]
-    if leftovers:
-        # A command killed right after it replaced the manifest may not have made that durable; if the previous
-        # manifest came back after a power cut, it would name files that are gone.
-        files.flush_folder(root)
-    for path in leftovers:
-        files.remove_file(path)
-    for parent in sorted({path.parent for path in leftovers}):
-        files.flush_folder(parent)
-
-
-def sweep_at_opening(root: Path, named: NamedFiles) -> None:
-    """Sweep, unless a named file is missing: someone may have restored an old manifest, and may yet correct it."""
-    if all((root / name).exists() for name in named.in_manifest):
-        sweep(root, named)
-
-
-def sweep_as_reader(root: Path, named: NamedFiles) -> tuple[str, ...]:
-    """Remove what a killed command left, unless another command is writing, and return what can't be removed."""
-    if not unnamed_files(root, named):
-        return ()
-    try:
-        with suppress(WorkspaceBusy), writer_lock(root):
-            # Read again: without a reader lock, a commit may have happened in between.
-            current = NamedFiles.of(root, read_manifest(root))
-            sweep_at_opening(root, current)
-            return unnamed_files(root, current)
-        # Busy: the files belong to a running writer, who sweeps them.
-        return ()
-    except WorkspaceError:
-        return unnamed_files(root, named)
+__all__ = ["Workspace", "sweep", "sweep_as_reader", "unnamed_files"]
 
 
 def refuse_occupied(root: Path) -> None:
@@ -99,30 +70,6 @@ def make_missing_folders(root: Path, made: list[Path], mode: int | None) -> None
     # Recorded first, so that an interrupt right after the folder is made finds it on the list.
     made.append(root)
     files.make_folder(root, mode)
-
-
-def remove_folders(made: list[Path]) -> None:
-    """Remove the folders that were made, if they are empty."""
-    for folder in reversed(made):
-        with suppress(WorkspaceError):
-            files.remove_folder(folder)
-            files.flush_folder(folder.parent)
-
-
-def clear(root: Path) -> None:
-    """Remove all files of a workspace; the next learn sweeps what can't be removed."""
-    with suppress(WorkspaceError, OSError):
-        # The manifest first: without it the rest counts as unfinished, should this be interrupted.
-        files.remove_file(root / files.MANIFEST)
-        files.flush_folder(root)
-        sweep(root, NamedFiles())
-        for folder in files.FOLDERS:
-            if (root / folder).is_dir():
-                files.remove_folder(root / folder)
-        # The writer lock last: it marks the folder as ours.
-        for lock in files.LOCKS:
-            files.remove_file(root / lock)
-        files.flush_folder(root)
 
 
 def _is_unfinished(root: Path) -> bool:
@@ -212,6 +159,14 @@ class Workspace:
                 workspace.leftovers = sweep_as_reader(root, NamedFiles.of(root, workspace.manifest))
             yield workspace
 
+    @classmethod
+    def of_a_task(cls, root: Path, version: int) -> "Workspace":
+        """Return a version to read for a task; its command sees to it that the version stays, or ends the task."""
+        workspace = cls(root, read_manifest(root), writable=False)
+        if workspace.stamp.version != version:
+            raise ScratchGone
+        return workspace
+
     @staticmethod
     def mark(path: str | Path) -> tuple[int, int, int]:
         """Return numbers that differ after each commit; cheap enough to poll."""
@@ -291,6 +246,15 @@ class Workspace:
         self._check_writable()
         return keep_bucket(self._folder, bucket, number, seed, groups)
 
+    def scratch(self) -> AbstractContextManager[Scratch]:
+        """Make a folder for the files of tasks that run elsewhere; nothing of it is left afterwards."""
+        return scratch_below(self.path)
+
+    @property
+    def current_files(self) -> tuple[str, ...]:
+        """The files of the current version."""
+        return tuple(sorted(self.manifest.files))
+
     @property
     def pending_files(self) -> tuple[str, ...]:
         """The file of the requests that are being carried out, if there are any."""
@@ -325,7 +289,7 @@ class Workspace:
         """
         self._check_writable()
         stamp = stamp or Stamp.after(self._manifest.version if self._manifest else 0)
-        self._make_current(write_version(state, documents, self._version(), stamp))
+        self._make_current(write_version(state, documents, self._version(), stamp), replaced=True)
 
     def amend(self, documents: Documents) -> None:
         """Replace the documents, keeping state and version; checkpoints that are not committed are removed."""
@@ -366,7 +330,7 @@ class Workspace:
         if not self._writable:
             raise WrongUse("the workspace is open for reading: open it with Workspace.writing to commit")
 
-    def _make_current(self, manifest: Manifest) -> None:
+    def _make_current(self, manifest: Manifest, replaced: bool = False) -> None:
         new = self.path / files.NEW_MANIFEST
         files.write_file(new, encode_manifest(manifest), self._folder.mode)
         with exclusive_reader_lock(self.path):
@@ -378,7 +342,7 @@ class Workspace:
                 # If interrupted right after the replacement, this object must not keep using the previous version.
                 if not new.exists():
                     self._adopt(manifest)
-            sweep(self.path, NamedFiles.of(self.path, manifest))
+            sweep(self.path, NamedFiles.of(self.path, manifest), replaced)
 
     def _version(self) -> Version:
         return Version(self._manifest, self._folder, self._checkpoints)

@@ -115,8 +115,10 @@ class Clocks(_Schema):
     suppressed: datetime | None
     """Since when the person is not served any more, or not with the items asked for: `meanwhile` says which."""
     erased: datetime | None
+    join: datetime
+    """From when on it may join a batch that others are due in; until then there is time to take it back."""
     begin: datetime
-    """When its batch begins at the latest; a day after its receipt at the earliest, if others are due then."""
+    """When its batch begins at the latest."""
     erase_by: datetime
     """The end of the batch window."""
     alarm: datetime

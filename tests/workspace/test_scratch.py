@@ -1,0 +1,121 @@
+"""Scratch folders: their files, and commands that make, sweep and remove them at the same time."""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+
+from erasable.errors import WorkspaceDamaged, WorkspaceError
+from erasable.workspace import files
+from erasable.workspace import scratch as module
+from erasable.workspace.folder import CheckedFolder
+from erasable.workspace.scratch import (
+    ScratchFile,
+    ScratchGone,
+    folders_in_use,
+    remove_scratch,
+    scratch_below,
+    scratch_folders,
+)
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / files.DATA).mkdir()
+    return tmp_path
+
+
+def test_a_file_is_read_as_it_was_written_and_another_content_is_refused(root):
+    with scratch_below(root) as scratch:
+        file = scratch.put("rows.json", b"[1]")
+        assert scratch.get(file) == b"[1]"
+        with pytest.raises(WorkspaceError, match="is damaged"):
+            scratch.get(ScratchFile(file.name, "0" * 64))
+    assert os.listdir(root / files.DATA) == []
+
+
+def test_the_digest_of_the_same_content_is_another_one_in_each_folder(root):
+    digests = set()
+    for _ in range(2):
+        with scratch_below(root) as scratch:
+            digests.add(scratch.put("rows.json", b"[1]").digest)
+    assert len(digests) == 2
+
+
+def removed_meanwhile(root, then):
+    with scratch_below(root) as scratch:
+        remove_scratch(scratch.folder)
+        then(scratch)
+
+
+def find_damage(scratch):
+    raise WorkspaceDamaged("a bucket is missing")
+
+
+class TestWhatAnotherCommandRemoves:
+    @pytest.mark.parametrize("name", ["config.json", "data/items.parquet"])
+    def test_is_not_made_again_by_what_is_written_afterwards(self, root, name):
+        with pytest.raises(ScratchGone):
+            removed_meanwhile(root, lambda scratch: CheckedFolder(scratch.folder, {}).write(name, b"{}"))
+        assert os.listdir(root / files.DATA) == []
+
+    def test_is_told_as_a_change_and_not_as_damage(self, root):
+        with pytest.raises(ScratchGone, match="run this again"):
+            removed_meanwhile(root, find_damage)
+
+    def test_while_damage_stays_damage(self, root):
+        with pytest.raises(WorkspaceDamaged), scratch_below(root) as scratch:
+            find_damage(scratch)
+
+
+def test_a_folder_that_is_half_removed_is_used_by_nobody_though_its_lock_is_held(root):
+    with scratch_below(root) as scratch:
+        assert folders_in_use(root) == (f"{scratch.below}/",)
+        scratch.folder.rename(scratch.folder.with_name(scratch.folder.name + ".gone"))
+        assert folders_in_use(root) == ()
+        assert len(scratch_folders(root)) == 1
+
+
+def test_who_finds_the_folder_locked_or_gone_makes_another_one(root, monkeypatch):
+    lock, tried = module._locked, []
+
+    def unlucky(path):
+        tried.append(path.parent.name)
+        if len(tried) == 1:
+            remove_scratch(path.parent)
+        return None if len(tried) == 2 else lock(path)
+
+    monkeypatch.setattr(module, "_locked", unlucky)
+    with scratch_below(root) as scratch:
+        assert len(set(tried)) == 3
+        assert scratch.folder.name == tried[2]
+
+
+def make(root):
+    with suppress(ScratchGone), scratch_below(root) as scratch:
+        scratch.put("rows.json", b"[]")
+
+
+def sweep(root):
+    in_use = folders_in_use(root)
+    for name in scratch_folders(root):
+        if f"{name}/" not in in_use:
+            remove_scratch(root / name)
+
+
+def again_and_again(work, root, seconds=2):
+    end, times = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        work(root)
+        times += 1
+    return times
+
+
+def test_commands_that_make_and_remove_beside_one_that_sweeps_never_fail(root):
+    with ThreadPoolExecutor(3) as pool:
+        running = [pool.submit(again_and_again, work, root) for work in (make, make, sweep)]
+    assert min(one.result() for one in running) > 10
+    sweep(root)
+    assert os.listdir(root / files.DATA) == []
