@@ -1,16 +1,20 @@
 """A server that starts anew after erasures: nobody is refused meanwhile, no child is left, one server at a time."""
 
 import os
+import socket
 import threading
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 import httpx2
 import pytest
+import uvicorn
+from starlette.responses import PlainTextResponse
 
 from erasable.requests import Request
-from erasable.service._running import Restart
+from erasable.service._running import Restart, impatient
 from erasable.service._service import Service
 from kit import erasure_service, service_process, small_shop
 
@@ -67,6 +71,38 @@ def test_a_server_starts_anew_after_an_erasure_and_refuses_nobody(path):
         assert all(not is_zombie(pid) for pid in children_of(service.pid))
     assert '"service restarts"' in service.log
     erasure_service.require_erased_once(path, [answer.json()["id"]], [person])
+
+
+@pytest.mark.parametrize("earlier", [0, 1], ids=["a new connection", "one that is kept alive"])
+def test_a_request_that_arrives_while_the_server_stops_is_answered(earlier):
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(PlainTextResponse("here"), http=impatient(5), log_config=None))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    with socket.create_connection(listening.getsockname()) as caller:
+        for _ in range(earlier):
+            assert b"connection: close" not in asked(caller)
+        wait_until(lambda: server.server_state.connections)
+        server.should_exit = True
+        wait_until(lambda: listening.fileno() < 0)  # uvicorn has closed it
+        answer = asked(caller)
+        assert b"200 OK" in answer
+        assert b"connection: close" in answer
+    thread.join()
+
+
+def asked(caller: socket.socket) -> bytes:
+    caller.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+    answer = piece = caller.recv(65_536)
+    while piece and not answer.endswith(b"here"):
+        piece = caller.recv(65_536)
+        answer += piece
+    return answer
+
+
+def wait_until(comes: Callable[[], object]) -> None:
+    while not comes():
+        pass
 
 
 def test_a_server_that_is_not_told_to_never_starts_anew(path):

@@ -97,15 +97,21 @@ _END_SECONDS = 30
 _START_SECONDS = 30
 _LONGEST_SILENCE = 3.0  # seconds; the queue is read ten times a second, but one elsewhere may not answer
 _FAILURE_SECONDS = 5.0
+_PARTING_SECONDS = 0.5
 _SWITCH_SECONDS = 0.0001  # Python's own is 5 ms: a thread back from the disk would wait that long for one that computes
 
 
 class _Impatient(HttpToolsProtocol):
-    """Closes a connection whose request head does not arrive in time; uvicorn itself would wait forever."""
+    """Closes a connection whose request head does not arrive in time, and answers what arrives while the server stops.
+
+    uvicorn itself would wait forever for a head. When it stops, it closes every connection that has no request in
+    work, and a request that has just arrived there is answered with a reset.
+    """
 
     seconds: float
     _timer: TimerHandle | None = None
     _size = 0
+    _is_last = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer for the first head."""
@@ -129,6 +135,16 @@ class _Impatient(HttpToolsProtocol):
         """Stop the timer: `BodyLimits` limits the body."""
         self._stop_waiting()
         super().on_headers_complete()
+        if self._is_last:
+            self.cycle.keep_alive = False
+
+    def shutdown(self) -> None:
+        """Close the connection after the request in work, or the next one if it comes within half a second."""
+        self._is_last = True
+        if self.cycle is None or self.cycle.response_complete:
+            self.loop.call_later(_PARTING_SECONDS, super().shutdown)
+        else:
+            super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timer."""
