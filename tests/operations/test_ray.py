@@ -4,17 +4,20 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyarrow import csv
 
 from erasable.chain import MemoryStore, buckets, train_chain
+from erasable.data import ColumnNames
 from erasable.errors import NotReproducible, Refused, WorkspaceDamaged
 from erasable.models import Effort
 from erasable.operations import DiskStorage, Work, _ray, attack, forget, learn, learn_more, verify
@@ -23,6 +26,9 @@ from erasable.operations.inspect import evaluate
 from erasable.operations.recommend import recommend_to_all
 from erasable.operations.scan import scan
 from erasable.operations.work import on_cluster
+from erasable.paper._cells import Cell, CellStore, in_batches
+from erasable.paper._reproduce import Bench, measure_into, run_batches
+from erasable.paper._workbench import DataSource, Workbench, data_digest
 from erasable.requests import Request
 from erasable.workspace import Workspace, scratch
 from erasable.workspace.scratch import scratch_folders
@@ -218,6 +224,21 @@ class TestReading:
         assert nodes.held(PEOPLE) == {}
 
 
+def test_cells_of_the_paper_are_measured_as_here(tmp_path, far, nodes):
+    csv.write_csv(table(), tmp_path / "rows.csv")
+    source = DataSource(tmp_path / "rows.csv", ColumnNames())
+    settings = {"model": "dmf", "grouping": "random", "groups": 2, "epochs": 2, "holdout": 0.2}
+    details = {"request": "learn", "protocols": ["whole-catalogue"]}
+    cells = [Cell("utility", data_digest(*source.read()), {**settings, "seed": seed}, details) for seed in range(3)]
+    there, here = CellStore(tmp_path / "there"), CellStore(tmp_path / "here")
+    run_batches(in_batches(cells), Bench(source, there, 1, 1, far.cluster), lambda progress: None)
+    for one in cells:
+        measure_into(here, one, Workbench(source, 1))
+        assert there.get(one) == here.get(one)
+    assert not [*(tmp_path / "there").glob("work-*")]
+    assert nodes.held(PEOPLE) == {}
+
+
 class TestAFault:
     def test_in_a_bucket_is_noticed_by_the_worker_that_reads_it(self, tmp_path, far):
         there = learned(tmp_path / "far", Work(1), config_of("anchored als"))
@@ -234,11 +255,11 @@ class TestAFault:
     def test_in_what_a_worker_wrote_is_noticed_here(self, tmp_path, far, monkeypatch):
         get = scratch.Scratch.get
 
-        def damaging(self, file):
-            if file.name.startswith("checkpoint"):
-                path = self.folder / file.name
-                path.write_bytes(path.read_bytes()[:-1] + b"\x00\x01"[:1])
-            return get(self, file)
+        def damaging(self, name):
+            if name.startswith("checkpoint"):
+                path = self.folder / name
+                path.write_bytes(path.read_bytes()[:-1])
+            return get(self, name)
 
         monkeypatch.setattr(scratch.Scratch, "get", damaging)
         with pytest.raises(Exception, match="is damaged"):
@@ -256,19 +277,33 @@ def command(*words, **settings):
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture
+def short_place():
+    """A temporary folder whose name is short enough for the sockets of Ray."""
+    with tempfile.TemporaryDirectory(prefix="e", dir="/tmp") as place:
+        yield Path(place)
+
+
+def without_rays_variables(place):
+    """Return the environment of a command, without what other tests have set for Ray."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    return {**own, "TMPDIR": str(place)}
+
+
 class TestACommand:
-    def test_starts_ray_here_and_leaves_nothing_of_it(self, tmp_path):
+    def test_starts_ray_here_and_leaves_nothing_of_it(self, tmp_path, short_place):
         csv.write_csv(table(), tmp_path / "rows.csv")
-        (tmp_path / "place").mkdir()
-        own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}  # not of other tests
-        env = {**own, "TMPDIR": str(tmp_path / "place")}
         words = ("learn", tmp_path / "rows.csv", "--model", "nmf", "--groups", 3, "--epochs", 3, "--into")
-        there = command(*words, tmp_path / "far", "--executor", "ray", "--threads", 1, env=env)
+        far = (*words, tmp_path / "far", "--executor", "ray", "--threads", 1)
+        there = command(*far, env=without_rays_variables(short_place))
+        while not [*short_place.glob("erasable-ray-*/lock")]:
+            assert there.poll() is None, there.stderr.read()
+            time.sleep(0.02)
         assert there.communicate(timeout=120)[1] == ""
         assert there.returncode == 0
         assert command(*words, tmp_path / "near").communicate(timeout=60)[1] == ""
         assert lasting_files(tmp_path / "far") == lasting_files(tmp_path / "near")
-        assert list((tmp_path / "place").iterdir()) == []
+        assert [*short_place.iterdir()] == []
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
     def test_that_is_stopped_leaves_the_workspace_as_before(self, tmp_path, far, nodes, number):
@@ -291,6 +326,32 @@ class TestACommand:
         assert lasting_files(there) == before
         assert unnamed_files(there) == []
         assert scratch_folders(there) == []
+
+    def test_that_was_killed_leaves_no_folder_of_ray_beyond_the_next(self, tmp_path, short_place):
+        csv.write_csv(table(), tmp_path / "rows.csv")
+        env = without_rays_variables(short_place)
+        words = ("learn", tmp_path / "rows.csv", "--executor", "ray", "--threads", 1, "--into")
+        running = command(*words, tmp_path / "killed", env=env)
+        while not [*short_place.glob("erasable-ray-*/session_latest")]:
+            assert running.poll() is None, running.stderr.read()
+            time.sleep(0.02)
+        running.kill()
+        running.communicate()
+        assert [*short_place.iterdir()]
+        assert command(*words, tmp_path / "next", env=env).communicate(timeout=120)[1] == ""
+        assert [*short_place.iterdir()] == []
+
+
+class TestAnotherClusterOfTheSameProcess:
+    def test_is_not_used_in_the_place_of_the_one_that_is_named(self, tmp_path, connected, monkeypatch):
+        cluster = RayCluster("127.0.0.1:1")
+        with pytest.raises(Refused, match=r"is connected to the Ray cluster at 127\.0\.0\.1:\d+: leave out"):
+            learned(tmp_path / "far", Work(1, cluster=cluster))
+        assert not (tmp_path / "far").exists()
+
+    def test_is_the_same_one_under_another_name(self, tmp_path, connected, nodes):
+        named = nodes.address.replace("127.0.0.1", "localhost")
+        learned(tmp_path / "far", Work(1, cluster=RayCluster(named)), config_of("ease"))
 
 
 def test_a_workspace_that_is_changed_meanwhile_is_said_to_be(tmp_path, far, nodes):

@@ -57,6 +57,13 @@ def test_cells_that_are_written_down_are_measured_as_here(bench, tmp_path):
     assert [path for path in tmp_path.iterdir() if path.name.startswith("work-")] == []
 
 
+def test_what_a_killed_run_left_is_removed_by_the_next(bench, tmp_path):
+    (tmp_path / "work-dead").mkdir()
+    (tmp_path / "work-dead" / "order.json").write_text("{}")
+    with bench.store.scratch() as scratch:
+        assert [path for path in tmp_path.iterdir() if path.is_dir()] == [scratch.folder]
+
+
 def _timeless(result):
     forgetting = dict(result["forgetting"] or {})
     forgetting.pop("seconds", None)

@@ -12,10 +12,10 @@ from erasable.workspace import files
 from erasable.workspace import scratch as module
 from erasable.workspace.folder import CheckedFolder
 from erasable.workspace.scratch import (
-    ScratchFile,
     ScratchGone,
     folders_in_use,
     remove_scratch,
+    remove_unused,
     scratch_below,
     scratch_folders,
 )
@@ -27,21 +27,51 @@ def root(tmp_path):
     return tmp_path
 
 
-def test_a_file_is_read_as_it_was_written_and_another_content_is_refused(root):
+@pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 32, 33])
+def test_a_file_is_read_as_it_was_written(root, monkeypatch, size):
+    monkeypatch.setattr(module, "_PIECE", 16)
     with scratch_below(root) as scratch:
-        file = scratch.put("rows.json", b"[1]")
-        assert scratch.get(file) == b"[1]"
-        with pytest.raises(WorkspaceError, match="is damaged"):
-            scratch.get(ScratchFile(file.name, "0" * 64))
+        assert scratch.get(scratch.put("rows.json", b"x" * size)) == b"x" * size
     assert os.listdir(root / files.DATA) == []
 
 
-def test_the_digest_of_the_same_content_is_another_one_in_each_folder(root):
-    digests = set()
-    for _ in range(2):
-        with scratch_below(root) as scratch:
-            digests.add(scratch.put("rows.json", b"[1]").digest)
-    assert len(digests) == 2
+def turned(content):
+    return content[:30] + bytes([content[30] ^ 1]) + content[31:]
+
+
+CHANGES = {
+    "a bit": turned,
+    "cut off": lambda content: content[:-1],
+    "a piece less": lambda content: content[:44],
+    "pieces in another order": lambda content: content[44:88] + content[:44],
+    "nothing": lambda content: b"",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_another_content_is_refused(root, monkeypatch, change):
+    monkeypatch.setattr(module, "_PIECE", 16)
+    with scratch_below(root) as scratch:
+        path = scratch.folder / scratch.put("rows.json", b"0123456789abcdef" * 2)
+        path.write_bytes(change(path.read_bytes()))
+        with pytest.raises(WorkspaceError, match="is damaged"):
+            scratch.get(path.name)
+
+
+def test_a_file_in_the_place_of_another_is_refused(root):
+    with scratch_below(root) as scratch:
+        one, other = (scratch.put("rows.json", content) for content in (b"[1]", b"[2]"))
+        (scratch.folder / one).write_bytes((scratch.folder / other).read_bytes())
+        with pytest.raises(WorkspaceError, match="is damaged"):
+            scratch.get(one)
+
+
+def test_nobody_can_read_it_without_the_key_which_lies_nowhere(root):
+    with scratch_below(root) as scratch:
+        scratch.put_facts("sought.json", {"user": "somebody"})
+        written = [path.read_bytes() for path in root.rglob("*") if path.is_file()]
+        assert len(written) == 2  # with the lock
+        assert not any(b"somebody" in content or scratch.key in content for content in written)
 
 
 def removed_meanwhile(root, then):
@@ -79,7 +109,7 @@ def test_a_folder_that_is_half_removed_is_used_by_nobody_though_its_lock_is_held
 
 
 def test_who_finds_the_folder_locked_or_gone_makes_another_one(root, monkeypatch):
-    lock, tried = module._locked, []
+    lock, tried = module.locked, []
 
     def unlucky(path):
         tried.append(path.parent.name)
@@ -87,7 +117,7 @@ def test_who_finds_the_folder_locked_or_gone_makes_another_one(root, monkeypatch
             remove_scratch(path.parent)
         return None if len(tried) == 2 else lock(path)
 
-    monkeypatch.setattr(module, "_locked", unlucky)
+    monkeypatch.setattr(module, "locked", unlucky)
     with scratch_below(root) as scratch:
         assert len(set(tried)) == 3
         assert scratch.folder.name == tried[2]
@@ -96,13 +126,6 @@ def test_who_finds_the_folder_locked_or_gone_makes_another_one(root, monkeypatch
 def make(root):
     with suppress(ScratchGone), scratch_below(root) as scratch:
         scratch.put("rows.json", b"[]")
-
-
-def sweep(root):
-    in_use = folders_in_use(root)
-    for name in scratch_folders(root):
-        if f"{name}/" not in in_use:
-            remove_scratch(root / name)
 
 
 def again_and_again(work, root, seconds=2):
@@ -115,7 +138,7 @@ def again_and_again(work, root, seconds=2):
 
 def test_commands_that_make_and_remove_beside_one_that_sweeps_never_fail(root):
     with ThreadPoolExecutor(3) as pool:
-        running = [pool.submit(again_and_again, work, root) for work in (make, make, sweep)]
+        running = [pool.submit(again_and_again, work, root) for work in (make, make, remove_unused)]
     assert min(one.result() for one in running) > 10
-    sweep(root)
+    remove_unused(root)
     assert os.listdir(root / files.DATA) == []

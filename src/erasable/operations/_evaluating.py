@@ -12,7 +12,7 @@ from erasable.operations.remote import CarryOut, Facts
 from erasable.operations.storage import Session
 from erasable.operations.work import RayCluster, on_cluster
 from erasable.workspace.portable import get_rows, put_rows
-from erasable.workspace.scratch import Scratch, ScratchFile
+from erasable.workspace.scratch import Scratch
 from erasable.workspace.workspace import Workspace
 
 Values = Mapping[str, list[float]]
@@ -62,7 +62,7 @@ class RemoteMeasuring:
 def measure_part(scratch: Scratch, facts: Facts, effort: Effort) -> Facts:
     """Measure on some users, in a worker."""
     workspace = Workspace.of_a_task(scratch.root, facts["version"])
-    state, rows = workspace.state(), get_rows(scratch, ScratchFile(*facts["rows"]))
+    state, rows = workspace.state(), get_rows(scratch, facts["rows"])
     try:
         cases = cases_of(state.dataset, rows)
     except Refused:  # none of these users is known; others may be

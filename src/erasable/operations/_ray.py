@@ -1,7 +1,7 @@
 """The executor that runs tasks on Ray: on a cluster, or in processes of this machine.
 
-Ray gets paths, names, numbers and keyed digests. What is about people lies in a scratch folder of the workspace
-(`remote`), which all machines of the cluster share.
+Ray gets paths, names, numbers and the key of a scratch folder of the workspace (`remote`), which all machines of the
+cluster share. What is about people lies there, encrypted, and is gone with it.
 """
 
 import os
@@ -26,12 +26,12 @@ from erasable.chain.tasks import numeric_environment
 from erasable.errors import NotReproducible, Refused, WrongUse, option
 from erasable.models.base import Effort
 from erasable.operations.remote import CarryOut, RemoteStages, RemoteWork, failure, raise_failure
-from erasable.workspace.scratch import Scratch, ScratchFile, ScratchGone
+from erasable.workspace.scratch import Scratch, ScratchGone, is_held, locked
 
 T = TypeVar("T")
 R = TypeVar("R")
 Answer = tuple[str, ...]
-"""What a worker says through Ray: how it ended, and the name and digest of a file, or what differs."""
+"""What a worker says through Ray: how it ended, and the name of a file, or what differs."""
 
 _RETRIES = 3
 _LOOK_EVERY = 0.2
@@ -41,6 +41,7 @@ _OBJECT_STORE = 80 * 2**20  # about the least that Ray takes; nothing large goes
 _LONGEST_PLACE = 30  # of a temporary folder: the names of Ray's sockets, which are in it, may have 107 bytes
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _STANDARD_STREAMS = (1, 2)
+_PLACE, _LOCK = "erasable-ray-", "lock"
 _IN_NO_STAGE = ("gensim",)
 
 
@@ -96,8 +97,8 @@ class OnRay:
         try:
             for place, task in enumerate(tasks):
                 order = self._scratch.put_facts("order.json", work.order(task, self._scratch))
-                followed.names[place] = order.name
-                given = (str(self._scratch.root), self._scratch.below, *order)
+                followed.names[place] = order
+                given = (str(self._scratch.root), self._scratch.below, self._scratch.key, order)
                 running[remote.remote(work.carry_out, given, threads, environment)] = place
             while running:
                 ended = self._ray.wait([*running], timeout=_LOOK_EVERY)[0]
@@ -132,10 +133,10 @@ class OnRay:
     def _facts(self, answer: Answer, task: object) -> Any:  # noqa: ANN401 - whatever JSON holds
         """Return what came of a task; raise what went wrong."""
         match answer:
-            case ("done", name, digest):
-                return self._scratch.facts(ScratchFile(name, digest))
-            case ("failed", name, digest):
-                raise_failure(self._scratch.facts(ScratchFile(name, digest)))
+            case ("done", name):
+                return self._scratch.facts(name)
+            case ("failed", name):
+                raise_failure(self._scratch.facts(name))
             case ("gone",):
                 raise ScratchGone
             case ("absent", node):
@@ -209,19 +210,19 @@ class _Counter:
 
 
 def carry_out_order(
-    carry_out: CarryOut, given: tuple[str, str, str, str], threads: int, environment: Mapping[str, str]
+    carry_out: CarryOut, given: tuple[str, str, bytes, str], threads: int, environment: Mapping[str, str]
 ) -> Answer:
     """Carry out an order in a worker of Ray; nothing is printed, and nothing is raised."""
-    root, below, *order = given
+    root, below, key, order = given
     with _silent():
         differences = _differences(environment)
         if differences:
             return ("differs", _node(), *differences)
         if not Path(root).is_dir():
             return ("absent", _node())
-        scratch = Scratch(Path(root), below)
+        scratch = Scratch(Path(root), below, key)
         try:
-            return ("done", *_carried_out(carry_out, scratch, ScratchFile(*order), threads))
+            return ("done", _carried_out(carry_out, scratch, order, threads))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
@@ -231,15 +232,15 @@ def carry_out_order(
 def _reported(scratch: Scratch, error: BaseException) -> Answer:
     """Write a failure down, and answer where; what it says may name people."""
     try:
-        return ("failed", *scratch.put_facts("failed.json", failure(error)))
+        return ("failed", scratch.put_facts("failed.json", failure(error)))
     except ScratchGone:
         return ("gone",)
     except Exception as unwritten:
         return ("unwritten", _node(), type(unwritten).__name__)
 
 
-def _carried_out(carry_out: CarryOut, scratch: Scratch, order: ScratchFile, threads: int) -> ScratchFile:
-    counter = _Counter(scratch.folder / _counting(order.name))
+def _carried_out(carry_out: CarryOut, scratch: Scratch, order: str, threads: int) -> str:
+    counter = _Counter(scratch.folder / _counting(order))
     facts = carry_out(scratch, scratch.facts(order), Effort(threads, counter))
     counter.write()
     return scratch.put_facts("outcome.json", facts)
@@ -334,15 +335,14 @@ def _connected(cluster: RayCluster) -> Iterator[Any]:
             "Ray was imported before: call ray.init() first, whose cluster is used then, or give ", option("address")
         )
     if ray.is_initialized():
+        _refuse_another(ray, address)
         yield ray
         return
     with ExitStack() as stack, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Ray's, about its own future
         ways: dict[str, Any] = {"address": address}
         if address is None:
-            place = tempfile.mkdtemp(prefix="erasable-", dir=_short_place())
-            stack.callback(shutil.rmtree, place, ignore_errors=True)
-            ways = {"address": "local", "_temp_dir": place, "include_dashboard": False}
+            ways = {"address": "local", "_temp_dir": stack.enter_context(_own_place()), "include_dashboard": False}
             ways |= {"num_cpus": cluster.threads or len(os.sched_getaffinity(0)), "object_store_memory": _OBJECT_STORE}
         stack.callback(ray.shutdown)
         try:
@@ -351,6 +351,41 @@ def _connected(cluster: RayCluster) -> Iterator[Any]:
             why = " ".join(str(error).split())
             raise Refused(f"Ray can't be reached at {address or 'this machine'}: {why}") from None
         yield ray
+
+
+def _refuse_another(ray: Any, address: str | None) -> None:  # noqa: ANN401 - Ray's own
+    """Refuse an address if this process is connected to another cluster."""
+    connected = ray.get_runtime_context().gcs_address
+    if address is not None and _resolved(address) != _resolved(connected):
+        raise Refused(
+            f"this process is connected to the Ray cluster at {connected}: leave out ",
+            option("address"),
+            " to use that, or call ray.shutdown() first",
+        )
+
+
+def _resolved(address: str) -> tuple[str, str]:
+    host, _, port = address.rpartition(":")
+    with suppress(OSError):
+        host = socket.gethostbyname(host)
+    return host, port
+
+
+@contextmanager
+def _own_place() -> Iterator[str]:
+    """Make a temporary folder for Ray's own files, and remove those of commands that were killed."""
+    inside = "/tmp" if len(tempfile.gettempdir()) > _LONGEST_PLACE else tempfile.gettempdir()  # noqa: S108
+    for left in Path(inside).glob(f"{_PLACE}*"):
+        if (left / _LOCK).exists() and not is_held(left / _LOCK):
+            shutil.rmtree(left, ignore_errors=True)
+    place = tempfile.mkdtemp(prefix=_PLACE, dir=inside)
+    handle = locked(Path(place, _LOCK))
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
 
 
 def _refuse_unreachable(address: str) -> None:
@@ -385,10 +420,6 @@ def _imported(loopback: bool) -> Any:  # noqa: ANN401 - Ray's own
 
 def _missing() -> WrongUse:
     return WrongUse(option("executor", "ray"), " needs Ray: pip install 'erasable[ray]'")
-
-
-def _short_place() -> str | None:
-    return None if len(tempfile.gettempdir()) <= _LONGEST_PLACE else "/tmp"  # noqa: S108 - a folder in it is made
 
 
 @cache

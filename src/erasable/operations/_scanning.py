@@ -1,4 +1,4 @@
-"""Searching data and checkpoints elsewhere, file by file: what is clean there need not be read here.
+"""Searching data and checkpoints remotely, file by file: what is clean there need not be read here.
 
 A worker knows less of what explains a hit than a scan of the whole folder, so it never finds less. A file in which it
 finds something is searched again here, with everything else.
@@ -20,13 +20,13 @@ from erasable.operations.work import Work, on_cluster
 from erasable.scan import Rows, Target, Vocabulary, scan_contents
 from erasable.workspace.files import CHECKPOINTS, DATA
 from erasable.workspace.folder import read_whole
-from erasable.workspace.scratch import Scratch, ScratchFile
+from erasable.workspace.scratch import Scratch
 from erasable.workspace.workspace import Workspace
 
 _BELOW = (f"{DATA}/", f"{CHECKPOINTS}/")
 
 
-def clean_elsewhere(
+def remotely_clean(
     session: Session, targets: Sequence[Target], declared: tuple[str, ...], work: Work
 ) -> frozenset[str]:
     """Return the files of data and checkpoints that hold nothing of some people; none without a cluster."""
@@ -45,12 +45,12 @@ class RemoteScanning:
     @property
     def carry_out(self) -> CarryOut:
         """Searches a file."""
-        return search_elsewhere
+        return search_file
 
     def __init__(self, version: int, targets: Sequence[Target], declared: tuple[str, ...]) -> None:
         self._version = version
         self._sought = {"targets": [_written(target) for target in targets], "declared": list(declared)}
-        self._file: ScratchFile | None = None
+        self._file: str | None = None
 
     def order(self, task: str, scratch: Scratch) -> Facts:
         """Write down the file, and whom to search for."""
@@ -62,9 +62,9 @@ class RemoteScanning:
         return bool(facts["clean"])
 
 
-def search_elsewhere(scratch: Scratch, facts: Facts, effort: Effort) -> Facts:
+def search_file(scratch: Scratch, facts: Facts, effort: Effort) -> Facts:
     """Search one file, in a worker."""
-    sought = scratch.facts(ScratchFile(*facts["sought"]))
+    sought = scratch.facts(facts["sought"])
     targets, name = [_target(one) for one in sought["targets"]], facts["file"]
     contents = {name: read_whole(scratch.root / name)}
     vocabulary = _vocabulary_of_version(scratch.root, facts["version"])

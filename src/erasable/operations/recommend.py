@@ -22,7 +22,7 @@ from erasable.operations.work import QUIET_WORK, Work, on_cluster
 from erasable.progress import Advance
 from erasable.requests.request import Asked
 from erasable.threads import pool_of
-from erasable.workspace.scratch import Scratch, ScratchFile
+from erasable.workspace.scratch import Scratch
 from erasable.workspace.workspace import Workspace
 
 History = Sequence[str] | Mapping[str, float | None]
@@ -117,7 +117,7 @@ class RemoteBuckets:
         self._facts = {"version": version, "k": k}
         some = {user: sorted(items) for user, items in asked.some.items()}
         self._asked = {"wholly": sorted(asked.wholly), "some": some}
-        self._file: ScratchFile | None = None
+        self._file: str | None = None
 
     @property
     def carry_out(self) -> CarryOut:
@@ -131,7 +131,7 @@ class RemoteBuckets:
 
     def outcome(self, task: int, facts: Facts, scratch: Scratch) -> list[UserRecommendations]:
         """Read the recommendations."""
-        content = scratch.get(ScratchFile(*facts["file"]))
+        content = scratch.get(facts["file"])
         with pq.ParquetFile(pa.BufferReader(content)) as file:
             table = file.read(use_threads=False)
         rows = zip(*(table[name].to_pylist() for name in ("user_id", *_OF_AN_OFFER)), strict=True)
@@ -151,7 +151,7 @@ _LISTS = pa.schema(
 
 def recommend_to_bucket(scratch: Scratch, facts: Facts, effort: Effort) -> Facts:
     """Recommend to the people of a bucket, in a worker."""
-    asked = scratch.facts(ScratchFile(*facts["asked"]))
+    asked = scratch.facts(facts["asked"])
     some = {user: frozenset(items) for user, items in asked["some"].items()}
     served = _served_by_a_task(scratch.root, facts["version"], Asked(frozenset(asked["wholly"]), some))
     found = to_bucket(served, facts["bucket"], facts["k"], effort)

@@ -1,8 +1,8 @@
 """Remote work: tasks written down in a scratch folder, so that another process or machine can carry them out.
 
 An order is a JSON file with plain values and names of files. Whoever carries it out writes what comes of it into the
-same folder, as JSON, safetensors or Parquet, and answers with the name and the keyed digest of one file. Failures are
-written down too: their text may name people.
+same folder, as JSON, safetensors or Parquet, and answers with the name of one file. Failures are written down too:
+their text may name people.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ from erasable.errors import ErasableError, NotReproducible, Refused, Said
 from erasable.models.base import Effort
 from erasable.models.registry import make_model
 from erasable.workspace.portable import get_checkpoint, get_dataset, put_checkpoint, put_dataset, sharing_files
-from erasable.workspace.scratch import Scratch, ScratchFile
+from erasable.workspace.scratch import Scratch
 
 Facts = Mapping[str, Any]
 """Plain values that JSON can say."""
@@ -54,7 +54,7 @@ class RemoteStages:
     """The stages of a chain: a worker reads the rows of its stage from the buckets."""
 
     def __init__(self) -> None:
-        self._datasets: dict[int, tuple[Dataset, ScratchFile]] = {}
+        self._datasets: dict[int, tuple[Dataset, str]] = {}
         self._made: dict[str, Facts] = {}
 
     @property
@@ -91,7 +91,7 @@ class RemoteStages:
         self._made[task.name] = facts["checkpoint"]
         return checkpoint, Link(task.name, task.parent, facts["samples"], facts["seconds"], checkpoint.environment)
 
-    def _described(self, dataset: Dataset, scratch: Scratch) -> ScratchFile:
+    def _described(self, dataset: Dataset, scratch: Scratch) -> str:
         if id(dataset) not in self._datasets:
             self._datasets[id(dataset)] = dataset, put_dataset(scratch, dataset)
         return self._datasets[id(dataset)][1]
@@ -99,10 +99,10 @@ class RemoteStages:
 
 def train_stage(scratch: Scratch, facts: Facts, effort: Effort) -> Facts:
     """Train a stage in a worker."""
-    task, dataset = _task(facts["task"]), get_dataset(scratch, ScratchFile(*facts["dataset"]))
+    task, dataset = _task(facts["task"]), get_dataset(scratch, facts["dataset"])
     before = None
     if facts["before"] is not None:
-        before = sharing_files(get_dataset(scratch, ScratchFile(*facts["before"])), dataset)
+        before = sharing_files(get_dataset(scratch, facts["before"]), dataset)
     store = MemoryStore()
     if facts["start"] is not None:
         store.put(get_checkpoint(scratch, facts["start"]))

@@ -23,7 +23,7 @@ from erasable.data.interactions import Interactions
 from erasable.data.readers import read_interactions
 from erasable.data.sources import name_of
 from erasable.errors import UnknownUser, WorkspaceError, WrongUse, option
-from erasable.operations._scanning import clean_elsewhere
+from erasable.operations._scanning import remotely_clean
 from erasable.operations._vocabulary import own_vocabulary, vocabulary_of
 from erasable.operations.people import near_in
 from erasable.operations.storage import Session
@@ -199,7 +199,7 @@ def search_for(
             return Found(search, None)
     held_there = replace(held_ids(held), declared=session.documents().preferences.issuers)
     sought = [target for erased in search.erasures for target in targets_of(erased)]
-    searched = clean_elsewhere(session, sought, held_there.declared, work)
+    searched = remotely_clean(session, sought, held_there.declared, work)
     look = _Look(session, session.path, held_there, vocabulary_of(held), follow, searched)
     places, shown = dict[str, str](), dict[str, tuple[str, ...]]()
     clean = search
@@ -351,7 +351,7 @@ def scan(
         held = replace(held_ids(dataset, read_search(documents.pending).users), declared=documents.preferences.issuers)
         targets = [_target_of_user(workspace, user, rows)]
         vocabulary, follow = vocabulary_of(dataset), partial(work.reporter.track, "scanning")
-        clean = clean_elsewhere(workspace, targets, held.declared, work)
+        clean = remotely_clean(workspace, targets, held.declared, work)
         found = scan_folder(folder, targets, vocabulary, held=held, clean=clean, follow=follow)
         found = with_queue(found, folder, targets, vocabulary, held.declared)
         return PersonScan(**vars(found), near=near_in(dataset, user))

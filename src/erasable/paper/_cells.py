@@ -23,7 +23,7 @@ from erasable.errors import DataRefused
 from erasable.evaluation.protocols import PROTOCOLS, Protocol
 from erasable.grouping.registry import MOST_GROUPS
 from erasable.seeding import child_key, id_keys
-from erasable.workspace.scratch import Scratch, scratch_below
+from erasable.workspace.scratch import Scratch, remove_unused, scratch_below
 
 REVISION = 1
 """Increased when the same cell would be measured differently, so that older files no longer count."""
@@ -94,7 +94,8 @@ class CellStore:
             partial.unlink(missing_ok=True)
 
     def scratch(self) -> AbstractContextManager[Scratch]:
-        """Make a folder among the cells for the files of tasks that run elsewhere."""
+        """Make a folder among the cells for the files of remote tasks, and remove those that killed commands left."""
+        remove_unused(self._folder.parent, self._folder.name)
         return scratch_below(self._folder.parent, self._folder.name)
 
     def _kept(self, cell: Cell) -> Result:

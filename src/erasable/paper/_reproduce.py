@@ -93,14 +93,14 @@ def run_batches(batches: Sequence[Batch], bench: Bench, watch: Watcher) -> None:
     if not missing:
         return
     if bench.cluster is not None:
-        _run_elsewhere([[cell for cell in batch if cell.name in run.missing] for batch in batches], bench, run)
+        _run_remotely([[cell for cell in batch if cell.name in run.missing] for batch in batches], bench, run)
         return
     with closing(executor.map(_Measuring(bench), missing, Effort(bench.threads))) as measured:
         for cell, _ in measured:
             run.missing.pop(cell.name)
 
 
-def _run_elsewhere(batches: Sequence[Batch], bench: Bench, run: "_Run") -> None:
+def _run_remotely(batches: Sequence[Batch], bench: Bench, run: "_Run") -> None:
     """Measure batches on a cluster, each as one task; cells are kept as soon as each is measured."""
     cluster = bench.cluster or RayCluster()
     left = [batch for batch in batches if batch]
@@ -113,12 +113,12 @@ def _run_elsewhere(batches: Sequence[Batch], bench: Bench, run: "_Run") -> None:
 
 
 class RemoteCells:
-    """Measuring a batch of cells, elsewhere."""
+    """Measuring a batch of cells remotely."""
 
     @property
     def carry_out(self) -> CarryOut:
         """Measures cells."""
-        return measure_elsewhere
+        return measure_batch
 
     def __init__(self, bench: Bench) -> None:
         source = bench.source
@@ -141,7 +141,7 @@ def _written(cell: Cell) -> dict[str, Any]:
     return {name: getattr(cell, name) for name in ("measurement", "data", "settings", "details")}
 
 
-def measure_elsewhere(scratch: Scratch, facts: Facts, effort: Effort) -> Facts:
+def measure_batch(scratch: Scratch, facts: Facts, effort: Effort) -> Facts:
     """Measure a batch of cells, in a worker."""
     workbench = _workbench_of(canonical_json(facts["source"]), effort.threads)
     store = CellStore(scratch.folder.parent)
@@ -201,7 +201,7 @@ class _Run:
         self._watch, self._began = watch, time.perf_counter()
 
     def look(self, store: CellStore) -> None:
-        """Find the cells that were measured elsewhere, and report progress."""
+        """Find the cells that were measured remotely, and report progress."""
         for cell in [cell for cell in self.missing.values() if cell in store]:
             self.missing.pop(cell.name)
         self.say(())

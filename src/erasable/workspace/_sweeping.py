@@ -7,7 +7,7 @@ from erasable.errors import WorkspaceBusy, WorkspaceError
 from erasable.workspace import files
 from erasable.workspace.files import own_files, writer_lock
 from erasable.workspace.folder import NamedFiles, read_manifest
-from erasable.workspace.scratch import folders_in_use, remove_scratch, scratch_folders
+from erasable.workspace.scratch import folders_in_use, remove_scratch, remove_unused, scratch_folders
 
 
 def unnamed_files(root: Path, named: NamedFiles) -> tuple[str, ...]:
@@ -22,10 +22,10 @@ def sweep(root: Path, named: NamedFiles, replaced: bool = False) -> None:
 
     Once a version is replaced, tasks that run on its data end too: nobody who was erased may be left in their files.
     """
-    in_use = () if replaced else folders_in_use(root)
-    for folder in scratch_folders(root):
-        if f"{folder}/" not in in_use:
+    if replaced:
+        for folder in scratch_folders(root):
             remove_scratch(root / folder)
+    remove_unused(root)
     leftovers = [root / name for name in unnamed_files(root, named)]
     if leftovers:
         # A command killed right after it replaced the manifest may not have made that durable; if the previous

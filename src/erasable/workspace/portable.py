@@ -1,4 +1,4 @@
-"""Datasets and checkpoints for tasks that run elsewhere: what lies in the workspace is named, the rest is written."""
+"""Datasets and checkpoints for remote tasks: what lies in the workspace is named, the rest is written."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,11 +24,11 @@ from erasable.workspace._versions import (
 from erasable.workspace.checkpoints import decode_arrays, decode_environment, encode_checkpoint
 from erasable.workspace.folder import CheckedFolder
 from erasable.workspace.manifest import BucketRecord, CatalogueRecord, CountsRecord, GroupRecord
-from erasable.workspace.scratch import Scratch, ScratchFile
+from erasable.workspace.scratch import Scratch
 from erasable.workspace.tables import StoredFile, decode_interactions, encode_interactions, keep_bucket
 
 
-def put_dataset(scratch: Scratch, dataset: Dataset) -> ScratchFile:
+def put_dataset(scratch: Scratch, dataset: Dataset) -> str:
     """Describe a dataset in a scratch folder: buckets in files of the workspace are named, the others written."""
     written, kept = CheckedFolder(scratch.folder, {}), dict[str, str]()
     numbers, groups = range(len(dataset.buckets)), dataset.group_count
@@ -61,7 +61,7 @@ def _bucket(
     return {**record.model_dump(), "slot": buckets.starts[number], "stays": stays}
 
 
-def get_dataset(scratch: Scratch, file: ScratchFile) -> Dataset:
+def get_dataset(scratch: Scratch, file: str) -> Dataset:
     """Return a dataset that was described; its buckets are read, and checked, when they are used."""
     facts = scratch.facts(file)
     written, kept = CheckedFolder(scratch.folder, facts["written"]), CheckedFolder(scratch.root, facts["kept"])
@@ -97,12 +97,12 @@ def _place(part: StoredFile) -> Path:
     return part.folder.root / part.record.file
 
 
-def put_rows(scratch: Scratch, rows: Interactions) -> ScratchFile:
+def put_rows(scratch: Scratch, rows: Interactions) -> str:
     """Write interactions."""
     return scratch.put("rows.parquet", encode_interactions(rows))
 
 
-def get_rows(scratch: Scratch, file: ScratchFile) -> Interactions:
+def get_rows(scratch: Scratch, file: str) -> Interactions:
     """Return interactions that were written, over their own items."""
     return decode_interactions(scratch.get(file))
 
@@ -116,6 +116,6 @@ def put_checkpoint(scratch: Scratch, checkpoint: Checkpoint) -> dict[str, Any]:
 
 def get_checkpoint(scratch: Scratch, facts: Mapping[str, Any]) -> Checkpoint:
     """Return a checkpoint that was written."""
-    content = scratch.get(ScratchFile(*facts["file"]))
+    content = scratch.get(facts["file"])
     arrays, environment = decode_arrays(content), decode_environment(content)
     return Checkpoint.from_arrays(facts["fingerprint"], facts["parent"], arrays, environment, facts["by_item"])

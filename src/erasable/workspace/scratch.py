@@ -1,8 +1,9 @@
 """A scratch folder: the files of tasks that run in other processes or on other machines, while a command runs.
 
-It lies in a workspace, on a disk that all machines share. Everything about people goes through its files. What takes
-another way is names of files, and digests that are keyed with random bytes in this folder, so that no guess can be
-tested against them. The folder is removed when its command ends; what a killed command left is removed by the next.
+It lies in a workspace, on a disk that all machines share. Everything about people goes through its files, encrypted
+with a key that lies in memory only: a search of the workspace must not find whom another command looks for, and what a
+killed command left can't be read. What takes another way is names of files, and that key. The folder is removed when
+its command ends; what a killed command left is removed by the next.
 """
 
 import fcntl
@@ -10,27 +11,25 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from erasable.documents import read_json
 from erasable.errors import Refused, WorkspaceBusy, WorkspaceError
-from erasable.fingerprint import DIGEST_BYTES, canonical_json
+from erasable.fingerprint import canonical_json
 from erasable.workspace import files
 
 _PREFIX = "work-"
 _GONE = ".gone"
-_KEY, _LOCK = "key", "lock"
+_LOCK = "lock"
 _ATTEMPTS = 20
-
-
-class ScratchFile(NamedTuple):
-    """A file in a scratch folder: its name, and its keyed digest."""
-
-    name: str
-    digest: str
+_BITS = 256
+_PIECE = 2**30  # bytes; one encryption may take up to 2 GiB
+_NONCE = 12
+_TAG = 16
 
 
 class ScratchGone(Refused):
@@ -43,61 +42,73 @@ class ScratchGone(Refused):
 class Scratch:
     """An open scratch folder; commands get one with `scratch_below`, workers by its path."""
 
-    def __init__(self, root: Path, below: str) -> None:
+    def __init__(self, root: Path, below: str, key: bytes) -> None:
         self.root = root
         self.below = below
         """The folder, as a path below the root."""
+        self.key = key
+        """What its files are encrypted with."""
 
     @property
     def folder(self) -> Path:
         """The folder."""
         return self.root / self.below
 
-    def put(self, name: str, content: bytes) -> ScratchFile:
-        """Write a file; its name gets a random part, so that nobody reads it before it is whole."""
+    def put(self, name: str, content: bytes) -> str:
+        """Write a file, and return its name, which gets a random part: nobody reads it before it is whole."""
         stem, suffix = os.path.splitext(name)
         unique = f"{stem}-{secrets.token_hex(4)}{suffix}"
         try:
-            files.write_file(self.folder / unique, content)
+            files.write_file(self.folder / unique, _encrypted(self.key, unique, content))
         except WorkspaceError:
             self.refuse_if_gone()
             raise
-        return ScratchFile(unique, self._digest(content))
+        return unique
 
-    def get(self, file: ScratchFile) -> bytes:
-        """Return the content of a file, once its digest is checked."""
-        path = self.folder / file.name
+    def get(self, name: str) -> bytes:
+        """Return the content of a file; one that was changed is refused."""
+        path = self.folder / name
         try:
-            content = path.read_bytes()
+            return _decrypted(self.key, name, path.read_bytes())
         except OSError as error:
             self.refuse_if_gone()
             raise WorkspaceError(f"{path} can't be read ({error.strerror}): run this again") from error
-        if not secrets.compare_digest(self._digest(content), file.digest):
-            raise WorkspaceError(f"{path} is damaged: check the disk, and run this again")
-        return content
+        except (InvalidTag, ValueError):
+            raise WorkspaceError(f"{path} is damaged: check the disk, and run this again") from None
 
-    def put_facts(self, name: str, facts: Any) -> ScratchFile:  # noqa: ANN401 - anything that JSON can say
-        """Write facts as JSON."""
+    def put_facts(self, name: str, facts: Any) -> str:  # noqa: ANN401 - anything that JSON can say
+        """Write facts as JSON, and return the name of the file."""
         return self.put(name, canonical_json(facts))
 
-    def facts(self, file: ScratchFile) -> Any:  # noqa: ANN401 - whatever JSON holds
+    def facts(self, name: str) -> Any:  # noqa: ANN401 - whatever JSON holds
         """Return the facts in a file."""
-        return read_json(self.get(file))
-
-    @cached_property
-    def _key(self) -> bytes:
-        try:
-            return (self.folder / _KEY).read_bytes()
-        except OSError:
-            raise ScratchGone from None
-
-    def _digest(self, content: bytes) -> str:
-        return blake2b(content, key=self._key, digest_size=DIGEST_BYTES).hexdigest()
+        return read_json(self.get(name))
 
     def refuse_if_gone(self) -> None:
         """Refuse if another command has removed the folder."""
-        if not (self.folder / _KEY).exists():
+        if not (self.folder / _LOCK).exists():
             raise ScratchGone
+
+
+def _encrypted(key: bytes, name: str, content: bytes) -> bytes:
+    """Encrypt a file, piece by piece; each piece is bound to the file's name, its place and the size of the whole."""
+    cipher, view, pieces = AESGCM(key), memoryview(content), list[bytes]()
+    for start in range(0, max(1, len(content)), _PIECE):
+        nonce = secrets.token_bytes(_NONCE)
+        bound = f"{name} {start} {len(content)}".encode()
+        pieces += [nonce, cipher.encrypt(nonce, view[start : start + _PIECE], bound)]
+    return b"".join(pieces)
+
+
+def _decrypted(key: bytes, name: str, written: bytes) -> bytes:
+    cipher, view, step = AESGCM(key), memoryview(written), _NONCE + _PIECE + _TAG
+    places = range(0, max(1, len(written)), step)
+    size = len(written) - len(places) * (_NONCE + _TAG)
+    pieces = list[bytes]()
+    for number, place in enumerate(places):
+        nonce, sealed = view[place : place + _NONCE], view[place + _NONCE : place + step]
+        pieces.append(cipher.decrypt(nonce, sealed, f"{name} {number * _PIECE} {size}".encode()))
+    return b"".join(pieces)
 
 
 @contextmanager
@@ -124,18 +135,20 @@ def scratch_below(root: Path, folder: str = files.DATA) -> Iterator[Scratch]:
 def _taken(root: Path, folder: str) -> tuple[Scratch, int]:
     """Make a scratch folder, and lock it; if a command that sweeps is faster, make another one."""
     for _ in range(_ATTEMPTS):
-        scratch = Scratch(root, f"{folder}/{_PREFIX}{secrets.token_hex(4)}")
+        key = AESGCM.generate_key(_BITS)
+        scratch = Scratch(root, f"{folder}/{_PREFIX}{secrets.token_hex(4)}", key)
         handle = None
         try:
             files.make_folder(scratch.folder)
-            handle = _locked(scratch.folder / _LOCK)
+            handle = locked(scratch.folder / _LOCK)
             if handle is not None:
-                files.write_file(scratch.folder / _KEY, secrets.token_bytes(DIGEST_BYTES))
+                scratch.refuse_if_gone()
                 return scratch, handle
         except BaseException as error:
             if handle is not None:
                 os.close(handle)
-            if not (isinstance(error.__cause__, FileNotFoundError) and (root / folder).is_dir()):
+            gone = isinstance(error, ScratchGone) or isinstance(error.__cause__, FileNotFoundError)
+            if not (gone and (root / folder).is_dir()):
                 raise
     raise WorkspaceBusy("other commands open the workspace again and again: run this again")
 
@@ -173,29 +186,37 @@ def _unless_gone(path: Path) -> Iterator[None]:
             raise
 
 
-def scratch_folders(root: Path) -> list[str]:
-    """Return the scratch folders of a workspace, as paths below it."""
-    data = root / files.DATA
-    if not data.is_dir() or data.is_symlink():
+def scratch_folders(root: Path, folder: str = files.DATA) -> list[str]:
+    """Return the scratch folders in a folder, as paths below the root."""
+    place = root / folder
+    if not _is_folder(place):
         return []
-    found = (name for name in os.listdir(data) if name.startswith(_PREFIX))
-    return [f"{files.DATA}/{name}" for name in sorted(found) if _is_folder(data / name)]
+    found = (name for name in os.listdir(place) if name.startswith(_PREFIX))
+    return [f"{folder}/{name}" for name in sorted(found) if _is_folder(place / name)]
 
 
-def folders_in_use(root: Path) -> tuple[str, ...]:
+def folders_in_use(root: Path, folder: str = files.DATA) -> tuple[str, ...]:
     """Return the scratch folders whose command still runs, each with a slash at its end.
 
     One that is being removed is used by nobody, though its lock may still be held.
     """
-    found = (name for name in scratch_folders(root) if not name.endswith(_GONE))
-    return tuple(f"{name}/" for name in found if _is_held(root / name / _LOCK))
+    found = (name for name in scratch_folders(root, folder) if not name.endswith(_GONE))
+    return tuple(f"{name}/" for name in found if is_held(root / name / _LOCK))
+
+
+def remove_unused(root: Path, folder: str = files.DATA) -> None:
+    """Remove the scratch folders whose command was killed."""
+    in_use = folders_in_use(root, folder)
+    for name in scratch_folders(root, folder):
+        if f"{name}/" not in in_use:
+            remove_scratch(root / name)
 
 
 def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
 
-def _locked(path: Path) -> int | None:
+def locked(path: Path) -> int | None:
     """Lock a file of a new folder, and return its handle; None if a command that sweeps holds it or has removed it."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, files.OWNER_ONLY)
@@ -212,7 +233,7 @@ def _locked(path: Path) -> int | None:
     return handle
 
 
-def _is_held(path: Path) -> bool:
+def is_held(path: Path) -> bool:
     """Whether a process holds a lock; a file that is no lock, or none at all, is held by nobody."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)

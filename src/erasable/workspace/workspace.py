@@ -247,7 +247,7 @@ class Workspace:
         return keep_bucket(self._folder, bucket, number, seed, groups)
 
     def scratch(self) -> AbstractContextManager[Scratch]:
-        """Make a folder for the files of tasks that run elsewhere; nothing of it is left afterwards."""
+        """Make a folder for the files of remote tasks; nothing of it is left afterwards."""
         return scratch_below(self.path)
 
     @property
