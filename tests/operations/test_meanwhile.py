@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from erasable import Recommender
-from erasable.chain import Config, Scoring
+from erasable.chain import Config, Dataset, Scoring
 from erasable.errors import Suppressed, UnknownUser
 from erasable.models import calls
 from erasable.operations import DiskStorage, MemoryStorage, Work, forget, learn, plan, recommend, show, status
+from erasable.operations import live as live_module
 from erasable.operations.learn import learn_into
 from erasable.operations.live import Live
 from erasable.operations.people import NOT_SERVED, SERVED_WITHOUT, meanwhile
@@ -198,6 +199,17 @@ class TestWhatTheyTaught:
         forget(storage, [Request(EVE, GONE)], work=Work(1))
         for user, offers in meanwhile_served.items():
             assert offers == pytest.approx(dict(by_operation(storage, user)), abs=1e-5)
+
+    def test_it_counts_until_it_is_erased_where_a_server_would_have_to_read_too_much(self, table, monkeypatch):
+        storage = learned_in_memory(table, SOLVED["ease"])
+        with_eve = [(item, score) for item, score in by_operation(storage, "ann") if item != "f"]  # only Eve has that
+        monkeypatch.setattr(live_module, "_MOST_ROWS_READ", len(table) - 1)
+        monkeypatch.setattr(Dataset, "lessons_without", lambda *given: pytest.fail("everyone's rows are read"))
+        live = Live(storage)
+        live.suppress_asked(Asked.of([Request(EVE)]))
+        live.follow()
+        assert live.suppresses(EVE)
+        assert items_of(live.recommend("ann", 10).ranked) == with_eve
 
     def test_who_asks_for_more_later_is_taken_out_whole(self, table):
         storage = learned_in_memory(table, SOLVED["ease"])

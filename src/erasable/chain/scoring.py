@@ -212,6 +212,11 @@ class Scoring:
         """Bar these users too; the cost does not depend on how many were barred before."""
         self.cache.bar_also(users)
 
+    @property
+    def can_subtract(self) -> bool:
+        """Whether the model can subtract training data at once."""
+        return isinstance(self._model, Subtracts)
+
     def subtracting(self, change: Change) -> "Scoring":
         """Return scores without some training data, as far as the model can subtract it at once."""
         if not isinstance(self._model, Subtracts):

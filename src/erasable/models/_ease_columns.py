@@ -282,7 +282,7 @@ _NOT_COUNTED = read_only(np.zeros((0, 0), np.int32))
 _BYTES_OF_A_NEIGHBOUR = 2 * (4 + 4 + 1)  # its number and weight, before and after, and two masks
 _BYTES_OF_A_ROW = 32  # of the table: the item and the user, and sorting them
 _PAIRS_AT_ONCE = 2**28  # counts of 4 bytes: columns are solved in parts of at most 1 GiB of them
-_LISTED_AT_ONCE = 2**26  # earlier items of everyone, of 4 bytes: at most 256 MiB of them
+_LISTED_AT_ONCE = 2**26  # earlier items of everyone, of 4 bytes: at most 256 MiB of them, or those of one item
 _LARGEST_DENSE = 2**14  # items; a matrix of counts of more than 1 GiB is not built
 
 

@@ -33,6 +33,7 @@ from erasable.requests.request import NOBODY_ASKED, Asked
 from erasable.workspace.manifest import Stamp
 
 _PEOPLE_OF_A_TRIAL = 100
+_MOST_ROWS_READ = 20_000_000  # about 1 GB; a server would stand still for longer than the erasure takes
 
 
 @dataclass(frozen=True)
@@ -332,9 +333,12 @@ class Live:
 def _without_lessons(scoring: Scoring, served: Served, users: frozenset[str]) -> Scoring:
     """Return scores without some users' training data, as far as the model can subtract it at once.
 
-    Items of theirs that they did not name still count.
+    Items of theirs that they did not name still count. So does everything where a server would have to read too many
+    rows of others: until they are forgotten.
     """
     dataset = served.dataset
+    if not scoring.can_subtract or len(dataset.counts.size_of_training()) > _MOST_ROWS_READ:
+        return scoring
     known = dataset.known(dataset.stages - 1)
     taken = known.over(dataset.lessons_of(users))
     if not len(taken):
