@@ -8,7 +8,7 @@ import typer
 
 from erasable.cli.options import (
     COLUMN_OPTIONS,
-    ELSEWHERE,
+    EXECUTOR,
     Folder,
     Json,
     OnlyTheAnswer,
@@ -31,7 +31,7 @@ _EXIT_CODES: dict[Verdict, int] = {"forgotten": 0, "remembers": 1, "worthless he
 _HEADINGS = ("attack", "looks at", "before", "after forgetting", "never knew them", "verdict")
 
 
-@settings_options(COLUMN_OPTIONS, ELSEWHERE)
+@settings_options(COLUMN_OPTIONS, EXECUTOR)
 def command(
     folder: Folder,
     users: Annotated[
@@ -52,7 +52,7 @@ def command(
     json_output: Json = False,
     quiet: OnlyTheAnswer = False,
     columns: dict[str, str] | None = None,
-    elsewhere: dict[str, Any] | None = None,
+    executor: dict[str, Any] | None = None,
 ) -> None:
     """Attack the model to see whether it remembers.
 
@@ -62,7 +62,7 @@ def command(
     nothing follows.
     """
     file = plot and figure_file(plot, folder)
-    storage, work = DiskStorage(folder), work_with(threads, quiet or json_output, elsewhere)
+    storage, work = DiskStorage(folder), work_with(threads, quiet or json_output, executor)
     if data is None and users_file is None:
         probe = attack(storage, users, seeds, work)
     else:

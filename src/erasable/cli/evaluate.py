@@ -6,7 +6,7 @@ import typer
 
 from erasable.cli.options import (
     COLUMN_OPTIONS,
-    ELSEWHERE,
+    EXECUTOR,
     Folder,
     Json,
     Threads,
@@ -22,7 +22,7 @@ from erasable.operations.storage import DiskStorage
 NAME = "evaluate"
 
 
-@settings_options(COLUMN_OPTIONS, ELSEWHERE)
+@settings_options(COLUMN_OPTIONS, EXECUTOR)
 def command(
     folder: Folder,
     test: Annotated[
@@ -35,7 +35,7 @@ def command(
     threads: Threads = None,
     json_output: Json = False,
     columns: dict[str, str] | None = None,
-    elsewhere: dict[str, Any] | None = None,
+    executor: dict[str, Any] | None = None,
 ) -> None:
     """Measure recommendations: hit rate, NDCG and recall.
 
@@ -43,7 +43,7 @@ def command(
     among 99 items that the user does not have; held-out-only ranks the test items among themselves and looks at their
     ratings.
     """
-    work = work_with(threads, json_output, elsewhere)
+    work = work_with(threads, json_output, executor)
     utility = evaluate(DiskStorage(folder), test, columns_from(columns or {}), work, protocol, everyone)
     if json_output:
         print_json({"users": utility.users, **utility.values, "protocol": utility.protocol})

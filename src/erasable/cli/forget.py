@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from erasable.cli.options import (
-    ELSEWHERE,
+    EXECUTOR,
     FORGETTING,
     Folder,
     Issuer,
@@ -42,7 +42,7 @@ _UNTIL_ERASED = "receipt, kept until the erasure is done (--receipts DIR writes 
 _GIVE = "(give each to its person, then delete it)"
 
 
-@settings_options(FORGETTING, ELSEWHERE)
+@settings_options(FORGETTING, EXECUTOR)
 def command(
     folder: Folder,
     users: Users = None,
@@ -88,7 +88,7 @@ def command(
     json_output: Json = False,
     quiet: OnlyTheAnswer = False,
     listed: dict[str, Any] | None = None,
-    elsewhere: dict[str, Any] | None = None,
+    executor: dict[str, Any] | None = None,
 ) -> None:
     """Forget users, or some interactions of one user, exactly."""
     if withdraw:
@@ -101,7 +101,7 @@ def command(
             _tell_begun(json_output)
             return
     requests = [] if nobody and (resume or issuer is not None) else requests_from(users, users_file, items)
-    work = work_with(threads, quiet or json_output, elsewhere)
+    work = work_with(threads, quiet or json_output, executor)
     about = listed or {}
     outside = Outside(receipts, do_not_learn_from(about), bool(about.get("no_do_not_learn")), reference=reference)
     yes = yes or _agreed(large_extent(DiskStorage(folder), requests, ignore_unknown))

@@ -13,7 +13,7 @@ from erasable.chain.settings import USUAL_MODEL, Config, PresetName
 from erasable.cli.options import (
     COLUMN_OPTIONS,
     CONFIG_OPTIONS,
-    ELSEWHERE,
+    EXECUTOR,
     LEARNING,
     Issuer,
     Json,
@@ -89,11 +89,11 @@ def _learn(
     settings: dict[str, Any] | None = None,
     columns: dict[str, str] | None = None,
     listed: dict[str, Any] | None = None,
-    elsewhere: dict[str, Any] | None = None,
+    executor: dict[str, Any] | None = None,
 ) -> None:
     """Learn a recommender from a table of interactions."""
     about_list = _about_list(listed or {})
-    work = work_with(threads, quiet or json_output, elsewhere)
+    work = work_with(threads, quiet or json_output, executor)
     if more:
         given = {name: value for name, value in (("preset", preset), ("readable_by_group", readable_by_group)) if value}
         _refuse_settings({**given, **(settings or {})}, config)
@@ -118,7 +118,7 @@ def _learn(
         _tell(learned, into)
 
 
-command = settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS, LEARNING, ELSEWHERE)(_learn)
+command = settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS, LEARNING, EXECUTOR)(_learn)
 
 
 class LearnCommand(Sectioned):
@@ -133,7 +133,7 @@ class LearnCommand(Sectioned):
             return super().make_context(info_name, args, parent, **extra)
         options = config_options({**BUILT_IN, **further}, chosen)
         fresh = typer.Typer(add_completion=False, rich_markup_mode=None)
-        fresh.command(NAME, cls=Sectioned)(settings_options(options, COLUMN_OPTIONS, LEARNING, ELSEWHERE)(_learn))
+        fresh.command(NAME, cls=Sectioned)(settings_options(options, COLUMN_OPTIONS, LEARNING, EXECUTOR)(_learn))
         return typer.main.get_command(fresh).make_context(info_name, args, parent, **extra)
 
 

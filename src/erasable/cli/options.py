@@ -164,7 +164,7 @@ PLACES = {
     "suppression": _option("suppression", Path | None, typer.Option(hidden=True)),
     "suppression_key": _option("suppression_key", Path | None, typer.Option(hidden=True)),
 }
-ELSEWHERE = {
+EXECUTOR = {
     "executor": _option("executor", Literal["local", "ray"], _EXECUTOR, default="local"),
     "address": _option("address", str | None, _ADDRESS),
 }
@@ -224,9 +224,9 @@ class Sectioned(TyperCommand):
                     formatter.write_dl(records)
 
 
-def work_with(threads: int | None, quiet: bool = False, elsewhere: Mapping[str, Any] | None = None) -> Work:
+def work_with(threads: int | None, quiet: bool = False, executor: Mapping[str, Any] | None = None) -> Work:
     """Return the threads and the progress reporter of a command, and where its tasks run."""
-    return Work(threads or available_cores(), TerminalReporter(quiet), cluster=cluster_from(elsewhere or {}, threads))
+    return Work(threads or available_cores(), TerminalReporter(quiet), cluster=cluster_from(executor or {}, threads))
 
 
 def cluster_from(given: Mapping[str, Any], threads: int | None = None) -> RayCluster | None:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import typer
 
 from erasable.cli.options import (
-    ELSEWHERE,
+    EXECUTOR,
     Folder,
     Json,
     OnlyTheAnswer,
@@ -44,7 +44,7 @@ NAME = "recommend"
 _ENDINGS = (".csv", ".json", ".parquet")
 
 
-@settings_options(ELSEWHERE)
+@settings_options(EXECUTOR)
 def command(
     folder: Folder,
     users: Users = None,
@@ -71,7 +71,7 @@ def command(
     threads: Threads = None,
     json_output: Json = False,
     quiet: OnlyTheAnswer = False,
-    elsewhere: dict[str, Any] | None = None,
+    executor: dict[str, Any] | None = None,
 ) -> None:
     """Recommend items to users."""
     if [everyone, bool(users or users_file), history is not None].count(True) != 1:
@@ -79,13 +79,13 @@ def command(
     if out is not None:
         _refuse_unfit(out, folder, why)
     in_parts = everyone and out is not None and out.suffix.lower() != ".json" and not json_output
-    if cluster_from(elsewhere or {}) and not in_parts:
+    if cluster_from(executor or {}) and not in_parts:
         raise WrongUse("--executor ray is for everyone: give --all, and --out a .csv or .parquet file; or leave it out")
     storage = DiskStorage(folder)
     if history is not None:
         found = [recommend_for_history(storage, _items(history), k, why)]
     elif in_parts and out is not None:
-        written = _write_all(out, recommend_to_all(storage, k, work_with(threads, quiet, elsewhere)))
+        written = _write_all(out, recommend_to_all(storage, k, work_with(threads, quiet, executor)))
         print_line(f"wrote recommendations for {counted(written, 'user')} to {out}")
         return
     else:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from erasable.cli.options import (
     COLUMN_OPTIONS,
-    ELSEWHERE,
+    EXECUTOR,
     Json,
     Quiet,
     cluster_from,
@@ -33,7 +33,7 @@ _AS_OPTIONS = ("seeds", "epochs", "epoch_budget", "min_interactions")
 _OPTIONS = {name: option for name, option in parameters_of(ExperimentSettings).items() if name in _AS_OPTIONS}
 
 
-@settings_options(_OPTIONS, COLUMN_OPTIONS, ELSEWHERE)
+@settings_options(_OPTIONS, COLUMN_OPTIONS, EXECUTOR)
 def command(
     experiment: Annotated[
         Literal["utility", "time", "order", "cohesion", "balance", "embedding", "theory", "poison", "all"],
@@ -54,7 +54,7 @@ def command(
     quiet: Quiet = False,
     settings: dict[str, Any] | None = None,
     columns: dict[str, str] | None = None,
-    elsewhere: dict[str, Any] | None = None,
+    executor: dict[str, Any] | None = None,
 ) -> None:
     """Repeat the paper's experiments, with a verdict on each claim.
 
@@ -64,7 +64,7 @@ def command(
     chosen = _settings(config, settings or {})
     experiments = list(EXPERIMENTS.values()) if experiment == EVERYTHING else [EXPERIMENTS[experiment]]
     source = DataSource(data, columns_from(columns or {}), rating_scale, _plain(name))
-    cluster = cluster_from(elsewhere or {})
+    cluster = cluster_from(executor or {})
     with _live_table(not (quiet or json_output)) as watch:
         done = reproduce(experiments, source, out, chosen, Workforce(workers, available_cores(), watch, cluster))
     if json_output:

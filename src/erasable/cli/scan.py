@@ -9,7 +9,7 @@ import typer
 
 from erasable.cli.options import (
     COLUMN_OPTIONS,
-    ELSEWHERE,
+    EXECUTOR,
     Folder,
     Json,
     Quiet,
@@ -28,7 +28,7 @@ NAME = "scan"
 
 
 @with_verdict
-@settings_options(COLUMN_OPTIONS, ELSEWHERE)
+@settings_options(COLUMN_OPTIONS, EXECUTOR)
 def command(
     folder: Folder,
     user: Annotated[str, typer.Option(metavar="U", help="The user's id, exactly as in the data.", show_default=False)],
@@ -42,14 +42,14 @@ def command(
     json_output: Json = False,
     quiet: Quiet = False,
     columns: dict[str, str] | None = None,
-    elsewhere: dict[str, Any] | None = None,
+    executor: dict[str, Any] | None = None,
 ) -> None:
     """Search every file of a workspace for what is left of a person.
 
     Ends with exit code 0 if nothing was found, 1 if something was or if ids are held that differ only a little, 2 if
     something prevents a verdict, such as a queue that can't be read.
     """
-    found = scan(folder, user, data, columns_from(columns or {}), work_with(None, quiet or json_output, elsewhere))
+    found = scan(folder, user, data, columns_from(columns or {}), work_with(None, quiet or json_output, executor))
     fault = queue_fault(DiskStorage(folder))
     if json_output:
         places = [{"file": one.file, "place": one.place, "what": one.what} for one in found.residues]

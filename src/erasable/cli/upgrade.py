@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import ELSEWHERE, Folder, Json, Quiet, Threads, settings_options, work_with
+from erasable.cli.options import EXECUTOR, Folder, Json, Quiet, Threads, settings_options, work_with
 from erasable.cli.output import print_json, print_line
 from erasable.errors import of_command
 from erasable.operations.storage import DiskStorage
@@ -16,7 +16,7 @@ NAME = "upgrade"
 _NOTHING = "nothing to upgrade: it was made in this numeric environment, and has the newest format"
 
 
-@settings_options(ELSEWHERE)
+@settings_options(EXECUTOR)
 def command(
     folder: Folder,
     dry_run: Annotated[
@@ -25,7 +25,7 @@ def command(
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
-    elsewhere: dict[str, Any] | None = None,
+    executor: dict[str, Any] | None = None,
 ) -> None:
     """Bring a workspace to this machine, release and newest format.
 
@@ -39,7 +39,7 @@ def command(
         else:
             tell_plan(planned)
         return
-    done = upgrade(DiskStorage(folder), work_with(threads, quiet or json_output, elsewhere))
+    done = upgrade(DiskStorage(folder), work_with(threads, quiet or json_output, executor))
     if json_output:
         print_json(asdict(done))
     else:

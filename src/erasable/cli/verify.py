@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from erasable.cli.options import (
-    ELSEWHERE,
+    EXECUTOR,
     PLACES,
     Folder,
     Json,
@@ -28,7 +28,7 @@ _ELSEWHERE = 3, "cannot be reproduced here"
 
 
 @with_verdict
-@settings_options(PLACES, ELSEWHERE)
+@settings_options(PLACES, EXECUTOR)
 def command(
     folder: Folder,
     certificate: Annotated[
@@ -44,7 +44,7 @@ def command(
     json_output: Json = False,
     quiet: Quiet = False,
     listed: dict[str, Any] | None = None,
-    elsewhere: dict[str, Any] | None = None,
+    executor: dict[str, Any] | None = None,
 ) -> None:
     """Check every file, replay, and compare every byte.
 
@@ -53,7 +53,7 @@ def command(
     read.
     """
     claim = Claim(certificate, receipt, from_scratch, do_not_learn_from(listed or {}))
-    verification = verify(DiskStorage(folder), claim, work_with(threads, quiet or json_output, elsewhere))
+    verification = verify(DiskStorage(folder), claim, work_with(threads, quiet or json_output, executor))
     code, word = _ELSEWHERE if verification.elsewhere else _OUTCOMES[verification.identical]
     if json_output:
         print_json(asdict(verification))
