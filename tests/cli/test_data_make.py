@@ -80,6 +80,14 @@ def test_wrong_use_is_said_with_its_remedy(run, tmp_path, options, said):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_object_store_is_not_written_to(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("data", "make", "s3://bucket/made.csv", *SMALL)
+    assert (result.code, result.out) == (2, "")
+    assert "give a path" in result.err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_ctrl_c_leaves_no_half_file(start_apart, tmp_path):
     process = start_apart("data", "make", tmp_path / "made.parquet", "--users", 10**8, "--interactions", 10**9)
     until = time.monotonic() + 60

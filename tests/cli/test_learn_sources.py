@@ -71,6 +71,21 @@ def test_parts_in_a_folder_give_the_bytes_of_one_file(run, tmp_path, from_one_fi
         assert arrays(into) == from_one_file
 
 
+def test_a_pattern_without_quotes_is_refused_with_what_to_give(run, tmp_path):
+    for name in ("monday.csv", "tuesday.csv"):
+        (tmp_path / name).write_text("user,item\nann,a\nbob,b\n")
+    refused = run("learn", tmp_path / "monday.csv", tmp_path / "tuesday.csv", "--into", tmp_path / "shop")
+    assert (refused.code, refused.out) == (2, "")
+    assert "2 files are given: name their folder, or put a pattern in quotes" in refused.err
+    assert "unexpected extra argument" in run("learn", tmp_path / "monday.csv", "more", "--into", tmp_path / "shop").err
+
+
+def test_a_workspace_in_the_place_of_data_is_refused(run, tmp_path, from_one_file):
+    refused = run("learn", tmp_path / "whole", "--into", tmp_path / "shop")
+    assert (refused.code, refused.out) == (2, "")
+    assert "whole is a workspace: give the data that it was learned from" in refused.err
+
+
 def test_more_is_learned_from_a_store_too(run, tmp_path, s3, from_one_file):
     more = run("learn", s3.url("shop/clicks"), "--into", tmp_path / "whole", "--more")
     assert "0 more interactions" in more.out

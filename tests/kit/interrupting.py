@@ -28,6 +28,7 @@ from kit.fitting import fitting
 COMMAND = Path(sys.executable).parent / "erasable"
 IN_TIME = 2.0
 _PATIENCE = 10.0
+_PYTHON_STARTS = 0.1  # seconds, in which its import system may swallow Ctrl-C before any line of ours is run
 _SETTINGS = {"groups": 3, "grouping": "random", "order": "number", "epochs": 3, "holdout": 0.2}
 MODELS = ("nmf", "als", "ease", "dmf")
 _LINES = {f"erasable: {STOPPED}\n": "in order", f"erasable: {STOPPED_AT_ONCE}\n": "at once"}
@@ -52,7 +53,8 @@ class End:
     def way(self) -> str:
         """Name the way in which it ended; what is no way to end is in capitals."""
         if self.code is None:
-            return "HUNG"
+            lost = "Exception ignored in: <function _get_module_lock" in self.err and self.lasted < _PYTHON_STARTS
+            return "lost by Python itself while it was starting" if lost else "HUNG"
         if self.early:
             return "was done already"
         if self.code == 0 and not self.err:

@@ -21,7 +21,7 @@ from erasable.data import ColumnNames
 from erasable.errors import NotReproducible, Refused, WorkspaceDamaged
 from erasable.models import Effort
 from erasable.operations import DiskStorage, Work, _ray, attack, forget, learn, learn_more, verify
-from erasable.operations._ray import RayCluster
+from erasable.operations._ray import RayCluster, own_place
 from erasable.operations.inspect import evaluate
 from erasable.operations.recommend import recommend_to_all
 from erasable.operations.scan import scan
@@ -340,6 +340,22 @@ class TestACommand:
         assert [*short_place.iterdir()]
         assert command(*words, tmp_path / "next", env=env).communicate(timeout=120)[1] == ""
         assert [*short_place.iterdir()] == []
+
+
+def test_the_folder_of_another_user_is_left_alone(short_place, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(short_place))
+    folders = [short_place / f"erasable-ray-{name}" for name in ("killed", "theirs")]
+    for folder in folders:
+        (folder / "session").mkdir(parents=True)
+        (folder / "lock").touch()
+    try:
+        os.chown(folders[1], 65_534, -1)
+    except PermissionError:
+        pytest.skip("only root can give a folder to another user")
+    with own_place() as place:
+        assert {*short_place.iterdir()} == {Path(place), folders[1]}
+        assert (folders[1] / "session").exists()
+    assert [*short_place.iterdir()] == folders[1:]
 
 
 class TestAnotherClusterOfTheSameProcess:

@@ -235,6 +235,10 @@ class TestAnAddress:
         with pytest.raises(WrongUse, match="give HOST:PORT"):
             Recommender.load(shop, executor="ray", address="somewhere")
 
+    def test_is_of_no_other_executor(self, shop):
+        with pytest.raises(WrongUse, match="give 'local' or 'ray'"):
+            Recommender.load(shop, executor="dask")
+
     def test_needs_the_executor(self, shop):
         with pytest.raises(WrongUse, match="give executor='ray' too"):
             Recommender.load(shop, address="127.0.0.1:1")

@@ -14,7 +14,7 @@ import uvicorn
 from starlette.responses import PlainTextResponse
 
 from erasable.requests import Request
-from erasable.service._running import Restart, impatient
+from erasable.service._running import Restart, StoppingServer, impatient
 from erasable.service._service import Service
 from kit import erasure_service, service_process, small_shop
 
@@ -89,6 +89,27 @@ def test_a_request_that_arrives_while_the_server_stops_is_answered(earlier):
         assert b"200 OK" in answer
         assert b"connection: close" in answer
     thread.join()
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_server_that_stops_is_called_in_vain_and_one_that_restarts_keeps_callers_waiting(restarts):
+    listening, again = socket.create_server(("127.0.0.1", 0)), threading.Event()
+    place = listening.getsockname()
+    server = StoppingServer(uvicorn.Config(PlainTextResponse("here"), log_config=None), again)
+    thread = threading.Thread(target=server.run_on, args=(listening,))
+    thread.start()
+    with socket.create_connection(place) as caller:
+        assert b"200 OK" in asked(caller)
+        if restarts:
+            again.set()
+        server.should_exit = True
+        thread.join()
+    if restarts:
+        with listening, socket.create_connection(place):
+            pass
+    else:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(place)
 
 
 def asked(caller: socket.socket) -> bytes:

@@ -14,6 +14,8 @@ from erasable.workspace.folder import CheckedFolder
 from erasable.workspace.scratch import (
     ScratchGone,
     folders_in_use,
+    is_held,
+    locked,
     remove_scratch,
     remove_unused,
     scratch_below,
@@ -98,6 +100,20 @@ class TestWhatAnotherCommandRemoves:
     def test_while_damage_stays_damage(self, root):
         with pytest.raises(WorkspaceDamaged), scratch_below(root) as scratch:
             find_damage(scratch)
+
+
+def test_a_lock_that_may_not_be_opened_counts_as_held(tmp_path, monkeypatch):
+    assert not is_held(tmp_path / "none")
+    handle = locked(tmp_path / "lock")
+    assert is_held(tmp_path / "lock")
+    os.close(handle)
+    assert not is_held(tmp_path / "lock")
+
+    def forbidden(*words):
+        raise PermissionError
+
+    monkeypatch.setattr("os.open", forbidden)  # the tests may run as root, who may open everything
+    assert is_held(tmp_path / "lock")
 
 
 def test_a_folder_that_is_half_removed_is_used_by_nobody_though_its_lock_is_held(root):

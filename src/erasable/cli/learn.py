@@ -125,7 +125,18 @@ class LearnCommand(Sectioned):
     """`learn` with the options of the model that is named: only that model is imported, or all of them for the help."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:  # noqa: ANN401 - typer's own
-        """Parse the arguments with the options of their model."""
+        """Parse the arguments with the options of their model; several files are refused with what to give instead."""
+        files = [word for word in args if Path(word).is_file()]
+        try:
+            return self._context(info_name, args, parent, **extra)
+        except Exception as error:  # typer has no name for it
+            if "unexpected extra argument" not in getattr(error, "message", "") or len(files) < 2:
+                raise
+            raise WrongUse(
+                f"{len(files)} files are given: name their folder, or put a pattern in quotes ('exports/*.csv.gz')"
+            ) from None
+
+    def _context(self, info_name: str | None, args: list[str], parent: Any, **extra: Any) -> Any:  # noqa: ANN401 - typer's own
         chosen = _model_in(args)
         helping = parent is not None and not {*args}.isdisjoint(parent.help_option_names)
         further = models_that_load() if helping else of_another_package(chosen)

@@ -17,6 +17,7 @@ from pyarrow import parquet
 
 from erasable.data._placing import made_folder, on_disk, put_in_place
 from erasable.data.made_up import MadeUpSettings, Piece, made_up_pieces
+from erasable.data.sources import URL_MADE_A_PATH
 from erasable.errors import Refused, WrongUse, option
 from erasable.progress import SILENT, Advance, Reporter
 
@@ -54,6 +55,8 @@ def write_made_up(
     The ending of the name says what is written. With a number of files it is a folder of that many Parquet files,
     which together have the rows of one file, in the same order.
     """
+    if URL_MADE_A_PATH.match(str(path)):
+        raise WrongUse(f"{path} is in an object store, where nothing is written: give a path, and copy the file there")
     opened = _way_of_writing(path) if files is None else _parquet
     people_of = {"": (0, settings.users)} if files is None else _shared_out(settings, files)
     if path.exists() or path.is_symlink():

@@ -24,7 +24,9 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _PARQUET_MAGIC = b"PAR1"
 _PARQUET_ENDINGS = (".parquet", ".pq")
 _BUFFER_BYTES = 2**20
-_URL_MADE_A_PATH = re.compile(r"(s3|gs|gcs|az|abfss?|file):/[^/]")
+URL_MADE_A_PATH = re.compile(r"(s3|gs|gcs|az|abfss?|file):/[^/]")
+"""What a Path makes of a URL: it loses one of its slashes."""
+_OF_A_WORKSPACE = ("manifest.json", "checkpoints")
 
 
 def absolute_source(source: str | Path) -> str:
@@ -132,9 +134,11 @@ def sources_of(given: str | Path) -> tuple[InputSource, ...]:
             return _in_store(store, path, name_of(given))
         given = path
     text = str(given)
-    if not os.path.lexists(text) and _URL_MADE_A_PATH.match(text):
+    if not os.path.lexists(text) and URL_MADE_A_PATH.match(text):
         raise WrongUse(f"{text} does not exist; if it is a URL, give it as text: a Path loses one of its slashes")
     if Path(text).is_dir():
+        if all(Path(text, name).exists() for name in _OF_A_WORKSPACE):
+            raise WrongUse(f"{text} is a workspace: give the data that it was learned from")
         return _required(_in_folder(text), text)
     if os.path.lexists(text) or not has_magic(text):
         return (local_source(text),)

@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from erasable.chain.chain import BoundTask
 from erasable.chain.tasks import numeric_environment
 from erasable.errors import NotReproducible, Refused, WrongUse, option
+from erasable.interrupts import kept_from_children
 from erasable.models.base import Effort
 from erasable.operations.remote import CarryOut, RemoteStages, RemoteWork, failure, raise_failure
 from erasable.workspace.scratch import Scratch, ScratchGone, is_held, locked
@@ -342,11 +343,12 @@ def _connected(cluster: RayCluster) -> Iterator[Any]:
         warnings.simplefilter("ignore")  # Ray's, about its own future
         ways: dict[str, Any] = {"address": address}
         if address is None:
-            ways = {"address": "local", "_temp_dir": stack.enter_context(_own_place()), "include_dashboard": False}
+            ways = {"address": "local", "_temp_dir": stack.enter_context(own_place()), "include_dashboard": False}
             ways |= {"num_cpus": cluster.threads or len(os.sched_getaffinity(0)), "object_store_memory": _OBJECT_STORE}
         stack.callback(ray.shutdown)
         try:
-            ray.init(**ways, log_to_driver=False, configure_logging=False, logging_level="ERROR")
+            with kept_from_children():  # else Ctrl-C ends Ray's processes before this one has stopped their tasks
+                ray.init(**ways, log_to_driver=False, configure_logging=False, logging_level="ERROR")
         except (ConnectionError, RuntimeError, ValueError) as error:
             why = " ".join(str(error).split())
             raise Refused(f"Ray can't be reached at {address or 'this machine'}: {why}") from None
@@ -372,20 +374,29 @@ def _resolved(address: str) -> tuple[str, str]:
 
 
 @contextmanager
-def _own_place() -> Iterator[str]:
+def own_place() -> Iterator[str]:
     """Make a temporary folder for Ray's own files, and remove those of commands that were killed."""
     inside = "/tmp" if len(tempfile.gettempdir()) > _LONGEST_PLACE else tempfile.gettempdir()  # noqa: S108
     for left in Path(inside).glob(f"{_PLACE}*"):
-        if (left / _LOCK).exists() and not is_held(left / _LOCK):
-            shutil.rmtree(left, ignore_errors=True)
+        with suppress(OSError):  # another command may be removing it
+            if left.stat().st_uid == os.getuid() and (left / _LOCK).exists() and not is_held(left / _LOCK):
+                _remove_place(left)
     place = tempfile.mkdtemp(prefix=_PLACE, dir=inside)
     handle = locked(Path(place, _LOCK))
     try:
         yield place
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        _remove_place(Path(place))
         if handle is not None:
             os.close(handle)
+
+
+def _remove_place(place: Path) -> None:
+    """Remove such a folder, its lock last: one that is left in part must still be known as one of ours."""
+    for inside in place.iterdir():
+        if inside.name != _LOCK:
+            shutil.rmtree(inside, ignore_errors=True) if inside.is_dir() else inside.unlink(missing_ok=True)
+    shutil.rmtree(place, ignore_errors=True)
 
 
 def _refuse_unreachable(address: str) -> None:

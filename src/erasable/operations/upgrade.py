@@ -33,6 +33,8 @@ from erasable.proof.log import add_record
 from erasable.proof.search_file import read_search
 from erasable.workspace.manifest import FORMAT, Stamp
 
+_FROZEN = "0.1 froze the list of items; now it follows the people, and stages start from the items that they know"
+
 
 @dataclass(frozen=True)
 class UpgradePlan:
@@ -45,7 +47,7 @@ class UpgradePlan:
     newest_format: int
     """The format that they would get."""
     differences: tuple[str, ...]
-    """How the numeric environment here differs from the one that made checkpoints."""
+    """How the numeric environment or the rules here differ from those that made checkpoints."""
     steps_elsewhere: int
     """How many checkpoints were made in another numeric environment."""
     steps_replayed: int
@@ -72,7 +74,7 @@ class Upgraded:
     format_before: int
     format: int
     differences: tuple[str, ...]
-    """How the numeric environment here differs from the one that made checkpoints before."""
+    """How the numeric environment or the rules here differ from those that made checkpoints before."""
     version: int
     seconds: float
 
@@ -88,7 +90,7 @@ def plan_upgrade(storage: Storage) -> UpgradePlan:
             needed=needed,
             format=session.format,
             newest_format=FORMAT,
-            differences=elsewhere.differences,
+            differences=_differences(elsewhere, state.dataset),
             steps_elsewhere=len(elsewhere.places),
             steps_replayed=len(replayed),
             steps_total=len(state.chain),
@@ -120,7 +122,7 @@ def upgrade(storage: Storage, work: Work = QUIET_WORK) -> Upgraded:
             kept=len(after.chain) - len(made),
             format_before=format_before,
             format=FORMAT,
-            differences=elsewhere.differences,
+            differences=_differences(elsewhere, before.dataset),
             version=session.stamp.version + changed,
             seconds=time.perf_counter() - began,
         )
@@ -196,6 +198,12 @@ def _following_people(dataset: Dataset) -> Dataset:
     """Return the dataset with a catalogue that follows the data, if 0.1 had frozen it."""
     frozen = dataset.catalogue is not None and not dataset.catalogue.declared
     return dataset.following() if frozen else dataset
+
+
+def _differences(elsewhere: Elsewhere, dataset: Dataset) -> tuple[str, ...]:
+    """Say why checkpoints may get other bytes here."""
+    frozen = _following_people(dataset) is not dataset
+    return (*elsewhere.differences, *([_FROZEN] if frozen else []))
 
 
 def _to_replay(state: State, after: Dataset, elsewhere: Elsewhere) -> Sequence[int]:

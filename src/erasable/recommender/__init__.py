@@ -359,6 +359,8 @@ class Recommender(Estimator):
         recommender = cls(kind_there, threads=threads, progress=progress, n_jobs=n_jobs)
         recommender._given |= {**config.flat(), "model": kind_there}
         recommender._config = config
+        if executor not in ("local", "ray"):
+            raise WrongUse(f"executor={executor!r} makes no sense: give 'local' or 'ray'")
         if executor == "ray":
             recommender._work = replace(recommender._work, cluster=RayCluster.at(address, _threads(threads, n_jobs)))
         elif address is not None:

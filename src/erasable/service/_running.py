@@ -270,7 +270,7 @@ def serve(place: ServicePlace) -> None:
         timeout_keep_alive=30,
         timeout_graceful_shutdown=10,
     )
-    server = uvicorn.Server(config)
+    server = StoppingServer(config, again)
 
     def stop_to_restart() -> None:
         again.set()
@@ -291,7 +291,7 @@ def serve(place: ServicePlace) -> None:
             # uvicorn stops on these by itself, and then raises them again: the cleanup must still be done.
             signal.signal(number, lambda number, frame: _stop_or_end(stop))
         with one_blas_thread():
-            server.run([listening.dup()])  # it closes what it is given
+            server.run_on(listening)
         if stop.is_set():
             again.clear()  # told to stop meanwhile
     finally:
@@ -303,6 +303,26 @@ def serve(place: ServicePlace) -> None:
         log("service restarts" if again.is_set() else "service stopped")
     if again.is_set():
         replace_process(place.model_copy(update={"listening": listening.fileno()}).model_dump_json(), listening)
+
+
+class StoppingServer(uvicorn.Server):
+    """A server whose socket outlives it only if the process replaces itself: else nobody waits for an answer."""
+
+    def __init__(self, config: uvicorn.Config, again: threading.Event) -> None:
+        super().__init__(config)
+        self._again = again
+        self._listening: socket.socket | None = None
+
+    def run_on(self, listening: socket.socket) -> None:
+        """Serve on a socket until told to stop."""
+        self._listening = listening
+        self.run([listening.dup()])  # it closes what it is given
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, and end what is in work."""
+        if self._listening is not None and not self._again.is_set():
+            self._listening.close()
+        await super().shutdown(sockets)
 
 
 def _opened(place: ServicePlace) -> Service:

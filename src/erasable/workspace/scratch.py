@@ -1,9 +1,9 @@
 """A scratch folder: the files of tasks that run in other processes or on other machines, while a command runs.
 
-It lies in a workspace, on a disk that all machines share. Everything about people goes through its files, encrypted
-with a key that lies in memory only: a search of the workspace must not find whom another command looks for, and what a
-killed command left can't be read. What takes another way is names of files, and that key. The folder is removed when
-its command ends; what a killed command left is removed by the next.
+It lies in a workspace, on a disk that all machines share. Everything about people goes through its files, and through
+buckets beside them that are as readable as those of the workspace. The files are encrypted with a key that lies in
+memory only: a search of the workspace must not find whom another command looks for. What takes another way is names of
+files, and that key. The folder is removed when its command ends; what a killed command left is removed by the next.
 """
 
 import fcntl
@@ -234,9 +234,11 @@ def locked(path: Path) -> int | None:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds a lock; a file that is no lock, or none at all, is held by nobody."""
+    """Whether a process holds a lock, or may hold it; a file that is no lock, or none at all, is held by nobody."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except PermissionError:
+        return True
     except OSError:
         return False
     try:
