@@ -15,6 +15,7 @@ from erasable.data import Interactions, RatingScale
 from erasable.models import Effort, Model, Stage
 from erasable.models._columns_kernel import by_source, summed
 from erasable.models._embedding_model import USER_ROWS
+from erasable.models.base import prepared_by
 from erasable.models.machine import one_blas_thread
 from implicit_rival import train_implicit
 
@@ -71,10 +72,10 @@ def timed(fit: Callable[..., Scorer], split: Split, **settings: Any) -> Fitted:
 
 
 def ours(model: type[Model], split: Split, **settings: Any) -> Scorer:
-    """Train a model of this project: EASE, which scores from what people have, or ALS, which has rows of people."""
+    """Train a model of this project: one that scores from what people have, or ALS, which has rows of people."""
     made, effort = model(**settings), Effort(split.threads)
     stage = Stage(split.learned, split.scale, getattr(made.settings, "epochs", 1), seed=0, position=0)
-    prepared = made.prepare(made.train(made.start(split.learned.items, 0), stage, effort).shared)
+    prepared = prepared_by(made, made.train(made.start(split.learned.items, 0), stage, effort).shared)
     rows = made.represent(prepared, stage, effort)
     if rows:  # a product for many people at once takes a fraction of the time of one for each
         user, item = rows[USER_ROWS], prepared.rows

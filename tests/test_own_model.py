@@ -86,7 +86,7 @@ def test_it_needs_nothing_but_what_units_offer():
 @pytest.mark.full
 def test_it_is_learned_served_forgotten_verified_and_upgraded_by_command(site, data, tmp_path):
     shown = " ".join(erasable("learn", "--model", "bpr", "--help", site=site, cwd=tmp_path).stdout.split())
-    assert "als|ease|nmf|dmf|bpr" in shown
+    assert "als|ease|nmf|dmf|item-knn|popular|bpr" in shown
     assert "32 for bpr" in shown
 
     def run(*words, code=0):
@@ -140,6 +140,14 @@ def test_its_object_is_used_saved_and_loaded_without_installing(bpr, data, tmp_p
         loaded = Recommender.load(tmp_path / "shop", model=handed_over)
         assert loaded.verify().identical
         assert loaded.recommend("5") == recommender.recommend("5")
+
+
+def test_without_similar_it_answers_with_what_it_recommends_to_someone_who_has_this_one_item(bpr, data):
+    recommender = Recommender(bpr(factors=4, epochs=10), progress=False).fit(data)
+    found = recommender.similar_items("2", k=5).to_pylist()
+    expected = recommender.recommend(history=["2"], k=5).to_pylist()
+    assert [(row["similar_id"], row["score"]) for row in found] == [(row["item_id"], row["score"]) for row in expected]
+    assert all(row["score"] > 0 for row in found)
 
 
 def test_one_that_was_typed_in_is_used_in_memory_and_not_saved(bpr, data, tmp_path):

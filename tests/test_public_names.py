@@ -42,11 +42,13 @@ def test_the_library_has_one_front_door():
         "ErasableError",
         "ErasableWarning",
         "Inputs",
+        "ItemKNN",
         "Laser",
         "ListUnusable",
         "NewerDocument",
         "NotReproducible",
         "Outside",
+        "Popular",
         "Recommender",
         "Refused",
         "Request",
@@ -91,22 +93,32 @@ def test_type_checkers_see_the_same_names():
 def test_its_methods():
     methods = {name for name in dir(erasable.Recommender) if not name.startswith("_")}
     assert methods == {
+        "attack",
         "evaluate",
         "explain",
         "fit",
         "forget",
         "get_params",
         "groups",
+        "items",
         "load",
+        "hide_items",
+        "learn_again",
         "learn_more",
         "plan",
         "recommend",
         "save",
+        "score",
+        "set_items",
+        "scan",
         "set_params",
         "show",
         "similar_items",
         "status",
+        "sync",
+        "unhide_items",
         "upgrade",
+        "users",
         "verify",
     }
 
@@ -117,7 +129,8 @@ def test_each_of_them_says_what_it_takes_and_shows_an_example(name):
     sections = set(inspect.getdoc(method).splitlines())
     assert "Examples" in sections
     assert "Returns" in sections or name == "save"
-    assert "Parameters" in sections or len(inspect.signature(method).parameters) == 1
+    signature = inspect.signature(method.fget if isinstance(method, property) else method)
+    assert "Parameters" in sections or len(signature.parameters) == 1
 
 
 @pytest.mark.parametrize("name", sorted({*erasable.__all__} - {*vars(erasable.errors), "__version__"}))

@@ -357,7 +357,22 @@ CASES = {
         "recommend shop --user zoe", "give --fallback popular", "recommend shop --user zoe --fallback popular"
     ),
     "a file of no known kind": Case(
-        "recommend shop --all --out x.txt", "ends in .csv, .json, .parquet", "recommend shop --all --out x.json"
+        "recommend shop --all --out x.txt", "ends in .csv, .parquet, .arrow, .json", "recommend shop --all --out x.json"
+    ),
+    "recommend an unknown item": Case(
+        "recommend shop --all --items a,zz",
+        "or give --available FILE",
+        "recommend shop --all --available stock.txt",
+        {"stock.txt": "a\nzz\n"},
+    ),
+    "a filter without attributes": Case(
+        "recommend shop --all --where 'price < 3'",
+        "give them with erasable items DIR --set FILE",
+        "items shop --set items.csv",
+        {"items.csv": "item_id,price\na,1\n"},
+    ),
+    "scores of no item": Case(
+        "recommend shop --user ann --scores", "name at least one item", "recommend shop --user ann --items a --scores"
     ),
     "a file in the workspace": Case(
         "recommend shop --all --out shop/x.csv", "give --out a file elsewhere", "recommend shop --all --out x.csv"

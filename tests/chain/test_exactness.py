@@ -46,6 +46,8 @@ KINDS_OF_CONFIGS = {
     "als": configs_of(**CLOSED, model=["als"], factors=[1, 3, 8], anchors=[0.3, 0.7, 1.0]),
     "ease": configs_of(**CLOSED, **NEIGHBOURS, model=["ease"], rows=["stage", "solved"]),
     "anchored ease": configs_of(**CLOSED, **NEIGHBOURS, model=["ease"], anchors=[0.0001, 0.3, 0.7]),
+    "item-knn": configs_of(model=["item-knn"], neighbours=[1, 4, 200], shrinkage=[0.0, 2.0], anchors=[1.0, 0.3]),
+    "popular": configs_of(model=["popular"], anchors=[1.0, 0.3]),
 }
 configs = st.one_of(CHAINS, CHAINS, *KINDS_OF_CONFIGS.values())
 

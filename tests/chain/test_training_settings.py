@@ -164,7 +164,9 @@ def test_changing_a_setting_keeps_the_others():
 
 
 def test_what_is_no_model_and_no_strategy_is_refused():
-    with pytest.raises(WrongSetting, match="there is no model 'bert': choose one of als, ease, nmf, dmf"):
+    with pytest.raises(
+        WrongSetting, match="there is no model 'bert': choose one of als, ease, nmf, dmf, item-knn, popular"
+    ):
         Config(model="bert")
     with pytest.raises(WrongSetting, match="is not a model: give a class that derives from"):
         Config(model=3)

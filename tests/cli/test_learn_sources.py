@@ -105,3 +105,23 @@ def test_a_refusal_shows_no_credential(run, tmp_path, s3):
     assert "s3://shop/none does not exist: check the bucket and the path" in refused.err
     assert "a-secret-in-the-url" not in refused.err + refused.out
     assert not (tmp_path / "shop").exists()
+
+
+def test_a_shops_own_names_are_recognised_and_e_mail_addresses_pointed_out(run, tmp_path):
+    file = tmp_path / "orders.csv"
+    file.write_text(
+        "order,customer_email,sku,created_at\n1,ann@x.org,a,2026-01-01T10:00:00+02:00\n2,bob@x.org,a,2026-01-02\n"
+    )
+    found = run("learn", file, "--into", tmp_path / "one", "--json").json
+    assert found["columns"] == {"user": "customer_email", "item": "sku", "time": "created_at"}
+    assert "pseudonyms" in found["notes"][0]
+    assert "some user ids are e-mail addresses" in run("learn", file, "--into", tmp_path / "two").out
+
+
+def test_two_columns_that_may_be_the_item_are_refused_with_the_option(run, tmp_path):
+    file = tmp_path / "orders.csv"
+    file.write_text("customer_id,product_id,sku\n1,a,a1\n2,a,a2\n")
+    result = run("learn", file, "--into", tmp_path / "shop")
+    assert result.code == 1
+    assert "product_id and sku may each be the item: name one of them with --item-column" in result.err
+    assert run("learn", file, "--into", tmp_path / "shop", "--item-column", "sku").code == 0

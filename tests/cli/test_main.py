@@ -12,11 +12,13 @@ from erasable.operations import DiskStorage
 from kit.choosing import some
 
 COMMANDS = [
-    *("demo", "learn", "recommend", "show", "plan", "forget", "verify", "scan", "attack", "evaluate", "groups"),
-    *("status", "upgrade", "reproduce", "serve", "doctor", "data", "token"),
+    *("demo", "learn", "sync", "recommend", "similar", "items", "show", "plan", "forget", "verify", "scan", "attack"),
+    *("evaluate", "groups", "status", "upgrade", "reproduce", "serve", "doctor", "data", "token"),
 ]
 WITH_A_FOLDER = {
     "recommend": ("--user", "ann"),
+    "similar": ("--item", "a"),
+    "items": (),
     "show": ("--user", "ann"),
     "plan": ("--user", "ann"),
     "forget": ("--user", "ann"),
@@ -178,7 +180,7 @@ def test_every_command_explains_itself(run, command):
         (("status", "shop", "--loud"), "No such option: --loud"),
         (
             ("learn", "ratings.csv", "--into", "shop", "--model", "svd"),
-            "there is no model 'svd': choose one of als, ease, nmf, dmf",
+            "there is no model 'svd': choose one of als, ease, nmf, dmf, item-knn, popular",
         ),
         (
             ("learn", "ratings.csv", "--into", "shop", "--model", "nmf", "--epochs", "many"),

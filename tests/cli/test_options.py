@@ -48,6 +48,8 @@ OTHER_VALUES = {
     "risk_threshold": ("0.7", 0.7),
     "row_epochs": ("2", 2),
 }
+# These are for weights.
+VALUES_OF_WEIGHTS = {"max_weight": ("7", 7), "event_weights": ("view=1,buy=5", {"view": 1, "buy": 5})}
 # These are of another model.
 VALUES_OF_ALS = {"factors": ("5", 5), "regularisation": ("3", 3.0)}
 NAMES = {"model", "strategy", *(name for kind in settings_classes().values() for name in kind.model_fields)}
@@ -67,7 +69,7 @@ def test_every_setting_and_every_column_is_an_option_of_learn(run):
     options = set(re.findall(r"--[a-z-]+", text))
     names = [*NAMES, *(f"{name}_column" for name in ColumnNames.model_fields)]
     assert {"--" + name.replace("_", "-") for name in names} <= options
-    assert {*VALUES, *OTHER_VALUES, *VALUES_OF_ALS, "neighbours", "vectors"} == NAMES
+    assert {*VALUES, *OTHER_VALUES, *VALUES_OF_WEIGHTS, *VALUES_OF_ALS, "neighbours", "shrinkage", "vectors"} == NAMES
 
 
 def test_the_value_of_every_option_arrives(run, ratings_file, tmp_path):
@@ -115,6 +117,20 @@ def settings_in(folder, names):
     with Workspace.reading(folder) as workspace:
         found = workspace.state().dataset.config.flat()
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items() if name in names}
+
+
+def test_the_value_of_every_option_of_weights_arrives(run, tmp_path):
+    (tmp_path / "t.csv").write_text("user,item,type\nann,a,view\nann,b,buy\nbob,b,view\ncy,a,buy\n")
+    words = [word for name, (given, _) in VALUES_OF_WEIGHTS.items() for word in ("--" + name.replace("_", "-"), given)]
+    assert run("learn", tmp_path / "t.csv", "--into", tmp_path / "shop", "--event-column", "type", *words).code == 0
+    values = {name: value for name, (_, value) in VALUES_OF_WEIGHTS.items()}
+    assert settings_in(tmp_path / "shop", VALUES_OF_WEIGHTS) == values
+
+
+def test_the_shrinkage_of_item_knn_arrives(run, ratings_file, tmp_path):
+    words = ("--model", "item-knn", "--shrinkage", 3)
+    assert run("learn", ratings_file, "--into", tmp_path / "shop", *words).code == 0
+    assert settings_in(tmp_path / "shop", {"shrinkage": None}) == {"shrinkage": 3.0}
 
 
 def test_the_value_of_every_option_of_als_arrives(run, ratings_file, tmp_path):
@@ -189,7 +205,10 @@ def test_a_wrong_value_is_said_in_terms_of_its_option():
 
 def test_columns_lose_their_ending():
     assert columns_from({"user_column": "who"}) == ColumnNames(user="who")
-    assert set(COLUMN_OPTIONS) == {"user_column", "item_column", "rating_column", "time_column", "risk_column"}
+    assert set(COLUMN_OPTIONS) == {
+        *("user_column", "item_column", "rating_column", "time_column", "risk_column"),
+        *("weight_column", "event_column"),
+    }
     assert set(CONFIG_OPTIONS) == NAMES
 
 

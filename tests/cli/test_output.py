@@ -35,6 +35,14 @@ def with_a_terminal(*words: object) -> tuple[int, str, str]:
     return process.returncode, out.decode(), shown.decode()
 
 
+def test_a_long_table_is_printed_whole_and_in_order(capsys):
+    print_table(("user", "rank"), [(f"u{number}", number) for number in range(2500)])
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first.split() == ["user", "rank"]
+    assert [line.split()[0] for line in others] == [f"u{number}" for number in range(2500)]
+    assert {len(line) for line in others} == {len("u2499  2,499")}
+
+
 class TestWords:
     @pytest.mark.parametrize("text", ["[red]ann[/red]", "[/nothing]", ":smile:", "x" * 500, "Ä  ", "a\\[b]"])
     def test_a_line_is_shown_as_it_is(self, capsys, text):

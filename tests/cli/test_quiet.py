@@ -12,8 +12,11 @@ SCAN = ("scan", "{shop}", "--user", "nobody")
 COMMANDS = {
     "learn": ("learn", "{input}", "--into", "{new}", "--model", "nmf", "--groups", "2", "--epochs", "1"),
     "learn --more": ("learn", "{more}", "--into", "{shop}", "--more"),
+    "learn --again": ("learn", "--into", "{shop}", "--again"),
+    "sync": ("sync", "{input}", "--into", "{shop}"),
     "recommend": ("recommend", "{shop}", "--user", "ann"),
     "recommend --out": ("recommend", "{shop}", "--all", "--out", "{new}.csv"),
+    "items": ("items", "{shop}", "--hide", "a"),
     "plan": ("plan", "{shop}", "--user", "ann"),
     "forget": ("forget", "{shop}", "--user", "ann"),
     "verify": ("verify", "{shop}"),

@@ -8,6 +8,7 @@ import sys
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import feather
 
 COLUMNS = ["user_id", "item_id", "score", "rank", "popular"]
 # Run a command as its own process does, then tell what was compiled and imported on the way.
@@ -165,11 +166,12 @@ class TestPopularFallback:
 
 
 class TestIntoAFile:
-    @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.CSV"])
+    @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.arrow", "out.CSV"])
     def test_the_file_holds_what_json_lists(self, run, learned, recommended, tmp_path, name):
         result = run("recommend", learned, "--all", "--out", tmp_path / name)
         assert result.out == f"wrote recommendations for 8 users to {tmp_path / name}\n"
-        table = pq.read_table(tmp_path / name) if name == "out.parquet" else pacsv.read_csv(tmp_path / name)
+        readers = {".parquet": pq.read_table, ".arrow": feather.read_table}
+        table = readers.get((tmp_path / name).suffix, pacsv.read_csv)(tmp_path / name)
         assert table.column_names == COLUMNS
         assert table.to_pylist() == as_rows(recommended("--all"))
 
@@ -183,7 +185,7 @@ class TestIntoAFile:
     def test_another_ending_is_refused_with_those_that_work(self, run, learned, tmp_path, name):
         result = run("recommend", learned, "--all", "--out", tmp_path / name)
         assert (result.code, result.out) == (2, "")
-        assert "give --out a name that ends in .csv, .json, .parquet" in result.err
+        assert "give --out a name that ends in .csv, .parquet, .arrow, .json" in result.err
         assert not (tmp_path / name).exists()
 
     def test_json_also_says_where(self, run, learned, tmp_path):
@@ -192,7 +194,7 @@ class TestIntoAFile:
         assert len(found["recommendations"]) == 1
 
     @pytest.mark.parametrize(("place", "reason"), [("nowhere/out", "No such file or directory"), ("", "directory")])
-    @pytest.mark.parametrize("ending", [".csv", ".json", ".parquet"])
+    @pytest.mark.parametrize("ending", [".csv", ".json", ".parquet", ".arrow"])
     def test_a_file_that_can_not_be_written_is_wrong_use(self, run, learned, tmp_path, place, reason, ending):
         target = tmp_path / (place + ending if place else f"folder{ending}")
         if not place:

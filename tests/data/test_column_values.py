@@ -10,12 +10,14 @@ from erasable.data.ids import LONGEST_ID
 from erasable.data.values import (
     ColumnRefused,
     RowFaults,
+    has_e_mails,
     id_values,
     is_finite_number,
     is_finite_rating,
     rating_values,
     risk_values,
     text_of_time,
+    time_of_text,
     time_values,
 )
 
@@ -192,3 +194,37 @@ def test_written_ratings_are_finite_numbers(text, finite):
 @pytest.mark.parametrize(("text", "finite"), [("1e39", True), ("1e400", False), ("nan", False), ("", False)])
 def test_written_numbers_are_finite_in_double_precision(text, finite):
     assert is_finite_number(text) is finite
+
+
+@pytest.mark.parametrize(
+    ("text", "hour"),
+    [
+        ("2026-01-01T12:00:00+02:00", 10),
+        ("2026-01-01T12:00:00-0130", 13.5),
+        ("2026-01-01 12:00:00+00", 12),
+        ("2026-01-01 12:00:00 UTC", 12),
+        ("2026-01-01T12:00:00Z", 12),
+        ("2026-01-01 12:00", 12),
+        ("2026-01-01", 0),
+    ],
+)
+def test_a_written_time_means_the_same_alone_and_among_others(text, hour):
+    seconds = dt.datetime(2026, 1, 1, tzinfo=dt.UTC).timestamp() + 3600 * hour
+    assert time_of_text(text) == seconds
+    for others in ([], ["2026-01-01"], ["2026-01-01T00:00:00+05:00"], [None, ""]):
+        assert time_values(pa.chunked_array([pa.array([text, *others], pa.string())]), RowFaults())[0] == seconds
+
+
+def test_two_zones_in_one_time_are_refused():
+    faults = RowFaults()
+    time_values(pa.chunked_array([["2026-01-01 12:00:00+02:00 UTC", "2026-01-01"]]), faults)
+    assert faults.rows == {0}
+
+
+@pytest.mark.parametrize(
+    ("ids", "found"),
+    [(["a@b.de"], True), (["a", "x.y@shop.example"], True), (["a@b", "@x.de", "7"], False), ([], False)],
+)
+def test_e_mail_addresses_are_told_from_other_ids(ids, found):
+    for column in (pa.array(ids, pa.string()), pa.array(ids, pa.string()).dictionary_encode()):
+        assert has_e_mails(column) == found

@@ -21,6 +21,28 @@ def test_usual_names_are_recognised(names):
     assert looks_like_header(names, ColumnNames())
 
 
+@pytest.mark.parametrize(
+    ("names", "places"),
+    [
+        (["order", "customer_id", "sku", "quantity", "purchased_at"], (1, 2, None, 4)),
+        (["customer_email", "product_id", "created_at"], (0, 1, None, 2)),
+        (["CustomerID", "customer_email", "ProductId", "price"], (0, 2, None, None)),
+        (["email", "customer_id", "article_id", "created_at", "ordered_at"], (1, 2, None, 4)),
+        (["customer_id", "user_id", "sku", "item_id", "created_at", "timestamp"], (1, 3, None, 5)),
+    ],
+)
+def test_names_of_shops_are_recognised_after_the_usual_ones(names, places):
+    assert locate_by_name(names, ColumnNames(), "f") == ColumnPositions(*places)
+    assert looks_like_header(names, ColumnNames())
+
+
+def test_of_two_names_of_shops_neither_is_taken():
+    names = ["customer_id", "product_id", "sku"]
+    with pytest.raises(DataRefused, match=r"f: product_id and sku may each be the item: name one .* item='NAME'"):
+        locate_by_name(names, ColumnNames(), "f")
+    assert locate_by_name(names, ColumnNames(item="sku"), "f") == ColumnPositions(0, 2)
+
+
 def test_rating_and_time_may_be_missing():
     assert locate_by_name(["item", "x", "user"], ColumnNames(), "f") == ColumnPositions(2, 0)
 

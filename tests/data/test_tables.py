@@ -1,3 +1,5 @@
+from datetime import UTC, datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -188,3 +190,66 @@ def test_a_parquet_file_that_is_none_is_refused(tmp_path):
 def test_anything_else_is_wrong_use(source):
     with pytest.raises(WrongUse, match="give a path"):
         read_interactions(source)
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin", "+02:00"])
+def test_timestamps_of_any_unit_and_zone_are_read_from_parquet(tmp_path, unit, zone):
+    moment = NOON if zone else NOON.replace(tzinfo=None)
+    times = pa.array([moment, None]).cast(pa.timestamp(unit, zone))
+    parquet.write_table(pa.table({"user": ["a", "b"], "item": ["x", "y"], "time": times}), tmp_path / "t.parquet")
+    read = read_interactions(tmp_path / "t.parquet")
+    assert read.interactions.time.tolist() == pytest.approx([NOON.timestamp(), np.nan], nan_ok=True)
+    assert read.taken.time_form == ("moment with zone" if zone else "moment")
+
+
+CATEGORIES = {
+    "user": ["a", "b"],
+    "item": [7, 8],
+    "rating": [3, 4],
+    "time": ["2026-01-01T12:00:00Z", "2026-01-01T14:00:00+02:00"],
+}
+
+
+def arrow_categories():
+    return pa.table({name: pa.array(values).dictionary_encode() for name, values in CATEGORIES.items()})
+
+
+def polars_categories():
+    frame = pl.DataFrame({**CATEGORIES, "item": ["7", "8"]})
+    return frame.with_columns(pl.col("user", "time").cast(pl.Categorical), pl.col("item").cast(pl.Enum(["7", "8"])))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        arrow_categories(),
+        pd.DataFrame(CATEGORIES).astype("category"),
+        pd.DataFrame(CATEGORIES).astype(
+            {"item": "Int64", "rating": "Int8", "user": "string", "time": "string[pyarrow]"}
+        ),
+        polars_categories(),
+    ],
+    ids=["arrow", "pandas", "pandas nullable", "polars"],
+)
+def test_categorical_and_nullable_columns_are_read(table, tmp_path):
+    read = [read_interactions(table)]
+    if isinstance(table, pa.Table):
+        parquet.write_table(table, tmp_path / "t.parquet")
+        read.append(read_interactions(tmp_path / "t.parquet"))
+    for one in read:
+        assert rows(one.interactions) == [("a", "7", 3), ("b", "8", 4)]
+        assert one.interactions.time.tolist() == [NOON.timestamp()] * 2
+        assert one.taken.time_form == "moment with zone"
+
+
+@pytest.mark.parametrize("column", ["user", "rating"])
+def test_a_missing_value_of_a_nullable_column_is_a_bad_row(column):
+    table = pd.DataFrame({"user": [1, 2], "item": ["x", "y"], "rating": [3, 4]}).astype({column: "Int64"})
+    table.loc[1, column] = pd.NA
+    with pytest.raises(DataRefused, match=f"row 2: the {column} is missing"):
+        read_interactions(table)
+    assert len(read_interactions(table, on_bad_row="skip", fewest_users=1).interactions) == 1

@@ -66,7 +66,8 @@ class Way:
             chosen |= {"--strategy": self.strategy, **OF_CHAINS}
             if self.strategy == "retrain" or self.special == "given":
                 del chosen["--groups"]
-        if self.model != "als" and self.strategy != "sisa" and (self.model, self.rows) != ("ease", "stage"):
+        solved = self.model == "als" or (self.rows == "stage" and self.model in ("ease", "item-knn", "popular"))
+        if not solved and self.strategy != "sisa":
             chosen["--rows"] = self.rows
         if self.model in ("als", "ease") or self.anchors != "1":
             chosen["--anchors"] = self.anchors

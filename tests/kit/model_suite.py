@@ -50,4 +50,15 @@ MODELS = {
     "als": Kind("als", {"factors": 8, "regularisation": 1.0}),
     "ease": _ease(5, "neighbours", "borders"),
     "dense ease": _ease("all", "gram"),
+    "item-knn": Kind(
+        "item-knn",
+        {"neighbours": 5, "shrinkage": 2.0},
+        frozenset(),
+        seeded=False,
+        short_way=True,
+        whole_numbers=frozenset({"neighbours", "joint_counts", "counts"}),
+    ),
+    "popular": Kind(
+        "popular", {}, frozenset(), seeded=False, short_way=True, whole_numbers=frozenset({"counts", "total"})
+    ),
 }

@@ -24,6 +24,9 @@ WAYS: dict[str, dict[str, Any]] = {
     "anchored ease": {"model": "ease", "neighbours": 4, "regularisation": 2.0, "anchors": 0.5},
     "dense ease": {"model": "ease", "neighbours": "all", "regularisation": 2.0},
     "anchored dense ease": {"model": "ease", "neighbours": "all", "regularisation": 2.0, "anchors": 0.5},
+    "item-knn": {"model": "item-knn", "neighbours": 4, "shrinkage": 2.0},
+    "anchored item-knn": {"model": "item-knn", "neighbours": 4, "anchors": 0.5},
+    "popular": {"model": "popular"},
 }
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from erasable import EASE, Recommender, WrongModel
 from erasable.data import Ids
-from erasable.models import ALS, Effort, Parameters, calls
+from erasable.models import ALS, Change, Effort, Parameters, calls
 from kit.counts import Counts
 from kit.tables import stage, table
 
@@ -139,11 +139,13 @@ def test_abilities():
         amended=lambda self, trained, change, effort: {"weights": trained["weights"]},
     )
     model, shared = kind(), EASE().start(Ids.of("abc"), 0)
+    rows = table({"u": ["a"]})
+    change = Change.between(rows, rows)
     with pytest.raises(
         WrongModel, match=r"similar of the model 'mine' returned a list, expected float32 of shape \(3,\)"
     ):
         calls.similar(model, shared, 0, 3)
     with pytest.raises(WrongModel, match="provisional of the model 'mine' returned nothing"):
-        calls.provisional(model, shared, None)
+        calls.provisional(model, shared, change)
     with pytest.raises(WrongModel, match=r"amended of the model 'mine' returned arrays named \['weights'\]"):
-        calls.amended(model, shared, None, Effort())
+        calls.amended(model, shared, change, Effort())

@@ -41,9 +41,9 @@ def test_where_nothing_is_known_the_whole_memory_counts(system):
 
 
 def test_only_what_exceeds_memory_is_refused(system):
-    memory.refuse_beyond_memory(7, 1000 * 1024, "less")
+    memory.refuse_beyond_memory("ease", 7, 1000 * 1024, "less")
     with pytest.raises(Refused, match=r"7 items .*: give less, drop"):
-        memory.refuse_beyond_memory(7, 1000 * 1024 + 1, "less")
+        memory.refuse_beyond_memory("ease", 7, 1000 * 1024 + 1, "less")
 
 
 def test_this_machine_has_memory():

@@ -33,7 +33,15 @@ def test_ours_have_theirs():
     found = {name: [one.__name__ for one in ABILITIES if isinstance(kind.model, one)] for name, kind in MODELS.items()}
     few = ["Prepares", "Probabilities"]
     most = ["Amends", *few, "Subtracts"]
-    assert found == {"nmf": few, "dmf": few, "als": few, "ease": most, "dense ease": most}
+    assert found == {
+        "nmf": few,
+        "dmf": few,
+        "als": few,
+        "ease": most,
+        "dense ease": most,
+        "item-knn": most,
+        "popular": ["Amends", "Probabilities", "Subtracts"],
+    }
     assert all(isinstance(kind.model, Model) for kind in MODELS.values())
 
 

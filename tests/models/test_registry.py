@@ -11,7 +11,7 @@ from erasable import extensions
 from erasable.chain import Config
 from erasable.chain.settings import settings_classes
 from erasable.errors import WrongSetting
-from erasable.models import ALS, DMF, EASE, NMF, find_model, model_names, registry
+from erasable.models import ALS, DMF, EASE, NMF, ItemKNN, Popular, find_model, model_names, registry
 from erasable.models._als import ALSSettings
 from erasable.models.registry import every_model, is_ours, source_digest
 
@@ -55,22 +55,27 @@ def imported(name: str, wanted: bool = True) -> ModuleType | None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "revision"), [("nmf", NMF, 1), ("dmf", DMF, 1), ("ease", EASE, 1), ("als", ALS, 2)]
+    ("name", "kind", "revision"),
+    [
+        *(("nmf", NMF, 1), ("dmf", DMF, 1), ("ease", EASE, 1), ("als", ALS, 2)),
+        *(("item-knn", ItemKNN, 1), ("popular", Popular, 1)),
+    ],
 )
 def test_every_model_has_its_name(name, kind, revision):
     assert find_model(name) is kind
     assert (kind.name, kind.revision, is_ours(kind())) == (name, revision, True)
-    assert set(kind.uses) == {"blas", "numba"}
+    assert set(kind.uses) == {"item-knn": {"numba"}, "popular": set()}.get(name, {"blas", "numba"})
 
 
 def test_a_name_that_nobody_registers_is_refused_with_what_to_do():
-    with pytest.raises(WrongSetting, match="no model 'os': choose one of als, ease, nmf, dmf, or install the package"):
+    known = "als, ease, nmf, dmf, item-knn, popular"
+    with pytest.raises(WrongSetting, match=f"no model 'os': choose one of {known}, or install the package"):
         find_model("os")
 
 
 def test_a_registered_model_is_found_by_its_name(module, registered):
     registered("foreign", "foreign_models:Foreign")
-    assert model_names() == ("als", "ease", "nmf", "dmf", "foreign")
+    assert model_names() == ("als", "ease", "nmf", "dmf", "item-knn", "popular", "foreign")
     assert find_model("foreign") is module.Foreign
     assert not is_ours(module.Foreign())
 
@@ -96,7 +101,7 @@ def test_what_is_no_model_or_has_another_name_is_refused(module, registered, nam
 def test_a_package_that_can_not_be_loaded_harms_no_other_model(registered):
     registered("gone", "no_such_module:Model")
     found, faults = every_model()
-    assert set(found) == {"als", "ease", "nmf", "dmf"}
+    assert set(found) == {"als", "ease", "nmf", "dmf", "item-knn", "popular"}
     assert "gone" not in settings_classes(found)
     assert len(faults) == 1
     with pytest.raises(WrongSetting, match=r"'gone' can't be loaded \(ModuleNotFound.*: fix or remove the package"):

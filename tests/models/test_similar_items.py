@@ -3,15 +3,24 @@
 import numpy as np
 import pytest
 
-from erasable.models import ALS, EASE, NMF, TellsSimilarItems
+from erasable.models import ALS, DMF, EASE, NMF, Model, TellsSimilarItems
+from erasable.models._dmf import _item_directions
 from erasable.models.base import Change
 from erasable.models.registry import models_with
 from kit.ease_cases import nobody, train
 
 
-def test_als_and_ease_can_and_the_others_can_t():
-    assert models_with(TellsSimilarItems) == ["als", "ease"]
-    assert not isinstance(NMF(), TellsSimilarItems)
+def test_every_model_can_but_popular_for_which_all_items_are_alike():
+    assert set(models_with(Model)) - set(models_with(TellsSimilarItems)) == {"popular"}
+
+
+def test_nmf_takes_the_cosine_of_both_embeddings_and_dmf_that_of_the_tower_s_output(tables):
+    rows = tables.table({"u": "ab", "v": "abc", "w": "bc"})
+    for model, vectors in ((NMF(), lambda shared: shared["item"]), (DMF(), _item_directions)):
+        shared = train(model, rows)
+        first, other = vectors(shared)[0].astype(float), vectors(shared)[2].astype(float)
+        expected = first @ other / np.sqrt((first @ first) * (other @ other))
+        assert model.similar(shared, 0)[[0, 2]].tolist() == pytest.approx([1, expected], abs=1e-5)
 
 
 def test_als_takes_the_cosine_of_factors_and_knows_nothing_of_items_without_any():

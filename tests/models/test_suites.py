@@ -2,10 +2,12 @@
 
 from functools import wraps
 
+import numpy as np
 import pytest
 
-from erasable.models import ALS, DMF, EASE, NMF
+from erasable.models import ALS, DMF, EASE, NMF, ItemKNN, Popular
 from erasable.testing import ModelSuite
+from erasable.testing._suite import checkerboard, scores
 
 
 def only_with_all(test):
@@ -47,3 +49,21 @@ class TestNMF(ModelSuite):
 
 class TestDMF(WithoutProcesses):
     model = DMF(batch=128, epochs=6)
+
+
+class TestItemKNN(WithoutProcesses):
+    model = ItemKNN(neighbours=5, shrinkage=2.0)
+
+
+class TestItemKNNByDefault(WithoutProcesses):
+    model = ItemKNN()
+
+
+class TestPopular(WithoutProcesses):
+    model = Popular()
+
+    def test_it_learns_a_checkerboard(self):
+        """It does not: everyone has the same scores, by how many people have an item."""
+        rows, _ = checkerboard()
+        found = np.array(scores(self.model, self.learned(rows), rows))
+        assert (found == (np.bincount(rows.item_index) / len(rows.users)).astype(np.float32)).all()

@@ -3,6 +3,8 @@
 import logging
 
 import pyarrow as pa
+import pytest
+from pyarrow import parquet
 
 from erasable.operations import Inputs
 from erasable.recommender import Recommender
@@ -39,3 +41,33 @@ def test_learning_more_logs_it_too(caplog):
 
 
 SKIP = Inputs(on_bad_row="skip")
+
+
+SALES = {"customer_email": ["ann@shop.example", "ann@shop.example", "bob@shop.example"], "sku": [1, 2, 1]}
+
+
+@pytest.mark.parametrize("settings", [{"model": "ease"}, {"model": "nmf", "groups": 2, "epochs": 1}])
+def test_e_mail_addresses_as_ids_are_pointed_out(settings, caplog):
+    with caplog.at_level(logging.INFO, logger="erasable"):
+        recommender = Recommender(**settings).fit(pa.table(SALES))
+        more = recommender.learn_more(pa.table({"customer_email": ["cat@shop.example"], "sku": [2]}))
+    assert recommender.learned.columns == {"user": "customer_email", "item": "sku"}
+    for notes in (recommender.learned.notes, more.notes):
+        assert notes[0].startswith("some user ids are e-mail addresses, and the workspace holds them as they are: ")
+    assert [record.message for record in caplog.records].count(more.notes[0]) == 2
+
+
+def test_other_ids_are_no_reason_for_a_notice():
+    recommender = Recommender(model="ease").fit(pa.table({**SALES, "customer_email": ["ann", "ann", "b@b"]}))
+    assert recommender.learned.notes == ()
+
+
+def test_a_folder_and_a_pattern_are_read_as_one_table(tmp_path):
+    for number in range(2):
+        part = pa.table({"customer_id": [number, number], "sku": ["a", "b"], "created_at": ["2026-01-01 10:00Z"] * 2})
+        parquet.write_table(part, tmp_path / f"day-{number}.parquet")
+    for source in (tmp_path, f"{tmp_path}/*.parquet"):
+        recommender = Recommender(model="ease").fit(source)
+        assert (recommender.learned.users, recommender.learned.interactions) == (2, 4)
+        assert recommender.learn_more(source).interactions_added == 0
+        assert recommender.evaluate(source).users == 2

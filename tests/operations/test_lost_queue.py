@@ -24,7 +24,7 @@ from erasable.errors import (
 )
 from erasable.operations import DiskStorage, begin_new_queue, name_issuer, name_queue, verify
 from erasable.operations.storage import AskingPeople, pending_people, suppressed_people
-from erasable.recommender._answering import save_copy
+from erasable.recommender._estimator import save_copy
 from erasable.requests import Request, opening
 from erasable.requests.database import READ_ID
 from erasable.requests.opening import open_database, suppressed_in

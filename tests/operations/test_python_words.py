@@ -86,10 +86,11 @@ CASES = {
     "nobody known": (lambda _: fitted().evaluate(pa.table({"user": [9], "item": ["a"]})), "learn with holdout=0.1"),
     "unknown": (lambda _: fitted().recommend(9), "give unknown='skip' or 'popular'"),
     "an unknown item": (lambda _: fitted().similar_items("z"), "no item 'z'"),
-    "a model without": (
-        lambda _: Recommender(model="nmf", groups=2, epochs=1).fit(table()).similar_items("a"),
-        "learn with one of the models als and ease",
+    "an unknown item to recommend": (
+        lambda _: fitted().recommend(1, items="z"),
+        "or give available, which passes over",
     ),
+    "nobody to score for": (lambda _: fitted().score(None, "a"), "give users, or None and a history"),
     "a model that does not explain": (
         lambda _: Recommender(model="als", factors=2).fit(table()).explain(1, "a"),
         "learn with the model ease",

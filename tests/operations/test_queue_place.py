@@ -21,7 +21,7 @@ from erasable.operations import recording as queue_place_module
 from erasable.operations._vocabulary import own_vocabulary
 from erasable.operations.recording import name_queue
 from erasable.operations.storage import AskingPeople
-from erasable.recommender._answering import save_copy
+from erasable.recommender._estimator import save_copy
 from erasable.requests import Request, opening
 from erasable.requests import postgres as postgres_module
 from erasable.requests.database import WaitingInteraction

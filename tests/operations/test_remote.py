@@ -16,6 +16,7 @@ from erasable.operations.attack import attack_erased
 from erasable.operations.inspect import evaluate
 from erasable.operations.recommend import recommend_to_all
 from erasable.operations.scan import scan
+from erasable.operations.selection import Selection
 from erasable.operations.storage import MemorySession
 from erasable.operations.work import on_cluster
 from erasable.requests import Request
@@ -76,6 +77,15 @@ def test_recommending_to_everyone_gives_the_same(shop, far):
     near = [*recommend_to_all(DiskStorage(shop), 5, Work(1))]
     assert len(near) == 4
     assert [*recommend_to_all(DiskStorage(shop), 5, far)] == near
+
+
+def test_a_selection_holds_there_too(shop, far):
+    (first, *_), *_ = recommend_to_all(DiskStorage(shop), 5, Work(1))
+    wanted, unwanted = [{one.item_id for one in first[:3]}], [{first.user_id: {first[0].item_id}}]
+    selection = Selection(tuple(wanted), exclude=tuple(unwanted), seen=True)
+    near = [*recommend_to_all(DiskStorage(shop), 5, Work(1), selection=selection)]
+    assert {one.item_id for part in near for of_user in part for one in of_user} == wanted[0]
+    assert [*recommend_to_all(DiskStorage(shop), 5, far, selection=selection)] == near
 
 
 def test_whoever_has_asked_gets_none_there_either(shop, far):

@@ -113,7 +113,7 @@ def test_whether_a_field_of_the_search_file_names_people_was_decided():
     fields = {*Search.model_fields, *Erased.model_fields, *Sought.model_fields}
     assert fields - NAMING_PEOPLE == {
         *("format", "erasures", "accepted", "version", "at", "seconds", "threads", "rerun", "cost_ratio"),
-        *("cost_at_most", "seconds_at_most", "data_before", "utility_before"),
+        *("cost_at_most", "seconds_at_most", "data_before", "utility_before", "may_return"),
         *("request_id", "received", "items", "salt", "reference", "rows"),
     }
 

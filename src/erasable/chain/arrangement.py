@@ -9,7 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from erasable.chain.buckets import Buckets, dealt
-from erasable.chain.dataset import Dataset
+from erasable.chain.dataset import Dataset, no_interactions
+from erasable.chain.matching import Difference
 from erasable.data.catalogue import k_core, split_holdout
 from erasable.data.ids import ArrowColumn, Ids, encode_ids
 from erasable.data.interactions import Interactions
@@ -95,16 +96,43 @@ def grown(dataset: Dataset, coming: Interactions, effort: GroupingEffort, risky:
     Existing users keep their group. Where rows are solved, new users only get a row; under the strategy retrain they
     join the single group; otherwise they form a new last group. Under the policies independent and regroup they go
     where learning from scratch would put them; if they are risky, that is after all groups. Of two rows of one pair the
-    later is kept, as in one table.
+    later is kept, or their weights add up, as in one table.
     """
     if dataset.config.min_interactions:
         raise Refused("a filter was applied when this was learned and can't be applied to more: learn again from all")
     wider = dataset.over(_items(dataset, coming))
     positions = _positions(wider, coming, risky)
     held = wider.data_held_of(coming.users)
-    rows = _joined([*([held] if len(held) else []), coming], wider.items)
+    parts = [*([held] if len(held) else []), coming]
+    rows = joined_rows(parts, dataset.config.max_weight).with_items(wider.items)
     after = wider.revised(positions, rows)
     return regrouped(after, effort) if dataset.config.policy == "regroup" else after
+
+
+def matched(
+    dataset: Dataset, export: Interactions, found: Difference, effort: GroupingEffort, risky: Collection[str] = ()
+) -> Dataset:
+    """Return the dataset in which everyone who differs from an export has its rows; who is missing there is gone.
+
+    Existing users keep their group, and new ones get theirs as in `grown`. What the difference does not call missing or
+    vanished stays.
+    """
+    if dataset.config.min_interactions:
+        raise Refused("a filter was applied when this was learned and can't be applied to more: learn again from all")
+    coming = export.of_users(found.touched)
+    wider = dataset.over(_items(dataset, coming))
+    gone = [(user, item) for user, items in found.vanished.items() for item in items]
+    held = wider.data_held_of(coming.users).without(pairs=gone)
+    parts = [part for part in (held.without(pairs=_pairs(coming)), coming) if len(part)]
+    rows = joined_rows(parts).with_items(wider.items) if parts else no_interactions(wider.items)
+    leaving = {user: wider.find(user).group for user in found.missing}
+    after = wider.revised({**_positions(wider, coming, risky), **leaving}, rows)
+    return regrouped(after, effort) if dataset.config.policy == "regroup" else after
+
+
+def _pairs(rows: Interactions) -> list[tuple[str, str]]:
+    users, items = _texts(rows.users, rows.user_index), _texts(rows.items, rows.item_index)
+    return list(zip(users.to_pylist(), items.to_pylist(), strict=True))
 
 
 def _items(dataset: Dataset, coming: Interactions) -> Ids:
@@ -133,8 +161,8 @@ def _positions_of_new(dataset: Dataset, coming: Interactions, risky: Collection[
     return np.full(len(coming.users), config.groups if dataset.solves_rows else joining, dtype=np.int64)
 
 
-def _joined(parts: list[Interactions], items: Ids) -> Interactions:
-    """Return the rows of all parts as if one table held them one after another."""
+def joined_rows(parts: list[Interactions], most: int | None = None) -> Interactions:
+    """Return the rows of all parts as if one table held them one after another; weights add up to `most`."""
     times = [np.full(len(part), np.nan) if part.time is None else part.time for part in parts]
     timed = any(part.time is not None for part in parts)
     joined, _ = Interactions.from_columns(
@@ -142,8 +170,9 @@ def _joined(parts: list[Interactions], items: Ids) -> Interactions:
         pa.concat_arrays([_texts(part.items, part.item_index) for part in parts]),
         np.concatenate([part.rating for part in parts]),
         np.concatenate(times) if timed else None,
+        most,
     )
-    return joined.with_items(items)
+    return joined
 
 
 def _texts(ids: Ids, index: NDArray[np.int32]) -> ArrowColumn:

@@ -98,6 +98,11 @@ class Dataset:
         if self.config.seed != self.buckets.seed:  # which slots depend on
             object.__setattr__(self, "buckets", self.buckets.dealt_again(self.config.seed))
 
+    def shares_of(self, rating: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return ratings as shares of the highest; where weights are learned, every interaction counts in full."""
+        full = self.scale.low if self.config.weighed else self.scale.high
+        return np.minimum(rating.astype(np.float64) / full, 1)
+
     @property
     def solves_rows(self) -> bool:
         """Whether user rows are solved when needed, instead of trained in the stages."""

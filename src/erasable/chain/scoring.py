@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -128,21 +129,18 @@ class Scoring:
         return probability_by(self._model, scores)
 
     def similar(self, number: int) -> NDArray[np.float32]:
-        """Return each item's similarity to one item by the last stage; 0 if it does not know one of the two.
+        """Return each item's similarity to one item, as the mean over the stages that know it; 0 for unknown items.
 
-        Refused if the model can't tell.
+        A model that can't tell which items are similar scores them for someone who has this one item and no other.
         """
-        last = len(self._state.chain) - 1
-        if not isinstance(self._model, TellsSimilarItems):
-            others = listed(models_with(TellsSimilarItems))
-            raise Refused(f"{self._model.name} can't tell which items are alike: learn with one of the models {others}")
-        known = self._state.dataset.known(last)
-        found = np.zeros(known.total, np.float32)
-        (own,) = known.numbers_of(np.array([number], np.int32)) if number in known.places else (-1,)
-        if own >= 0:
-            with one_blas_thread():
-                found[known.places] = calls.similar(self._model, self._shared_at(last), int(own), len(known))
-        return found
+        dataset = self._state.dataset
+        if not isinstance(self._model, TellsSimilarItems) and dataset.known_to_some[number]:
+            own, rating = np.array([number], np.int32), np.array([dataset.scale.high], np.float32)
+            scores = self.of_history(Interactions(Ids.of([""]), dataset.items, np.zeros_like(own), own, rating))
+            return np.where(np.isfinite(scores), scores, np.float32(0))
+        found = [self._similar(scorer, number) for scorer in self._scorers_of_history()]
+        known = [one for one in found if one is not None]
+        return np.mean(known, axis=0, dtype=np.float32) if known else np.zeros(len(dataset.items), np.float32)
 
     @property
     def explains(self) -> bool:
@@ -152,7 +150,7 @@ class Scoring:
     def refuse_without_reasons(self) -> None:
         """Refuse a model that can't explain its scores."""
         if not self.explains:
-            others = listed(models_with(Explains))
+            others = listed(models_with(Explains), "or")
             raise Refused(
                 f"{self._model.name} can't explain a score by the person's items: learn with the model {others}"
             )
@@ -194,7 +192,8 @@ class Scoring:
         """Return a row for each of these people, from their own histories and the shared parameters of a stage."""
         dataset, prepared = self._state.dataset, self._prepared_at(scorer)
         config, known = dataset.config, dataset.known(scorer).over(people.timeless)
-        stage = Stage(known, dataset.scale, config.row_epochs, config.seed, position=0)
+        weights = config.weighed
+        stage = Stage(known, dataset.scale, config.row_epochs, config.seed, position=0, weights=weights)
         with one_blas_thread():
             if len(known.users) == len(people.users):
                 return calls.represented(self._model, prepared, stage, Effort())
@@ -224,7 +223,8 @@ class Scoring:
         last = len(self._state.chain) - 1
         shared = self._shared_at(last)
         with one_blas_thread():
-            provisional = calls.provisional(self._model, shared, change)
+            weighed = replace(change, weights=self._state.dataset.config.weighed)
+            provisional = calls.provisional(self._model, shared, weighed)
         if provisional is shared:
             return self
         other = copy(self)
@@ -237,6 +237,17 @@ class Scoring:
         with one_blas_thread():
             found = calls.scored(self._model, prepared, personal, known.numbers_of(owned), len(known))
         return known.among_all(found)
+
+    def _similar(self, scorer: int, number: int) -> NDArray[np.float32] | None:
+        """Return each item's similarity to one item under a stage's model; None if that is unknown there."""
+        known = self._state.dataset.known(scorer)
+        own = known.numbers_of(np.array([number], np.int32))
+        if not len(own) or not isinstance(self._model, TellsSimilarItems):
+            return None
+        found = np.zeros(known.total, np.float32)
+        with one_blas_thread():
+            found[known.places] = calls.similar(self._model, self._shared_at(scorer), int(own[0]), len(known))
+        return found
 
     def _reasons(self, scorer: int, owned: NDArray[np.int32], number: int) -> NDArray[np.float32] | None:
         """Return what each item adds to the score of one item under a stage's model; None if it is unknown there."""

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from erasable.chain.strategies import STRATEGIES, Aggregate, Policy, Strategy
 from erasable.data.interactions import DataSettings
+from erasable.data.values import Weights
 from erasable.errors import WrongSetting, WrongUse
 from erasable.grouping.registry import GroupingSettings, OrderName, check_grouping
 from erasable.models.base import Model, Settings, checked, given_twice, in_our_words, no_such_setting
@@ -38,6 +39,11 @@ class OwnSettings(DataSettings, Settings):
 
     seed: int = Field(0, ge=0, lt=2**63)
     """The seed of everything random."""
+
+    def written(self) -> dict[str, Any]:
+        """Return the settings as workspaces and certificates hold them: those of weights only where there are some."""
+        unused = {name for name in ("max_weight", "event_weights") if getattr(self, name) is None}
+        return self.model_dump(mode="json", exclude=unused)
 
 
 @dataclass(frozen=True)
@@ -128,8 +134,8 @@ class Config:
     def flat(self) -> dict[str, Any]:
         """Return all settings of the model, the strategy and the recommender under their flat names."""
         names = {"strategy": self.strategy, "model": self.model}
-        parts = (self.learning.settings, self.learner.settings, self.own)
-        return {**names, **{name: value for part in parts for name, value in part.model_dump(mode="json").items()}}
+        parts = (self.learning.settings.model_dump(mode="json"), self.learner.settings.model_dump(mode="json"))
+        return {**names, **parts[0], **parts[1], **self.own.written()}
 
     def setting(self, name: str, usual: Any = None) -> Any:  # noqa: ANN401 - settings of many types
         """Return a setting of the model by name, or the usual value if the model has no such setting."""
@@ -139,7 +145,8 @@ class Config:
         """Return the part of the configuration that a stage depends on, and nothing else."""
         settings = self.learner.settings
         reaching = settings.model_dump(mode="json", exclude={"epochs", *settings.only_for_rows, *self.written.unnamed})
-        return {"model": self.model, "revision": self.revision, "settings": reaching, "epochs": self.stage_epochs}
+        facts = {"model": self.model, "revision": self.revision, "settings": reaching, "epochs": self.stage_epochs}
+        return {**facts, **({"weights": True} if self.weighed else {})}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Config) and self._facts() == other._facts()
@@ -267,6 +274,23 @@ class Config:
     def rating_scale(self) -> tuple[float, float] | None:
         """The declared rating scale."""
         return self.own.rating_scale
+
+    @property
+    def max_weight(self) -> int | None:
+        """The most that a pair weighs; None if no weights are learned."""
+        return self.own.max_weight
+
+    @property
+    def weighed(self) -> bool:
+        """Whether weights are learned."""
+        return self.max_weight is not None
+
+    @property
+    def weights(self) -> Weights | None:
+        """How rows are weighed; None if no weights are learned."""
+        events = self.own.event_weights
+        most = self.own.max_weight
+        return None if most is None else Weights(most, events if isinstance(events, dict) else None)
 
 
 def settings_classes(models: Mapping[str, type[Model]] = BUILT_IN) -> dict[str, type[Settings]]:

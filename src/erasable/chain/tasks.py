@@ -9,7 +9,7 @@ import platform
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -304,7 +304,8 @@ class Task:
     def run(self, inputs: TaskInputs, effort: Effort) -> tuple[Checkpoint, Link]:
         """Train the stage; return its checkpoint, and what training it from scratch costs. Nothing is stored."""
         model, rows = inputs.model(self), inputs.rows(self.rows)
-        stage = Stage(rows, RatingScale(*self.scale), self.settings["epochs"], self.seed, self.position)
+        scale, weights = RatingScale(*self.scale), self.settings.get("weights", False)
+        stage = Stage(rows, scale, self.settings["epochs"], self.seed, self.position, weights)
         start = self.begins_from
         shared = None if start == ORIGIN else inputs.checkpoint(start).parameters.shared
         began = time.perf_counter()
@@ -312,7 +313,8 @@ class Task:
             if self.shortcut is None:
                 parameters = self._trained(model, shared, stage, effort)
             else:
-                parameters = self._amended(model, shared or {}, inputs.change(self.shortcut, self.rows), effort)
+                change = replace(inputs.change(self.shortcut, self.rows), weights=weights)
+                parameters = self._amended(model, shared or {}, change, effort)
         seconds = time.perf_counter() - began
         if not parameters.all_finite():
             raise Refused(f"training {model.name} diverged at {self.label}: ", self._remedy())

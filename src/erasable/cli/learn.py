@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import pyarrow as pa
 import typer
 
 from erasable.chain.settings import USUAL_MODEL, Config, PresetName
@@ -33,6 +34,8 @@ from erasable.cli.output import print_json, print_line
 from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse
 from erasable.models.registry import BUILT_IN
+from erasable.operations.again import LearnedAgain, learn_again
+from erasable.operations.declared_items import declare_attributes, read_declared
 from erasable.operations.learn import Learned, LearnedMore, learn, learn_more
 from erasable.operations.prepare import Inputs
 from erasable.operations.recording import name_issuer
@@ -44,20 +47,22 @@ NAME = "learn"
 
 def _learn(
     data: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="DATA",
             help="CSV, TSV, ::, .inter or Parquet: a file, a folder, a pattern in quotes ('exports/*.csv.gz'), or a "
-            "URL (s3://, gs://, az://, file://).",
+            "URL (s3://, gs://, az://, file://). With --again it may be left out.",
             show_default=False,
         ),
-    ],
+    ] = None,
     into: Annotated[
         Path,
         typer.Option(
-            metavar="DIR", help="The workspace folder: a new one, or with --more an existing one.", show_default=False
+            metavar="DIR",
+            help="The workspace folder: a new one, or with --more or --again an existing one.",
+            show_default=False,
         ),
-    ],
+    ] = ...,  # type: ignore[assignment] # typer's mark of what must be given
     config: Annotated[Path | None, typer.Option(help="A TOML or JSON file with settings; options win over it.")] = None,
     preset: Annotated[
         PresetName | None,
@@ -73,11 +78,26 @@ def _learn(
             help="Declare the items (else those that people have): a file with one id a line, or a workspace."
         ),
     ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Declare attributes of items, for recommend --where: CSV or Parquet, one row an item; nothing about "
+            "people.",
+        ),
+    ] = None,
     on_bad_row: Annotated[
         OnBadRow, typer.Option(help="What to do about rows that can't be used: refuse the input, or leave them out.")
     ] = "refuse",
     more: Annotated[
         bool, typer.Option("--more", help="Learn more into an existing workspace; its settings stay.")
+    ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Learn an existing workspace anew from what it holds, and from DATA; settings that are given change.",
+        ),
     ] = False,
     readable_by_group: Annotated[
         bool, typer.Option("--readable-by-group", help="Let your group read the files of the workspace, not only you.")
@@ -92,15 +112,27 @@ def _learn(
     executor: dict[str, Any] | None = None,
 ) -> None:
     """Learn a recommender from a table of interactions."""
-    about_list = _about_list(listed or {})
+    about_list, attributes = _about_list(listed or {}), None if items is None else read_declared(items)
     work = work_with(threads, quiet or json_output, executor)
+    if again:
+        if more or readable_by_group:
+            raise WrongUse("--again learns anew what is held: leave out --more and --readable-by-group")
+        inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
+        changed = {**read_config(config), **(settings or {})}
+        learned_again = learn_again(
+            DiskStorage(into), data, Config.of(changed, preset) if preset else changed, inputs, work
+        )
+        _declare(into, issuer, attributes)
+        _tell_again(learned_again, into, json_output)
+        return
+    if data is None:
+        raise WrongUse("there is nothing to learn from: name a file, a folder, a pattern or a URL; or give --again")
     if more:
         given = {name: value for name, value in (("preset", preset), ("readable_by_group", readable_by_group)) if value}
         _refuse_settings({**given, **(settings or {})}, config)
         inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
         learned_more = learn_more(DiskStorage(into), data, inputs, work)
-        if issuer is not None:
-            name_issuer(DiskStorage(into), issuer)
+        _declare(into, issuer, attributes)
         _tell_more(learned_more, into, json_output)
         return
     brought = of_another_package((settings or {}).get("model") or read_config(config).get("model"))
@@ -110,12 +142,19 @@ def _learn(
     named = {**named, **(columns or {})}
     inputs = Inputs(columns_from(named), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
     learned = learn(data, into, chosen, replace(inputs, readable_by_group=readable_by_group), work)
-    if issuer is not None:
-        name_issuer(DiskStorage(into), issuer)
+    _declare(into, issuer, attributes)
     if json_output:
         print_json(asdict(learned))
     else:
         _tell(learned, into)
+
+
+def _declare(into: Path, issuer: str | None, attributes: pa.Table | None) -> None:
+    """Write down what the owner declares beside the data."""
+    if issuer is not None:
+        name_issuer(DiskStorage(into), issuer)
+    if attributes is not None:
+        declare_attributes(DiskStorage(into), attributes)
 
 
 command = settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS, LEARNING, EXECUTOR)(_learn)
@@ -213,6 +252,22 @@ def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
         f"{into} now knows {counted(learned.users, 'user')}, {counted(learned.items, 'item')} and "
         f"{counted(learned.interactions, 'interaction')}"
     )
+
+
+def _tell_again(learned: LearnedAgain, into: Path, json_output: bool) -> None:
+    if json_output:
+        print_json(asdict(learned))
+        return
+    print_line(
+        f"learned anew {counted(learned.users, 'user')}, {counted(learned.items, 'item')}, "
+        f"{counted(learned.interactions, 'interaction')} with {learned.model} "
+        f"({learned.stages_rerun} of {counted(learned.stages_total, 'stage')} trained, {duration(learned.seconds)})"
+    )
+    if learned.left_out.total:
+        print_line(f"left out what is on the do-not-learn list ({learned.left_out})")
+    for note in learned.notes:
+        print_line(note)
+    print_line(f"certificates, log and requests of {into} stay as they were")
 
 
 def _about_list(listed: Mapping[str, Any]) -> dict[str, Any]:

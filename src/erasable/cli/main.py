@@ -17,8 +17,8 @@ from erasable.errors import ErasableError, exit_code
 from erasable.interrupts import INTERRUPTED, STOPPED, received, take_last_word
 
 COMMANDS = (
-    *("demo", "learn", "recommend", "show", "plan", "forget", "verify", "scan", "attack", "evaluate", "groups"),
-    *("status", "upgrade", "reproduce", "serve", "doctor", "data", "token"),
+    *("demo", "learn", "sync", "recommend", "similar", "items", "show", "plan", "forget", "verify", "scan", "attack"),
+    *("evaluate", "groups", "status", "upgrade", "reproduce", "serve", "doctor", "data", "token"),
 )
 """The subcommands in the order of the help; each is the module of that name."""
 EARLIER_NAMES = {"audit": "attack"}

@@ -153,25 +153,26 @@ _ADDRESS = typer.Option(
 )
 
 
-def _option(name: str, kind: Any, option: Any, default: Any = None) -> inspect.Parameter:  # noqa: ANN401 - of typer
+def option(name: str, kind: Any, option: Any, default: Any = None) -> inspect.Parameter:  # noqa: ANN401 - of typer
+    """Return a parameter of a command for an option."""
     annotation = Annotated[kind, option]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 PLACES = {
-    "do_not_learn": _option("do_not_learn", Path | None, _LIST),
-    "do_not_learn_key": _option("do_not_learn_key", Path | None, _KEY),
-    "suppression": _option("suppression", Path | None, typer.Option(hidden=True)),
-    "suppression_key": _option("suppression_key", Path | None, typer.Option(hidden=True)),
+    "do_not_learn": option("do_not_learn", Path | None, _LIST),
+    "do_not_learn_key": option("do_not_learn_key", Path | None, _KEY),
+    "suppression": option("suppression", Path | None, typer.Option(hidden=True)),
+    "suppression_key": option("suppression_key", Path | None, typer.Option(hidden=True)),
 }
 EXECUTOR = {
-    "executor": _option("executor", Literal["local", "ray"], _EXECUTOR, default="local"),
-    "address": _option("address", str | None, _ADDRESS),
+    "executor": option("executor", Literal["local", "ray"], _EXECUTOR, default="local"),
+    "address": option("address", str | None, _ADDRESS),
 }
-FORGETTING = PLACES | {"no_do_not_learn": _option("no_do_not_learn", bool, _WITHOUT, default=False)}
+FORGETTING = PLACES | {"no_do_not_learn": option("no_do_not_learn", bool, _WITHOUT, default=False)}
 LEARNING = FORGETTING | {
-    "readmit": _option("readmit", list[str] | None, _READMIT),
-    "drop_suppressed": _option("drop_suppressed", bool, typer.Option("--drop-suppressed", hidden=True), default=False),
+    "readmit": option("readmit", list[str] | None, _READMIT),
+    "drop_suppressed": option("drop_suppressed", bool, typer.Option("--drop-suppressed", hidden=True), default=False),
 }
 
 
@@ -322,7 +323,8 @@ def _named_options() -> dict[str, inspect.Parameter]:
         "model": _parameter(
             "model",
             str,
-            "The model: ease or als (closed forms), nmf or dmf (trained by steps), or one that a package registers.",
+            "The model: ease or als (closed forms), item-knn or popular (counts), nmf or dmf (trained by steps), or "
+            "one that a package registers.",
             metavar="|".join(model_names()),
             show_default=USUAL_MODEL,
         ),
@@ -331,7 +333,7 @@ def _named_options() -> dict[str, inspect.Parameter]:
             str,
             "How to learn: laser (groups in sequence), sisa (a model for each group) or retrain (all at once).",
             metavar="|".join(STRATEGIES),
-            show_default="laser for nmf and dmf, retrain for ease and als",
+            show_default="laser for nmf and dmf, retrain for the others",
         ),
     }
 

@@ -18,6 +18,7 @@ from erasable.progress import Bars
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 _REFUSED, _NO_VERDICT = 1, 2
+_LINES_AT_ONCE = 1000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -76,8 +77,10 @@ def print_line(text: str, style: str = "") -> None:
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a small table with numbers right-aligned; no id is cut or wrapped, as rich's own table would."""
     columns = [_column(heading, [row[place] for row in rows]) for place, heading in enumerate(headings)]
-    for number, cells in enumerate(zip(*columns, strict=True)):
-        print_line("  ".join(cells).rstrip(), style="" if number else "bold")
+    first, *others = ("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
+    print_line(first, style="bold")
+    for start in range(0, len(others), _LINES_AT_ONCE):  # one by one, 60,000 lines take two seconds
+        out.out(shown("\n".join(others[start : start + _LINES_AT_ONCE])), highlight=False)
 
 
 def print_facts(facts: Mapping[str, object]) -> None:
@@ -103,9 +106,9 @@ def shown(text: str) -> str:
 
 def _column(heading: str, values: Sequence[object]) -> list[str]:
     cells = [heading, *map(_cell, values)]
-    width = max(map(cell_len, cells))
-    numeric = bool(values) and all(isinstance(value, int | float) for value in values)
-    gaps = (" " * (width - cell_len(cell)) for cell in cells)
+    widths = [len(cell) if cell.isascii() and cell.isprintable() else cell_len(cell) for cell in cells]
+    width, numeric = max(widths), bool(values) and all(isinstance(value, int | float) for value in values)
+    gaps = (" " * (width - own) for own in widths)
     return [gap + cell if numeric else cell + gap for cell, gap in zip(cells, gaps, strict=True)]
 
 

@@ -1,6 +1,5 @@
 """`erasable recommend`."""
 
-import csv
 import json
 import os
 from collections.abc import Iterator
@@ -28,6 +27,7 @@ from erasable.cli.options import (
     work_with,
 )
 from erasable.cli.output import print_json, print_line, print_table
+from erasable.cli.selecting import SELECTING, ids_in, selection_from
 from erasable.errors import WrongUse
 from erasable.operations.recommend import (
     Recommendation,
@@ -36,15 +36,18 @@ from erasable.operations.recommend import (
     recommend_for_history,
     recommend_to_all,
 )
+from erasable.operations.scores import UserScores, score, score_for_history
+from erasable.operations.selection import EVERYTHING
 from erasable.operations.storage import DiskStorage
 from erasable.recommender.serving import RECOMMENDATIONS
 from erasable.wording import counted
 
 NAME = "recommend"
-_ENDINGS = (".csv", ".json", ".parquet")
+_WRITERS = {".csv": pacsv.CSVWriter, ".parquet": pq.ParquetWriter, ".arrow": pa.ipc.new_file}
+_ENDINGS = (*_WRITERS, ".json")
 
 
-@settings_options(EXECUTOR)
+@settings_options(SELECTING, EXECUTOR)
 def command(
     folder: Folder,
     users: Users = None,
@@ -66,31 +69,40 @@ def command(
         typer.Option("--why", help="Name the user's own items that add most to each score, with their weights (ease)."),
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a .csv, .json or .parquet file instead.")
+        Path | None, typer.Option(metavar="FILE", help="Write a .csv, .parquet, .arrow or .json file instead.")
     ] = None,
     threads: Threads = None,
     json_output: Json = False,
     quiet: OnlyTheAnswer = False,
+    selecting: dict[str, Any] | None = None,
     executor: dict[str, Any] | None = None,
 ) -> None:
     """Recommend items to users."""
-    if [everyone, bool(users or users_file), history is not None].count(True) != 1:
-        raise WrongUse("say for whom: give --user U (may be repeated), --users-file F, --all or --history I,I")
+    _refuse_unclear(everyone, bool(users or users_file), history is not None)
     if out is not None:
         _refuse_unfit(out, folder, why)
     in_parts = everyone and out is not None and out.suffix.lower() != ".json" and not json_output
     if cluster_from(executor or {}) and not in_parts:
-        raise WrongUse("--executor ray is for everyone: give --all, and --out a .csv or .parquet file; or leave it out")
-    storage = DiskStorage(folder)
+        raise WrongUse(
+            "--executor ray is for everyone: give --all, and --out a .csv, .parquet or .arrow file; or leave it out"
+        )
+    storage, selecting = DiskStorage(folder), selecting or {}
+    selection = selection_from(selecting)
+    if selecting.get("scores"):
+        _refuse_with_scores(everyone, why, out)
+        _tell_scores(_scores(storage, _user_ids(users, users_file), history, selecting), json_output)
+        return
     if history is not None:
-        found = [recommend_for_history(storage, _items(history), k, why)]
+        found = [recommend_for_history(storage, ids_in(history), k, why, selection)]
     elif in_parts and out is not None:
-        written = _write_all(out, recommend_to_all(storage, k, work_with(threads, quiet, executor)))
+        parts = recommend_to_all(storage, k, work_with(threads, quiet, executor), selection=selection)
+        written = _write_all(out, parts)
         print_line(f"wrote recommendations for {counted(written, 'user')} to {out}")
         return
     else:
         wanted = None if everyone else _user_ids(users, users_file)
-        found = recommend(storage, wanted, k, fallback or "raise", work_with(threads, quiet or json_output), why)
+        work = work_with(threads, quiet or json_output)
+        found = recommend(storage, wanted, k, fallback or "raise", work, why, selection)
     if out is not None:
         _write(out, found, why)
     if json_output:
@@ -98,7 +110,19 @@ def command(
     elif out is not None:
         print_line(f"wrote recommendations for {counted(len(found), 'user')} to {out}")
     else:
-        _tell(found, why)
+        _tell(found, why, selection != EVERYTHING)
+
+
+def _refuse_unclear(*ways: bool) -> None:
+    """Refuse a call that does not say for whom, or says it in several ways."""
+    if ways.count(True) != 1:
+        raise WrongUse("say for whom: give --user U (may be repeated), --users-file F, --all or --history I,I")
+
+
+def _refuse_with_scores(everyone: bool, why: bool, out: Path | None) -> None:
+    """Refuse what makes no sense together with --scores."""
+    if everyone or why or out is not None:
+        raise WrongUse("--scores prints the scores of --items for named users: leave out --all, --why and --out")
 
 
 def _refuse_unfit(out: Path, folder: Path, why: bool) -> None:
@@ -116,12 +140,31 @@ def _user_ids(users: list[str] | None, users_file: Path | None) -> list[str]:
     return list(dict.fromkeys([*(users or []), *from_file]))
 
 
-def _items(history: list[str]) -> list[str]:
-    """Return the items of a history; an id with a comma is quoted."""
-    return list(dict.fromkeys(item for row in csv.reader(history) for item in row if item))
+def _scores(
+    storage: DiskStorage, users: list[str], history: list[str] | None, selecting: dict[str, Any]
+) -> list[UserScores]:
+    items = ids_in(selecting.get("items") or [])
+    if history is not None:
+        return [score_for_history(storage, ids_in(history), items)]
+    return score(storage, users, items)
 
 
-def _tell(found: list[UserRecommendations], why: bool) -> None:
+def _tell_scores(found: list[UserScores], json_output: bool) -> None:
+    if json_output:
+        scores = [
+            {"user_id": one.user_id, "items": [{"item_id": item, "score": score} for item, score in one.scores]}
+            for one in found
+        ]
+        left_out = [item for one in found for item in one.left_out]
+        print_json({"scores": scores} | ({"left_out": left_out} if left_out else {}))
+        return
+    rows = [(one.user_id, item, "" if score is None else score) for one in found for item, score in one.scores]
+    print_table(["user", "item", "score"], rows)
+    if any(score == "" for _, _, score in rows):
+        print_line("no score: nobody has the item, it is hidden, or the model learned nothing from the user's items")
+
+
+def _tell(found: list[UserRecommendations], why: bool, limited: bool) -> None:
     every = [r for one in found for r in one]
     filled_up = any(r.popular for r in every)
     columns = {"user": [r.user_id for r in every], "rank": [r.rank for r in every]}
@@ -136,6 +179,8 @@ def _tell(found: list[UserRecommendations], why: bool) -> None:
     for one in found:
         if one.left_out:
             print_line(f"not in the catalogue, and left out of the history: {', '.join(one.left_out)}")
+        elif not one and limited:
+            print_line(f"user {one.user_id}: none of the items that may be recommended is left")
         elif not one:
             print_line(f"user {one.user_id} has every item that anyone has: there is nothing to recommend")
 
@@ -172,9 +217,8 @@ def _write(path: Path, found: list[UserRecommendations], why: bool) -> None:
 
 def _write_all(path: Path, parts: Iterator[list[UserRecommendations]]) -> int:
     """Write recommendations part by part, and return for how many users."""
-    kind = pq.ParquetWriter if path.suffix.lower() == ".parquet" else pacsv.CSVWriter
     first, users = next(parts, []), 0  # so that nothing is written if recommending is refused
-    with _writing(path), kind(path, RECOMMENDATIONS) as writer:
+    with _writing(path), _WRITERS[path.suffix.lower()](str(path), RECOMMENDATIONS) as writer:
         for found in chain([first], parts):
             users += len(found)
             writer.write_table(pa.Table.from_pylist([vars(r) for one in found for r in one], schema=RECOMMENDATIONS))

@@ -13,9 +13,9 @@ from pyarrow import csv as arrow_csv
 from erasable.data._lines import blocks_of_lines, line_text, numbered_lines
 from erasable.data.columns import ColumnNames, Layout, column_option, recognise_layout
 from erasable.data.ids import LONGEST_ID
-from erasable.data.interactions import RatingScale
 from erasable.data.sources import InputSource
 from erasable.data.values import (
+    NO_WEIGHT,
     ColumnRefused,
     ColumnValues,
     OpenedSource,
@@ -24,6 +24,7 @@ from erasable.data.values import (
     is_finite_number,
     is_finite_rating,
     is_number,
+    is_weight,
     read_columns,
     time_of_text,
 )
@@ -43,19 +44,19 @@ def open_delimited(source: InputSource, wanted: ColumnNames, rules: RowRules) ->
 
 def _pieces(source: InputSource, layout: Layout, rules: RowRules) -> Iterator[ColumnValues]:
     for before, block in blocks_of_lines(source, layout.lines_before, layout.quotes):
-        values = _quick_values(block, before, layout, rules.scale)
+        values = _quick_values(block, before, layout, rules)
         if values is None and rules.on_bad_row == "refuse":
-            raise _refusal(source, layout, rules.scale)
-        yield _values_of_good_lines(source, before, block, layout, rules.scale) if values is None else values
+            raise _refusal(source, layout, rules)
+        yield _values_of_good_lines(source, before, block, layout, rules) if values is None else values
 
 
-def _refusal(source: InputSource, layout: Layout, scale: RatingScale | None) -> DataRefused:
+def _refusal(source: InputSource, layout: Layout, rules: RowRules) -> DataRefused:
     """Return the error that names the bad lines of the whole file."""
     faults, rows = RowFaults(), 0
     for number, line in numbered_lines(source):
         if number > layout.lines_before and line:
             rows += 1
-            faults.join(_faults_of_line(number, line, layout, scale), 0)
+            faults.join(_faults_of_line(number, line, layout, rules), 0)
     return faults.refusal(source.name, "line", rows) if faults else _unreadable(source, layout)
 
 
@@ -64,36 +65,36 @@ def _unreadable(source: InputSource, layout: Layout) -> DataRefused:
 
 
 def _values_of_good_lines(
-    source: InputSource, before: int, block: bytes, layout: Layout, scale: RatingScale | None
+    source: InputSource, before: int, block: bytes, layout: Layout, rules: RowRules
 ) -> ColumnValues:
     """Return the values of a block without its bad lines."""
     good, bad = [], 0
     for number, line in enumerate(io.BytesIO(block), before + 1):
         text = line_text(source, number, line)
-        if number > layout.lines_before and text and _faults_of_line(number, text, layout, scale):
+        if number > layout.lines_before and text and _faults_of_line(number, text, layout, rules):
             bad += 1
         else:
             good.append(line)
-    values = _quick_values(b"".join(good), before, layout, scale) if bad else None
+    values = _quick_values(b"".join(good), before, layout, rules) if bad else None
     if values is None:
         raise _unreadable(source, layout)
     return replace(values, bad_rows=bad)
 
 
-def _faults_of_line(number: int, line: str, layout: Layout, scale: RatingScale | None) -> RowFaults:
+def _faults_of_line(number: int, line: str, layout: Layout, rules: RowRules) -> RowFaults:
     """Return why a line can't be used, if it can't, without its text."""
     faults = RowFaults()
-    reason = _fault(layout, line)
+    reason = _fault(layout, line, rules)
     if reason:
         faults.add(number, reason)
-    elif scale is not None and layout.columns.rating is not None:
+    elif rules.scale is not None and layout.columns.rating is not None:
         rating = float(layout.fields(line)[layout.columns.rating])
-        if not scale.contains(np.float32(rating)):
-            faults.add_off_scale(number, rating, scale)
+        if not rules.scale.contains(np.float32(rating)):
+            faults.add_off_scale(number, rating, rules.scale)
     return faults
 
 
-def _fault(layout: Layout, line: str) -> str | None:
+def _fault(layout: Layout, line: str, rules: RowRules) -> str | None:
     if layout.quotes and _leaves_a_quote_open(line, layout.separator):
         return "a quote is not closed: close it, or double the quotes inside a field"
     fields = layout.fields(line)
@@ -101,7 +102,16 @@ def _fault(layout: Layout, line: str) -> str | None:
         return f"holds {len(fields)} fields instead of {layout.width}: correct its separators, or drop it"
     if layout.separator == "::" and any(_ONE_BYTE in field for field in fields):
         return "holds the control character 1F: give plain text"
-    return _value_fault(layout, {role: fields[place] for role, place in layout.columns.by_role().items()})
+    texts = {role: fields[place] for role, place in layout.columns.by_role().items()}
+    return _value_fault(layout, texts) or _weight_fault(texts, rules)
+
+
+def _weight_fault(texts: dict[str, str], rules: RowRules) -> str | None:
+    if "weight" in texts and not is_weight(texts["weight"]):
+        return NO_WEIGHT
+    if "event" not in texts or rules.weights is None:
+        return None
+    return rules.weights.event_fault(texts["event"])
 
 
 def _value_fault(layout: Layout, texts: dict[str, str]) -> str | None:
@@ -142,14 +152,14 @@ def _shown(text: str) -> str:
     return repr(short) if text else "an empty field"
 
 
-def _quick_values(block: bytes, before: int, layout: Layout, scale: RatingScale | None) -> ColumnValues | None:
+def _quick_values(block: bytes, before: int, layout: Layout, rules: RowRules) -> ColumnValues | None:
     """Return the values of whole lines, or None if one of them is bad."""
     try:
         table = _read_table(block, before, layout)
         if layout.quotes and b'"' in block and _swallows_lines(block, before, table.num_rows, layout):
             return None
         columns = {role: table.column(str(place)) for role, place in layout.columns.by_role().items()}
-        values, faults = read_columns(columns, scale)
+        values, faults = read_columns(columns, rules)
     except (pa.ArrowInvalid, ColumnRefused):
         # Arrow's message repeats the whole row, which is personal data: it must not be chained to ours.
         return None
@@ -208,4 +218,5 @@ def _types(layout: Layout) -> dict[str, pa.DataType]:
     text = pa.dictionary(pa.int32(), pa.string())
     time = pa.float64() if layout.time_is_number else pa.string()
     kinds = {"user": text, "item": text, "rating": pa.float64(), "time": time, "risk": pa.float64()}
+    kinds |= {"weight": pa.float64(), "event": text}
     return {str(place): kinds[role] for role, place in layout.columns.by_role().items()}

@@ -19,7 +19,7 @@ from erasable.data.values import (
     RowFaults,
     RowRules,
     Taken,
-    rating_values,
+    ratings_of,
     read_columns,
     roles_with_numbers,
 )
@@ -101,7 +101,7 @@ def _pieces(
             there = table.column_names
             columns = {role: table.column(there.index(name)) for role, name in names.items()}
             try:
-                yield read_columns(columns, rules.scale)
+                yield read_columns(columns, rules)
             except ColumnRefused as refused:
                 raise DataRefused(f"{place}: {refused}") from refused
 
@@ -127,8 +127,11 @@ def _settled(
 
 def open_sparse(matrix: Any, wanted: ColumnNames, rules: RowRules) -> OpenedSource:  # noqa: ANN401 - SciPy's classes
     """Read a sparse matrix: row numbers are users, column numbers are items, explicit zeros are rows too."""
-    if wanted.risk is not None:
-        raise WrongUse("a sparse matrix has no risk column: give a table or a file that has one, or leave it out")
+    for role in ("risk", "event"):
+        if getattr(wanted, role) is not None:
+            raise WrongUse(
+                f"a sparse matrix has no {role} column: give a table or a file that has one, or leave it out"
+            )
     if matrix.ndim != 2:
         raise DataRefused("the sparse array must have two dimensions: users by items")
     entries = sparse.coo_array(matrix, copy=True)
@@ -136,7 +139,7 @@ def open_sparse(matrix: Any, wanted: ColumnNames, rules: RowRules) -> OpenedSour
     entries.sum_duplicates()
     if not entries.nnz:
         raise DataRefused("the sparse matrix holds no entry: give at least one for each user")
-    columns = {"user": "row number", "item": "column number", "rating": "value"}
+    columns = {"user": "row number", "item": "column number", _meaning(rules): "value"}
     return OpenedSource(
         "the table",
         "a sparse matrix; row numbers are users, column numbers items",
@@ -152,10 +155,16 @@ def _entries(entries: Any, rules: RowRules) -> Iterator[tuple[ColumnValues, RowF
         faults, piece = RowFaults(), slice(start, start + ROWS_AT_ONCE)
         users, items = (_numbered(one[piece], text) for one, text in zip(entries.coords, texts, strict=True))
         try:
-            rating = rating_values(pa.chunked_array([pa.array(entries.data[piece])]), faults, rules.scale)
+            values = pa.chunked_array([pa.array(entries.data[piece])])
+            rating = ratings_of({_meaning(rules): values}, rules, faults)
         except (ColumnRefused, pa.ArrowException) as error:
             raise DataRefused("the sparse matrix holds a value that is not a finite number: correct it") from error
         yield ColumnValues(users, items, rating, time=None, risk=None), faults
+
+
+def _meaning(rules: RowRules) -> str:
+    """Return what the values of a sparse matrix are: ratings, or weights if those are learned."""
+    return "rating" if rules.weights is None else "weight"
 
 
 def _numbered(numbers: np.ndarray, texts: ArrowColumn) -> ArrowColumn:

@@ -1,7 +1,7 @@
 """The role of each column, and the layout of delimited text files: recognised from names and first lines."""
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -11,17 +11,28 @@ from erasable.data._lines import numbered_lines
 from erasable.data.sources import InputSource
 from erasable.data.values import Taken, is_number
 from erasable.errors import DataRefused, Said, WrongUse
+from erasable.wording import listed
 
-ROLES = ("user", "item", "rating", "time", "risk")
+ROLES = ("user", "item", "rating", "time", "risk", "weight", "event")
+OF_WEIGHTS = ("weight", "event")
+"""The roles that weights come from; where one of them is named, no rating is read."""
 _REQUIRED = ("user", "item")
 # Roles in the usual order of columns; names in order of preference, in lower case and without underscores.
-# A risk column is read only if it is named.
+# Columns of risks, weights and events are read only if they are named.
 _RECOGNISED = {
     "user": ("userid", "user", "uid"),
     "item": ("itemid", "movieid", "item", "iid"),
     "rating": ("rating", "weight", "score"),
-    "time": ("timestamp", "datetime", "time"),
+    "time": ("timestamp", "datetime", "time", "purchasedat", "orderedat", "eventtime", "createdat"),
 }
+# Names that shops use, taken where no name above is there. Two of them in one table are refused, since nothing says
+# which is meant: a product and its variants, say. An e-mail address counts only where there is no other id.
+_OF_SHOPS = {
+    "user": ("customerid", "clientid", "visitorid", "memberid"),
+    "item": ("productid", "sku", "articleid"),
+}
+_QUANTITIES = ("quantity", "qty")
+_E_MAILS = ("customeremail", "useremail", "email")
 # Where several separators would split a file evenly, the first one counts.
 SEPARATORS = {
     "::": "separated by ::",
@@ -35,7 +46,7 @@ _SAMPLE_LINES = 50
 
 
 class ColumnNames(BaseModel):
-    """The columns to read, each by its name or its number from 1; all others except the risk are recognised."""
+    """The columns to read, each by its name or its number from 1; user, item, rating and time are recognised."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -49,6 +60,10 @@ class ColumnNames(BaseModel):
     """The column with the time, as a number or an ISO date and time."""
     risk: str | None = None
     """The column with each user's erasure risk, a number; needed with --risk-threshold."""
+    weight: str | None = None
+    """The column with how often or how much, a whole number from 1; rows of one pair add up to --max-weight."""
+    event: str | None = None
+    """The column with the type of event; needed with --event-weights."""
 
     def given(self) -> dict[str, str]:
         """Return the columns that were named, by role."""
@@ -94,6 +109,8 @@ class ColumnPositions:
     rating: int | None = None
     time: int | None = None
     risk: int | None = None
+    weight: int | None = None
+    event: int | None = None
 
     def by_role(self) -> dict[str, int]:
         """Return the positions of the columns that are there, by role."""
@@ -103,7 +120,8 @@ class ColumnPositions:
 def looks_like_header(names: Sequence[str], wanted: ColumnNames) -> bool:
     """Whether one of these texts is a column name that is recognised or was named."""
     plain = {_plain(name) for name in names}
-    known = any(plain.intersection(_RECOGNISED[role]) for role in _REQUIRED)
+    known = any(plain.intersection((*_RECOGNISED[role], *_OF_SHOPS[role])) for role in _REQUIRED)
+    known = known or not plain.isdisjoint(_E_MAILS)
     # A number means a column's position; the same number in the first row says nothing.
     asked = [name for name in wanted.among(names).given().values() if not name.isdigit()]
     return known or any(_find_given(names, name) is not None for name in asked)
@@ -113,14 +131,34 @@ def locate_by_name(names: Sequence[str], wanted: ColumnNames, source: str) -> Co
     """Find the columns by name, those given before those recognised."""
     given = wanted.among(names).given()
     places = {role: _place_of_given(names, role, name, source) for role, name in given.items()}
-    for role in _RECOGNISED:
+    for role in _roles_to_find(given):
         if role not in places:
-            found = _find_recognised(names, role, taken=set(places.values()))
+            found = _find_recognised(names, role, set(places.values()), source)
             if found is not None:
                 places[role] = found
             elif role in _REQUIRED:
                 raise _no_such_column(names, f"no column is recognised as the {role}", role, source)
     return _positions(places, source)
+
+
+def locate_item(names: Sequence[str], given: str | None, source: str) -> int:
+    """Find the column of item ids in a table about items, by its name or number if that is given."""
+    if given is not None:
+        return _place_of_given(names, "item", given, source)
+    found = _find_recognised(names, "item", set(), source)
+    if found is None:
+        raise _no_such_column(names, "no column is recognised as the item", "item", source)
+    return found
+
+
+def _roles_to_find(given: Collection[str]) -> list[str]:
+    """Return the roles that are recognised if they are not named: with weights no rating is."""
+    return [role for role in _RECOGNISED if role != "rating" or not {*given}.intersection(OF_WEIGHTS)]
+
+
+def quantity_among(names: Sequence[str]) -> str | None:
+    """Return the column that says how many were bought, if there is one."""
+    return next((name for name in names if _plain(name) in _QUANTITIES), None)
 
 
 def column_option(role: str) -> Said:
@@ -140,7 +178,7 @@ def locate_by_number(count: int, wanted: ColumnNames, source: str) -> ColumnPosi
             )
         places[role] = int(name) - 1
     for usual, role in enumerate(_RECOGNISED):
-        if role not in places and usual < count and usual not in places.values():
+        if role in _roles_to_find(places) and role not in places and usual < count and usual not in places.values():
             places[role] = usual
     for role in _REQUIRED:
         if role not in places:
@@ -163,9 +201,16 @@ def _find_given(names: Sequence[str], wanted: str) -> int | None:
     return exact[0] if exact else None
 
 
-def _find_recognised(names: Sequence[str], role: str, taken: set[int]) -> int | None:
+def _find_recognised(names: Sequence[str], role: str, taken: set[int], source: str) -> int | None:
     plain = [None if place in taken else _plain(name) for place, name in enumerate(names)]
-    return next((plain.index(known) for known in _RECOGNISED[role] if known in plain), None)
+    of_shops = [known for known in _OF_SHOPS.get(role, ()) if known in plain]
+    usual = next((known for known in _RECOGNISED[role] if known in plain), None)
+    if usual is None and len(of_shops) > 1:
+        either = listed([names[plain.index(known)] for known in of_shops])
+        raise DataRefused(f"{source}: {either} may each be the {role}: name one of them with ", column_option(role))
+    e_mails = [known for known in _E_MAILS if known in plain] if role == "user" else []
+    found = usual or next(iter([*of_shops, *e_mails]), None)
+    return None if found is None else plain.index(found)
 
 
 def _plain(name: str) -> str:

@@ -83,10 +83,12 @@ class Interactions:
         items: ArrowColumn,
         rating: ArrayLike | None = None,
         time: ArrayLike | None = None,
+        most: int | None = None,
     ) -> tuple["Interactions", int]:
         """Build from text columns; return how many repeated pairs were dropped, too. The latest of each is kept.
 
-        An unknown time counts as the oldest; of equal times the last row is kept. Without ratings each is 1.
+        An unknown time counts as the oldest; of equal times the last row is kept. Without ratings each is 1. If `most`
+        is given, ratings are weights: those of one pair add up, to at most so much.
         """
         user_ids, user_index = encode_ids(users)
         item_ids, item_index = encode_ids(items)
@@ -95,7 +97,8 @@ class Interactions:
         rows = latest_of_each_pair(keys, times)
         ratings = np.ones(len(keys), np.float32) if rating is None else np.asarray(rating, dtype=np.float32)
         kept_times = None if times is None else times[rows]
-        built = cls(user_ids, item_ids, user_index[rows], item_index[rows], ratings[rows], kept_times)
+        kept = ratings[rows] if most is None else _added_up(keys, ratings, keys[rows], most)
+        built = cls(user_ids, item_ids, user_index[rows], item_index[rows], kept, kept_times)
         return built, len(keys) - len(rows)
 
     @staticmethod
@@ -236,6 +239,11 @@ class Interactions:
         return self if self.time is None else replace(self, time=None)
 
     @cached_property
+    def unweighted(self) -> "Interactions":
+        """The same rows, each of which counts 1."""
+        return replace(self, rating=np.ones(len(self), np.float32))
+
+    @cached_property
     def user_starts(self) -> NDArray[np.int64]:
         """The row pointer of a CSR matrix: where each user's rows begin, then the number of rows."""
         starts = np.searchsorted(self.user_index, np.arange(len(self.users) + 1)).astype(np.int64)
@@ -283,11 +291,12 @@ class Interactions:
         items = self.items.positions([item for _, item in pairs])
         known = (users >= 0) & (items >= 0)
         wanted = users[known] * len(self.items) + items[known]
-        keys = self._keys()
+        keys = self.keys()
         rows = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return rows[keys[rows] == wanted]
 
-    def _keys(self) -> NDArray[np.int64]:
+    def keys(self) -> NDArray[np.int64]:
+        """Return one number for each (user, item) pair, ascending if users are ordered by id."""
         return self.user_index.astype(np.int64) * len(self.items) + self.item_index
 
     def _freeze(self, name: str, dtype: type[np.generic]) -> None:
@@ -325,6 +334,12 @@ class Interactions:
         if not (is_next | (items[1:] > items[:-1])).all():
             return "rows must ascend by (user, item)"
         return None
+
+
+def _added_up(keys: NDArray[np.int64], weights: NDArray[np.float32], pairs: NDArray[np.int64], most: int) -> np.ndarray:
+    """Return the sum of the weights of each pair, to at most so much; sums of whole numbers have no order."""
+    sums = np.bincount(np.searchsorted(pairs, keys), weights=weights.astype(np.float64), minlength=len(pairs))
+    return np.minimum(sums, most)
 
 
 def _merged_times(parts: Sequence[Interactions]) -> NDArray[np.float64] | None:
@@ -458,6 +473,13 @@ def recognise_scale(rating: ArrayLike) -> RatingScale:
     return found
 
 
+def _weight_of_event(text: str) -> tuple[str, int]:
+    event, sign, weight = (part.strip() for part in text.rpartition("="))
+    if not (sign and event and weight.isascii() and weight.isdigit()):
+        raise ValueError(f"{text.strip()!r} is no event with its weight: write view=1,cart=3,buy=5")
+    return event, int(weight)
+
+
 class DataSettings(BaseModel):
     """Holdout, filter and rating scale."""
 
@@ -472,9 +494,25 @@ class DataSettings(BaseModel):
     rating_scale: tuple[float, float] | None = None
     """The lowest and the highest rating there can be; recognised from the data if not given."""
 
+    max_weight: int | None = Field(None, ge=1, le=100)
+    """With --weight-column or --event-column: the most that the rows of one pair add up to; 10 if not given."""
+
+    event_weights: str | dict[str, int] | None = None
+    """What each type of event counts, such as view=1,cart=3,buy=5; rows of events with 0 are left out."""
+
     @field_validator("rating_scale")
     @classmethod
     def _makes_sense(cls, value: tuple[float, float] | None) -> tuple[float, float] | None:
         if value is not None:
             RatingScale(*value)  # refuses what makes no sense
         return value
+
+    @field_validator("event_weights")
+    @classmethod
+    def _weighs_events(cls, value: str | dict[str, int] | None) -> dict[str, int] | None:
+        if value is None:
+            return None
+        named = dict(_weight_of_event(part) for part in value.split(",")) if isinstance(value, str) else value
+        if any(weight < 0 for weight in named.values()) or not any(named.values()):
+            raise ValueError("give whole numbers from 0 up, one of them above 0")
+        return dict(sorted(named.items()))

@@ -12,16 +12,30 @@ from scipy import sparse
 
 from erasable.data._delimited import open_delimited
 from erasable.data._tables import arrow_table, open_parquet, open_sparse, open_table
-from erasable.data.columns import ColumnNames, column_option
+from erasable.data.columns import OF_WEIGHTS, ColumnNames, column_option, quantity_among
 from erasable.data.ids import ArrowColumn, encode_ids
 from erasable.data.interactions import Interactions, RatingScale
 from erasable.data.sources import InputSource, name_of, sources_of
-from erasable.data.values import NO_TIMES, ColumnValues, OnBadRow, OpenedSource, RowRules, Taken, WrittenTimes
-from erasable.errors import DataRefused, WrongUse
+from erasable.data.values import (
+    NO_TIMES,
+    ColumnValues,
+    OnBadRow,
+    OpenedSource,
+    RowRules,
+    Taken,
+    Weights,
+    WrittenTimes,
+    has_e_mails,
+)
+from erasable.errors import DataRefused, Said, WrongUse, said
 
 NOTHING_TAKEN = Taken({})
 _RECOGNISE_ALL = ColumnNames()
 _TEXT = pa.dictionary(pa.int32(), pa.string())
+_E_MAILS_AS_IDS = (
+    "some user ids are e-mail addresses, and the workspace holds them as they are: replace them by pseudonyms before "
+    "learning, or keep the folder as safe as a list of customers"
+)
 
 
 @dataclass(frozen=True)
@@ -42,13 +56,36 @@ class SourceFacts:
     """The smallest and the largest rating of the rows that can be used; 1 without ratings."""
     risk: Mapping[str, float] | None
     """The largest erasure risk of each user, over all rows that can be used, if that column was named."""
+    e_mails: bool = False
+    """Whether some user ids are e-mail addresses."""
+    idle: int = 0
+    """The number of rows left out because their event counts 0."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What should be thought about before this is learned."""
+        return (_E_MAILS_AS_IDS,) if self.e_mails else ()
+
+    @property
+    def weighed(self) -> bool:
+        """Whether rows have weights, which add up."""
+        return not self.taken.columns.keys().isdisjoint(OF_WEIGHTS)
 
     def notes(self, repeated: int = 0) -> tuple[str, ...]:
         """Return notes on how the source was understood."""
         notes = [self.recognised]
         if not self.rated:
             notes.append("no rating column: every rating is 1")
-        if repeated:
+        quantity = quantity_among(self.taken.left)
+        if quantity and not (self.rated or self.weighed):
+            notes.append(
+                said(f"column {quantity} is not used: to learn it as a weight give ", _weight_column(quantity))
+            )
+        if self.idle:
+            notes.append(f"{self.idle} rows left out: their events count 0")
+        if repeated and self.weighed:
+            notes.append(f"{repeated} rows added to others of the same user and item")
+        elif repeated:
             notes.append(f"{repeated} repeated (user, item) pairs dropped; the latest of each stays")
         if self.bad_rows:
             notes.append(f"{self.bad_rows} bad rows left out")
@@ -66,6 +103,8 @@ class _Tally:
     highest: float = -np.inf
     risk: dict[str, float] | None = None
     times: WrittenTimes = NO_TIMES
+    e_mails: bool = False
+    idle: int = 0
 
     def add(self, values: ColumnValues) -> None:
         self.rows += len(values) + values.bad_rows
@@ -77,11 +116,14 @@ class _Tally:
             self.lowest, self.highest = min(self.lowest, ratings.min()), max(self.highest, ratings.max())
         if values.risk is not None:
             self.risk = _larger(self.risk or {}, values.users, values.risk)
+        self.e_mails = self.e_mails or has_e_mails(values.users)
 
     def facts(self, first: OpenedSource) -> SourceFacts:
         taken = replace(first.taken, time_form=self.times.form)
         ends = float(self.lowest), float(self.highest)
-        return SourceFacts(first.recognised, taken, self.rows, self.bad_rows, self.rated, *ends, self.risk)
+        return SourceFacts(
+            first.recognised, taken, self.rows, self.bad_rows, self.rated, *ends, self.risk, self.e_mails, self.idle
+        )
 
 
 def _larger(risks: dict[str, float], column: ArrowColumn, risk: NDArray[np.float64]) -> dict[str, float]:
@@ -93,6 +135,10 @@ def _larger(risks: dict[str, float], column: ArrowColumn, risk: NDArray[np.float
     return risks
 
 
+def _weight_column(name: str) -> Said:
+    return Said(f"weight={name!r}", f"--weight-column {name}")
+
+
 class Batches:
     """The interactions of a source in pieces of bounded size, in its order; each pass reads it again.
 
@@ -102,6 +148,7 @@ class Batches:
     def __init__(self, source: Any, columns: ColumnNames, rules: RowRules) -> None:  # noqa: ANN401 - told apart here
         self.name = name_of(source)
         self._columns, self._rules = columns, rules
+        _refuse_unweighed(columns, rules)
         self._facts: SourceFacts | None = None
         self._files: tuple[InputSource, ...] = ()
         self._matrix: Any = None
@@ -133,6 +180,9 @@ class Batches:
                 own |= values.times
                 _refuse_other_times(opened, own, first, before)
                 tally.add(values)
+                if self._rules.weights is not None:
+                    before_it, values = len(values), values.weighing()
+                    tally.idle += before_it - len(values)
                 if len(values):
                     yield values
         assert first is not None  # noqa: S101 - there is one file at least
@@ -157,7 +207,7 @@ class Batches:
             raise DataRefused(
                 f"{self.name}: without ratings each is 1, outside the scale {scale}: name them (", option, ")"
             )
-        if tally.rows == tally.bad_rows:
+        if tally.rows == tally.bad_rows + tally.idle:
             raise DataRefused(f"{self.name} holds no row that can be used: give one interaction a line")
 
 
@@ -187,13 +237,23 @@ def read_batches(
     columns: ColumnNames = _RECOGNISE_ALL,
     scale: RatingScale | None = None,
     on_bad_row: OnBadRow = "refuse",
+    weights: Weights | None = None,
 ) -> Batches:
     """Return the interactions of a source in pieces: a file, a folder, a pattern, a URL, a table or a sparse matrix.
 
-    With a scale, ratings outside it are bad. Bad rows are counted and refused together, file by file, or left out; row
-    numbers do not count a header.
+    With a scale, ratings outside it are bad. Weights come from the columns of weights and events that are named. Bad
+    rows are counted and refused together, file by file, or left out; row numbers do not count a header.
     """
-    return Batches(source, columns, RowRules(scale, on_bad_row))
+    return Batches(source, columns, RowRules(scale, on_bad_row, weights))
+
+
+def _refuse_unweighed(columns: ColumnNames, rules: RowRules) -> None:
+    """Refuse columns of weights and events where nothing says how to weigh them."""
+    weights = rules.weights
+    if columns.weight is not None and weights is None:
+        raise WrongUse("no weights are learned here: leave out ", column_option("weight"))
+    if columns.event is not None and (weights is None or weights.events is None):
+        raise WrongUse("no types of events are weighed here: leave out ", column_option("event"))
 
 
 def is_table(source: object) -> bool:
@@ -225,6 +285,8 @@ class ReadResult:
     """The number of rows dropped because a later one has the same user and item."""
     bad_rows: int = 0
     """The number of rows left out because they can't be used."""
+    notices: tuple[str, ...] = ()
+    """What should be thought about before this is learned."""
 
 
 def read_interactions(
@@ -233,15 +295,17 @@ def read_interactions(
     scale: RatingScale | None = None,
     fewest_users: int = 2,
     on_bad_row: OnBadRow = "refuse",
+    weights: Weights | None = None,
 ) -> ReadResult:
     """Read all interactions of a source into memory; refuse anything ambiguous. `read_batches` says what it may be."""
-    batches = read_batches(source, columns, scale, on_bad_row)
+    batches = read_batches(source, columns, scale, on_bad_row, weights)
     pieces = list(batches)
     interactions, repeated = Interactions.from_columns(
         pa.chunked_array([values.users for values in pieces], _TEXT),
         pa.chunked_array([values.items for values in pieces], _TEXT),
         _joined([values.rating for values in pieces]),
         _joined([values.time for values in pieces]),
+        weights.most if weights is not None and batches.facts.weighed else None,
     )
     if len(interactions.users) < fewest_users:
         raise DataRefused(f"{batches.name} holds one user only: give the interactions of two users at least")
@@ -255,6 +319,7 @@ def read_interactions(
         facts.rows,
         repeated,
         facts.bad_rows,
+        facts.notices,
     )
 
 

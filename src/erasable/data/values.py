@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from erasable.data.ids import LONGEST_ID, ArrowColumn
 from erasable.data.interactions import RatingScale
-from erasable.errors import BadRows
+from erasable.errors import BadRows, DataRefused, option, said
 
 OnBadRow = Literal["refuse", "skip"]
 TimeForm = Literal["number", "date", "moment", "moment with zone"]
@@ -23,16 +23,46 @@ _MICROSECONDS = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_MOMENT = (datetime(1, 1, 1, tzinfo=UTC) - _EPOCH).total_seconds()  # Arrow knows a year 0, Python does not
 _ISO_DATE = r"^\s*\d{4}-\d{2}-\d{2}"
-_ZONE = r"\d{2}:\d{2}.*(Z|[+-]\d{2}:?\d{2})\s*$"
+_ZONE = r"\d{2}:\d{2}.*(Z|UTC|[+-]\d{2}(:?\d{2})?)\s*$"
+_UTC = "UTC"  # as BigQuery writes the zone
+_E_MAIL = r"^[^@\s]+@[^@\s]+\.[^@\s]+$"
+NO_WEIGHT = "the weight is no whole number from 1 up: round it, or drop the row"
 _LARGEST_RATING = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
+class Weights:
+    """How rows are weighed: the most that a pair may weigh, and what each type of event counts if there are types."""
+
+    most: int
+    events: Mapping[str, int] | None = None
+
+    def of(self, quantity: int | None, event: str | None) -> int:
+        """Return the weight of one row, 0 if its event is not learned; what is missing counts 1."""
+        if (event is None) != (self.events is None):
+            raise DataRefused("types of events are weighed: give one" if self.events else "leave out the type of event")
+        fault = None if event is None else self.event_fault(event)
+        if fault:
+            raise DataRefused(fault)
+        return min((quantity or 1) * (1 if event is None else (self.events or {})[event]), self.most)
+
+    def event_fault(self, event: str) -> str | None:
+        """Return why a row with this event can't be used, if it can't."""
+        if event in (self.events or {}):
+            return None
+        known = ", ".join(self.events or {})
+        return said(
+            f"its event is none of {known}: add it to ", option("event_weights"), ", with 0 to leave such rows out"
+        )
+
+
+@dataclass(frozen=True)
 class RowRules:
-    """The scale that ratings must be on, and what to do with a row that can't be used."""
+    """The scale that ratings must be on, what to do with a row that can't be used, and how rows are weighed."""
 
     scale: RatingScale | None = None
     on_bad_row: OnBadRow = "refuse"
+    weights: Weights | None = None
 
 
 class RowFaults:
@@ -141,6 +171,11 @@ class ColumnValues:
     bad_rows: int = 0
     """The number of rows left out because they can't be used."""
 
+    def weighing(self) -> "ColumnValues":
+        """Return the values without the rows whose event counts 0."""
+        idle = np.flatnonzero(self.rating == 0) if self.rating is not None else ()
+        return replace(self.without(idle), bad_rows=self.bad_rows) if len(idle) else self
+
     def without(self, rows: Collection[int]) -> "ColumnValues":
         """Return the values without bad rows."""
         keep = np.ones(len(self.users), dtype=bool)
@@ -173,7 +208,7 @@ class OpenedSource:
     """What to say if there is no row."""
 
 
-def read_columns(columns: Mapping[str, ArrowColumn], scale: RatingScale | None) -> tuple[ColumnValues, RowFaults]:
+def read_columns(columns: Mapping[str, ArrowColumn], rules: RowRules) -> tuple[ColumnValues, RowFaults]:
     """Convert columns by role, and return the rows that can't be used, too.
 
     Each row is read by itself, so the pieces of a column give what the whole gives.
@@ -182,12 +217,23 @@ def read_columns(columns: Mapping[str, ArrowColumn], scale: RatingScale | None) 
     values = ColumnValues(
         users=id_values(columns["user"], "user", faults),
         items=id_values(columns["item"], "item", faults),
-        rating=rating_values(columns["rating"], faults, scale) if "rating" in columns else None,
+        rating=ratings_of(columns, rules, faults),
         time=time_values(columns["time"], faults) if "time" in columns else None,
         risk=risk_values(columns["risk"], faults) if "risk" in columns else None,
         times=_written_times(columns["time"]) if "time" in columns else NO_TIMES,
     )
     return values, faults
+
+
+def ratings_of(columns: Mapping[str, ArrowColumn], rules: RowRules, faults: RowFaults) -> NDArray[np.float32] | None:
+    """Return ratings or weights, or None if there is no such column."""
+    if "rating" in columns:
+        return rating_values(columns["rating"], faults, rules.scale)
+    if rules.weights is None or not columns.keys() & {"weight", "event"}:
+        return None
+    quantities = weight_values(columns["weight"], faults) if "weight" in columns else np.ones(1)
+    events = event_values(columns["event"], rules.weights, faults) if "event" in columns else np.ones(1)
+    return np.minimum(quantities * events, rules.weights.most).astype(np.float32)
 
 
 def roles_with_numbers(kinds: Mapping[str, pa.DataType]) -> frozenset[str]:
@@ -215,6 +261,13 @@ def id_values(column: ArrowColumn, role: str, faults: RowFaults) -> ArrowColumn:
     return column
 
 
+def has_e_mails(ids: ArrowColumn) -> bool:
+    """Whether one of the ids is an e-mail address."""
+    texts = ids.dictionary if pa.types.is_dictionary(ids.type) else ids
+    with_sign = texts.filter(pc.match_substring(texts, "@"))  # far faster than the pattern, and mostly none is left
+    return bool(pc.any(pc.match_substring_regex(with_sign, _E_MAIL), min_count=0).as_py())
+
+
 def rating_values(column: ArrowColumn, faults: RowFaults, scale: RatingScale | None = None) -> NDArray[np.float32]:
     """Return a column of ratings as numbers; refuse text. Missing, non-finite and off-scale ratings are bad rows."""
     ratings = _finite_numbers(column, "rating", np.float32, faults)
@@ -225,6 +278,36 @@ def rating_values(column: ArrowColumn, faults: RowFaults, scale: RatingScale | N
     return ratings
 
 
+def weight_values(column: ArrowColumn, faults: RowFaults) -> NDArray[np.float64]:
+    """Return a column of weights; refuse text. Whatever is no whole number from 1 up is a bad row."""
+    weights = _finite_numbers(column, "weight", np.float64, faults)
+    with np.errstate(invalid="ignore"):
+        faults.add_where(~((weights >= 1) & (weights == np.floor(weights))), NO_WEIGHT)
+    return np.nan_to_num(weights, nan=1.0, posinf=1.0, neginf=1.0)
+
+
+def event_values(column: ArrowColumn, weights: Weights, faults: RowFaults) -> NDArray[np.float64]:
+    """Return what the type of event of each row counts; a type without a weight is a bad row."""
+    kind = _kind_of_values(column.type)
+    if not (_is_text(kind) or pa.types.is_integer(kind)):
+        raise ColumnRefused(f"the event column holds {kind}: turn the types of events into text first")
+    texts = _one_array(_plain(column).cast(pa.large_string()).dictionary_encode())
+    faults.add_where(pc.is_null(texts), "the event is missing: fill it in, or drop the row")
+    known = [(weights.events or {}).get(text) for text in texts.dictionary.to_pylist()]
+    places = np.asarray(pc.fill_null(texts.indices, 0))
+    for number, text in enumerate(texts.dictionary.to_pylist()):
+        if known[number] is None:
+            faults.add_where(places == number, weights.event_fault(text) or "")
+    counts = np.array([1 if weight is None else weight for weight in known] or [1], np.float64)
+    found: NDArray[np.float64] = counts[places]
+    return found
+
+
+def is_weight(text: str) -> bool:
+    """Whether a field is a whole number from 1 up."""
+    return is_finite_number(text) and float(text) >= 1 and float(text).is_integer()
+
+
 def risk_values(column: ArrowColumn, faults: RowFaults) -> NDArray[np.float64]:
     """Return a column of erasure risks as numbers; refuse text. Missing and non-finite ones are bad rows."""
     return _finite_numbers(column, "risk", np.float64, faults)
@@ -232,6 +315,7 @@ def risk_values(column: ArrowColumn, faults: RowFaults) -> NDArray[np.float64]:
 
 def time_values(column: ArrowColumn, faults: RowFaults) -> NDArray[np.float64]:
     """Return a column of times: numbers as they are, dates in seconds; a missing time is NaN, unknown."""
+    column = _plain(column)
     kind = column.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         time = _seconds(column)
@@ -249,7 +333,8 @@ def time_of_text(text: str) -> float:
     """Return a written time as a number: a number as it is, an ISO date and time in seconds (UTC)."""
     if is_number(text):
         return float(text)
-    moment = datetime.fromisoformat(text.strip())
+    written = text.strip()
+    moment = datetime.fromisoformat(written.removesuffix(_UTC).rstrip() + "Z" if written.endswith(_UTC) else written)
     since = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH
     # As `_seconds` does it, so that a far date is the same number, whichever of the two reads it.
     return float(since // timedelta(microseconds=1)) / _MICROSECONDS
@@ -293,6 +378,7 @@ def text_of_time(time: float, form: TimeForm | None) -> float | str:
 
 def _written_times(column: ArrowColumn) -> WrittenTimes:
     """Return how times are written."""
+    column = _plain(column)
     kind = column.type
     if pa.types.is_date(kind):
         return WrittenTimes(known=True, iso=True)
@@ -311,6 +397,7 @@ def _written_times(column: ArrowColumn) -> WrittenTimes:
 def _finite_numbers(
     column: ArrowColumn, role: str, precision: type[np.floating[Any]], faults: RowFaults
 ) -> NDArray[Any]:
+    column = _plain(column)
     kind = column.type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or _is_other_number(kind)):
         raise ColumnRefused(f"the {role} column holds {kind}: turn the {role}s into numbers first")
@@ -324,6 +411,8 @@ def _finite_numbers(
 def _times_of_text(column: ArrowColumn, faults: RowFaults) -> NDArray[np.float64]:
     column = column.cast(pa.large_string())
     column = pc.if_else(pc.equal(column, pa.scalar("", pa.large_string())), pa.scalar(None, pa.large_string()), column)
+    if pc.any(pc.match_substring(column, _UTC), min_count=0).as_py():
+        column = pc.replace_substring_regex(column, rf"\s*{_UTC}\s*$", "Z")
     for kind in (pa.float64(), pa.timestamp("us"), pa.timestamp("us", "UTC")):
         try:
             parsed = column.cast(kind)
@@ -352,6 +441,15 @@ def _seconds(column: ArrowColumn) -> NDArray[np.float64]:
     zone = column.type.tz if pa.types.is_timestamp(column.type) else None
     microseconds = column.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
     return _floats(microseconds.cast(pa.float64(), safe=False)) / _MICROSECONDS
+
+
+def _plain(column: ArrowColumn) -> ArrowColumn:
+    """Return a column of categories as one in which each row has its own value."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    if pa.types.is_string_view(column.type.value_type):
+        column = _without_views(column)
+    return column.cast(column.type.value_type)
 
 
 def _floats(column: ArrowColumn) -> NDArray[np.float64]:

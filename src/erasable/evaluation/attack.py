@@ -116,14 +116,28 @@ def _newcomers(seated: Dataset, position: int, shared: Arrays) -> Arrays:
 def _trained(seated: Dataset, position: int, shared: Arrays, seed: int, effort: Effort) -> Arrays:
     """Return the rows that training one more stage from the shared parameters gives."""
     group = seated.learners(position)
-    stage = Stage(group, seated.scale, relearning_epochs(len(group), seated.config), seed, position)
+    stage = Stage(
+        group,
+        seated.scale,
+        relearning_epochs(len(group), seated.config),
+        seed,
+        position,
+        seated.config.weighed,
+    )
     return calls.trained(make_model(seated.config), shared, stage, effort).rows
 
 
 def _solved(seated: Dataset, position: int, shared: Arrays, seed: int, effort: Effort) -> Arrays:
     """Return the rows solved from the shared parameters."""
     model = make_model(seated.config)
-    stage = Stage(seated.learners(position), seated.scale, seated.config.row_epochs, seed, position)
+    stage = Stage(
+        seated.learners(position),
+        seated.scale,
+        seated.config.row_epochs,
+        seed,
+        position,
+        seated.config.weighed,
+    )
     return calls.represented(model, calls.prepared(model, shared), stage, effort)
 
 
@@ -172,7 +186,7 @@ def _attacked(seated: State, scoring: Scoring, suspects: Suspects, threads: int)
 
     def attack(case: Case, scores: NDArray[np.float32]) -> tuple[float, float]:
         others = unseen.draw(case.user, len(case.items), case.items)
-        targets = case.ratings.astype(np.float64) / dataset.scale.high
+        targets = dataset.shares_of(case.ratings)
         loss = balanced_loss(scoring.probabilities_of(scores), case.items, targets, others)
         return -loss, -mean_rank(scores, case.items)
 

@@ -17,7 +17,7 @@ from erasable.chain.dataset import (
 from erasable.chain.scoring import Scoring
 from erasable.data.catalogue import kept_rows, pair_hashes
 from erasable.data.ids import Ids
-from erasable.data.interactions import Interactions, RatingScale
+from erasable.data.interactions import Interactions
 from erasable.data.slots import slot_keys
 from erasable.errors import Refused, WrongUse, option
 from erasable.evaluation.metrics import LIKED, hit_rate, liked_ndcg, liked_share, ndcg, recall
@@ -169,7 +169,7 @@ def group_losses(state: State, checkpoints: CheckpointStore, test: Interactions,
     def losses(case: Case, scores: NDArray[np.float32]) -> NDArray[np.float64]:
         known, probabilities = np.isfinite(scores), scoring.probabilities_of(scores)
         inside = np.isin(case.items, np.flatnonzero(known))
-        items, targets = case.items[inside], case.ratings[inside].astype(np.float64) / dataset.scale.high
+        items, targets = case.items[inside], dataset.shares_of(case.ratings[inside])
         seen = np.union1d(scoring.owned(case.place), np.concatenate([items, np.flatnonzero(~known)]))
         negatives = unseen.draw(case.user, dataset.config.setting("negatives", USUAL_NEGATIVES) * len(items), seen)
         return cross_entropies(
@@ -424,7 +424,7 @@ def _rule(protocol: Protocol, dataset: Dataset, test: Interactions) -> _Rule:
             return _one_of_100(UnseenItems(dataset.items, dataset.config.seed, "candidates"))
         case "held-out-only":
             dataset.scale.check(test.rating)
-            return _held_out_only(dataset.scale)
+            return _held_out_only(dataset)
         case _:
             raise WrongUse(f"there is no protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}")
 
@@ -443,9 +443,9 @@ def _one_of_100(unseen: UnseenItems) -> _Rule:
     return rule
 
 
-def _held_out_only(scale: RatingScale) -> _Rule:
+def _held_out_only(dataset: Dataset) -> _Rule:
     def rule(case: Case, scores: _Scores, owned: _Owned) -> list[float]:
-        shares = case.ratings.astype(np.float64) / scale.high
+        shares = dataset.shares_of(case.ratings)
         ratings = dict(zip(case.items.tolist(), shares.tolist(), strict=True))
         liked = frozenset(item for item, rating in ratings.items() if rating >= LIKED)
         ranked = _ranked(scores, np.sort(case.items)).tolist()

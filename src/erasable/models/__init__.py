@@ -4,7 +4,9 @@ from erasable.models._als import ALS
 from erasable.models._batches import HELPERS_REVISION, missing_item, shuffled
 from erasable.models._dmf import DMF
 from erasable.models._ease import EASE
+from erasable.models._item_knn import ItemKNN
 from erasable.models._nmf import NMF
+from erasable.models._popular import Popular
 from erasable.models.base import (
     Amends,
     Arrays,
@@ -36,8 +38,10 @@ __all__ = [
     "Change",
     "Effort",
     "Explains",
+    "ItemKNN",
     "Model",
     "Parameters",
+    "Popular",
     "Prepares",
     "Probabilities",
     "Scores",

@@ -13,13 +13,13 @@ from pydantic import Field
 from scipy import sparse
 
 from erasable.data.ids import Ids
-from erasable.data.interactions import Interactions, RatingScale
+from erasable.data.interactions import Interactions
 from erasable.data.slots import SLOTS, in_slots, slots_of
 from erasable.errors import Refused, option
 from erasable.models._batches import Floats
 from erasable.models._embedding_model import ITEM_ROWS, USER_ROWS, blocks
 from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Settings, Size, Stage
-from erasable.models.machine import one_blas_thread
+from erasable.models.machine import cosines, one_blas_thread
 from erasable.seeding import id_keys, normals
 from erasable.seeding.compiled import compiled
 from erasable.threads import pool_of
@@ -137,7 +137,6 @@ def solve_rows(share: tuple[int, int], links: Links, rows: Floats, root: Floats,
 _WEIGHT = 4.0  # of the highest rating: chosen by measuring, with the usual regularisation (docs/decisions)
 _DEVIATION = 0.01
 _TRAINING_STEPS = 3  # of conjugate gradients; more did not improve quality (measured)
-_STEPS_TO_THE_END = ceil(log(2e7) / log((sqrt(1 + _WEIGHT) + 1) / (sqrt(1 + _WEIGHT) - 1)))  # an error below 1e-7
 _BLOCK = 2048
 _SLOTS_OF_A_RUN = 128  # summed one after another; the runs are shared out to threads
 _TASKS = 32
@@ -192,6 +191,7 @@ class ALS(Model):
     by_slot: ClassVar[bool] = True
     uses: ClassVar[tuple[str, ...]] = ("blas", "numba")
     strategies: ClassVar[tuple[str, ...]] = ("retrain",)
+    uses_weights: ClassVar[bool] = True
     settings: ALSSettings
 
     @property
@@ -215,7 +215,8 @@ class ALS(Model):
         if len(rows) == 0:
             return Parameters({ITEM_ROWS: items}, {})
         slots = _runs_of_slots(rows.users, stage.seed)
-        by_user, by_item = _links_of_users(rows, stage.scale), _links_of_items(rows, stage.scale)
+        by_user = _links_of_users(rows, stage)
+        by_item = _links_of_items(rows, by_user)
         samples = self.samples(rows, 1)
         with one_blas_thread(), _on_threads(effort.threads) as share_out:
             for _ in range(stage.epochs):
@@ -238,7 +239,8 @@ class ALS(Model):
         if len(people.interactions) == 0:
             return self.newcomers(prepared, people.interactions.users, people.interactions.items, people.seed)
         with one_blas_thread(), _on_threads(effort.threads, inline=True) as share_out:
-            users = _solved(_links_of_users(people.interactions, people.scale), prepared, _STEPS_TO_THE_END, share_out)
+            links, steps = _links_of_users(people.interactions, people), _steps_to_the_end(people)
+            users = _solved(links, prepared, steps, share_out)
         return {USER_ROWS: _frozen(users)}
 
     def score(self, prepared: Side, row: Arrays, owned: NDArray[np.int32]) -> Scores:
@@ -248,11 +250,7 @@ class ALS(Model):
 
     def similar(self, shared: Arrays, number: int) -> Scores:
         """Return the cosine between this item's factors and each item's; 0 where nothing was learned."""
-        items = shared[ITEM_ROWS]
-        lengths = np.linalg.norm(items, axis=1)
-        products: Scores = items @ items[number]
-        scale = lengths * lengths[number]
-        return np.clip(np.divide(products, scale, out=np.zeros_like(products), where=scale > 0), -1, 1)
+        return cosines(shared[ITEM_ROWS], number)
 
     def probability(self, scores: Scores) -> NDArray[np.float64]:
         """Return the scores, which are fitted to 0 and 1, clipped between the two."""
@@ -342,13 +340,20 @@ def _root(squares: Iterable[NDArray[np.float64]], factors: int, regularisation: 
     return np.ascontiguousarray(root, dtype=np.float32)
 
 
-def _links_of_users(rows: Interactions, scale: RatingScale) -> Links:
-    return Links(rows.user_starts, rows.item_index, rows.rating * np.float32(_WEIGHT / scale.high))
+def _steps_to_the_end(people: Stage) -> int:
+    """Return how many steps bring the error of a row below 1e-7, whatever its weights."""
+    widest = sqrt(1 + _WEIGHT * (people.scale.high if people.weights else 1))
+    return ceil(log(2e7) / log((widest + 1) / (widest - 1)))
 
 
-def _links_of_items(rows: Interactions, scale: RatingScale) -> Links:
+def _links_of_users(rows: Interactions, stage: Stage) -> Links:
+    """Return each user's items: the highest rating weighs as much as one unit of weight."""
+    unit = _WEIGHT if stage.weights else _WEIGHT / stage.scale.high
+    return Links(rows.user_starts, rows.item_index, rows.rating * np.float32(unit))
+
+
+def _links_of_items(rows: Interactions, of_users: Links) -> Links:
     """Return each item's users, in the order of their rows."""
-    of_users = _links_of_users(rows, scale)
     shape = (len(rows.users), len(rows.items))
     columns = sparse.csr_array((of_users.weights, of_users.others, of_users.starts), shape=shape).tocsc()
     # Read-only like the users' links, so that the kernel is compiled once.

@@ -1,5 +1,7 @@
 """Compiled parts of EASE from neighbourhoods: an item's nearest items, its column of weights, and scores from columns.
 
+Item-kNN shares the counting and the scores.
+
 A column depends on counts alone: how many people have the item, each of its neighbours, and any two of them. So its
 bytes are the same whenever it is solved, and whichever columns are solved with it.
 """
@@ -173,7 +175,7 @@ def _nearest_of_listed(
 
 
 @compiled
-def _count(column: int, table: InteractionTable, counts: NDArray[np.int32], listed: NDArray[np.int32]) -> int:
+def count_together(column: int, table: InteractionTable, counts: NDArray[np.int32], listed: NDArray[np.int32]) -> int:
     """Count how many people have each item together with the column's; list these items and return their number."""
     many = 0
     for place in range(table.item_starts[column], table.item_starts[column + 1]):
@@ -215,7 +217,7 @@ def coming_in(
             for column in range(size):
                 found[column] |= _comes_in(item, row[column], borders[column], neighbours[column], table.owners)
         else:
-            for column in listed[: _count(item, table, counts, listed)]:
+            for column in listed[: count_together(item, table, counts, listed)]:
                 found[column] |= _comes_in(item, counts[column], borders[column], neighbours[column], table.owners)
                 counts[column] = 0
     return found
@@ -238,7 +240,7 @@ def nearest_items(
         if len(table.dense) > 0:
             size = _nearest_of_row(table.dense[columns[place]], columns[place], heap, table.owners)
         else:
-            many = _count(columns[place], table, counts, listed)
+            many = count_together(columns[place], table, counts, listed)
             size = _nearest_of_listed(counts, listed[:many], columns[place], heap, table.owners)
         found[place, :size] = np.sort(heap.items[:size])
         if size == number:

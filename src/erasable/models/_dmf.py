@@ -47,7 +47,7 @@ from erasable.models._embedding_model import (
     steps_of_user,
 )
 from erasable.models.base import Arrays, Scores, Settings
-from erasable.models.machine import TaskCounts, finish_task, take_task
+from erasable.models.machine import TaskCounts, cosines, finish_task, take_task
 from erasable.seeding.compiled import compiled
 
 WIDTH = 16
@@ -453,6 +453,10 @@ class DMF(EmbeddingModel):
         """Score by the cosine."""
         scores: Scores = prepared.directions @ _direction(prepared.shared, "user", row[USER_ROWS][None, :])[0]
         return scores
+
+    def similar(self, shared: Arrays, number: int) -> Scores:
+        """Return the cosine between the outputs of the items' tower for this item and for each."""
+        return cosines(_item_directions(shared), number)
 
     def probability(self, scores: Scores) -> NDArray[np.float64]:
         """Return the cosines, clamped away from 0 and 1 as in training."""

@@ -9,7 +9,7 @@ Dense EASE shares the counting: Gram matrices item by item, and the correction o
 went.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -17,9 +17,18 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
-from erasable.errors import WrongUse, option
+from erasable.errors import option
+from erasable.models._columns import (
+    NEIGHBOURS,
+    Columns,
+    TouchedItems,
+    in_pieces,
+    interaction_table,
+    marked,
+    owned_items,
+    touched_by,
+)
 from erasable.models._columns_kernel import (
     NOBODY,
     InteractionTable,
@@ -267,14 +276,12 @@ class Correction:
         return type(self)(rows, vectors, pivots, diagonal)
 
 
-NEIGHBOURS = "neighbours"
 WEIGHTS = "weights"
 BORDERS = "borders"
 USUAL_PENALTY = Penalty(base=40.0, share=1.0, half=40.0)
 """The penalty where no regularisation is given; see `_columns_kernel.penalties`."""
 LEAST_BASE = 0.01
 """The least base that is safe for any 32-bit counts: rounding errors in a pivot stay below it, whoever leaves."""
-_COLUMNS_AT_ONCE = 64
 _CUBES_PER_ADDITION = 32  # measured, one core: 2 ns an addition; a column of 200 neighbours 0.4 ms, of 100 0.07 ms
 _SAMPLED, _ASSUMED = 256, 64  # columns from which the number that a change reaches is estimated
 _ADDITIONS_OF_A_ROW = 64  # measured: 0.07 s for 0.6 M rows, to sort them by item and to read columns
@@ -286,54 +293,14 @@ _LISTED_AT_ONCE = 2**26  # earlier items of everyone, of 4 bytes: at most 256 Mi
 _LARGEST_DENSE = 2**14  # items; a matrix of counts of more than 1 GiB is not built
 
 
-class _Touched(NamedTuple):
-    """The items of the users whose data change, and those of them that more people have than before."""
-
-    items: NDArray[np.int64]
-    risen: NDArray[np.int64]
-
-
-class ColumnEASE:
+class ColumnEASE(Columns):
     """EASE from neighbourhoods; see `Model` for the methods."""
 
     by_item = (BORDERS, NEIGHBOURS, WEIGHTS)
 
     def __init__(self, number: int, regularisation: float | None) -> None:
-        self.number = number
+        super().__init__(number)
         self.regularisation = regularisation
-
-    def start(self, catalogue: Ids) -> Arrays:
-        """Return columns without neighbours."""
-        self._refuse_beyond_memory(len(catalogue), 0)
-        return frozen(self._no_columns(len(catalogue)))
-
-    def extended(self, shared: Arrays, catalogue: Ids) -> Arrays:
-        """Add empty columns for new items."""
-        return frozen(self._renumbered(shared, np.arange(len(shared[NEIGHBOURS])), len(catalogue)))
-
-    def train(self, shared: Arrays, interactions: Interactions, effort: Effort) -> Arrays:
-        """Solve a column for each item that someone has; there is only one stage, so nothing was learned before."""
-        return self._solved(interactions, self._no_columns(len(interactions.items)), None, effort)
-
-    def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays:
-        """Solve only the columns that a change reaches, from the counts after it."""
-        if change.after is None:
-            raise WrongUse("to amend columns takes everyone's rows after the change: give them as Change.after")
-        touched = _touched(change)
-        if change.taken.items != change.after.items:
-            places = change.after.items.positions_of(change.taken.items.array)
-            columns = self._renumbered(trained, places, len(change.after.items))
-            if (np.diff(places[places >= 0]) < 0).any():  # ties go by number: any column may have changed
-                return self._solved(change.after, self._no_columns(len(change.after.items)), None, effort)
-        else:
-            columns = {name: array.copy() for name, array in trained.items()}
-        return self._solved(change.after, columns, touched, effort)
-
-    def provisional(self, shared: Arrays, change: Change) -> Arrays:
-        """Return the amended parameters: nothing of the users who leave is left in them."""
-        if not len(change.taken) and not len(change.given):
-            return shared
-        return self.amended(shared, change, Effort())
 
     def prepare(self, shared: Arrays) -> tuple[NDArray[Any], ...]:
         """Return the weights by source item: where its own begin, the columns, the weights (CSR)."""
@@ -365,7 +332,7 @@ class ColumnEASE:
 
     def samples_amended(self, interactions: Interactions, change: Change) -> int:
         """Return the same for amending by a change; the number of columns that it reaches is estimated."""
-        return self._announced(interactions, _touched(change).items, _table(interactions, 1, is_dense=False))
+        return self._announced(interactions, touched_by(change).items, interaction_table(interactions))
 
     def _announced(self, rows: Interactions, touched: NDArray[np.int64], table: InteractionTable) -> int:
         """Estimate the work of solving the columns that touched items reach.
@@ -378,7 +345,7 @@ class ColumnEASE:
             return 0
         sampled = owned[np.linspace(0, len(owned) - 1, min(len(owned), _SAMPLED)).astype(np.int64)]
         near, _ = nearest_items(sampled, self.number, table._replace(dense=_NOT_COUNTED))
-        is_touched = _marked(touched, len(table.owners))
+        is_touched = marked(touched, len(table.owners))
         hits = np.count_nonzero(is_touched[sampled] | is_touched[near].any(axis=1))
         assumed = 0 if len(sampled) == len(owned) else _ASSUMED
         by_chance = 1 - np.exp(-len(touched) * (1 + self.number) / len(owned))
@@ -392,8 +359,8 @@ class ColumnEASE:
         size = max(0, min(self.number, items - 1))
         return columns * size * (size**2 // _CUBES_PER_ADDITION + _CUBES_PER_ADDITION)
 
-    def _solved(
-        self, rows: Interactions, made: dict[str, NDArray[Any]], touched: _Touched | None, effort: Effort
+    def solved(
+        self, rows: Interactions, made: dict[str, NDArray[Any]], touched: TouchedItems | None, effort: Effort
     ) -> Arrays:
         """Solve every column that the touched items reach, or all if None, from these rows, and return all columns.
 
@@ -402,10 +369,10 @@ class ColumnEASE:
         so the same weights.
         """
         is_dense = _is_dense(rows)
-        self._refuse_beyond_memory(len(rows.items), len(rows), self._counts(rows, is_dense))
-        table = _table(rows, effort.threads, is_dense=is_dense)
+        self.refuse_beyond_memory(len(rows.items), len(rows), self._counts(rows, is_dense))
+        table = _table(rows, effort.threads)
         if touched is None:
-            solving = selecting = _owned(rows)
+            solving = selecting = owned_items(rows)
             announced = self.samples(Size.of(rows))
         else:
             solving, selecting = _reached(touched, made, table)
@@ -416,7 +383,7 @@ class ColumnEASE:
             starts, pairs = _pairs_within(columns, made[NEIGHBOURS], table, effort.threads)
             task = partial(self._weights, columns, made[NEIGHBOURS], table, starts, pairs)
             with one_blas_thread():
-                for low, high, solved in _in_pieces(task, len(columns), effort.threads):
+                for low, high, solved in in_pieces(task, len(columns), effort.threads):
                     made[WEIGHTS][columns[low:high]] = solved
                     share = announced * (first + high) // len(solving)
                     effort.advance(share - done)
@@ -439,7 +406,7 @@ class ColumnEASE:
         found: NDArray[np.float32] = column_weights(columns, neighbours[columns], table, pairs[starts[low] :], penalty)
         return found
 
-    def _no_columns(self, items: int) -> dict[str, NDArray[Any]]:
+    def no_columns(self, items: int) -> dict[str, NDArray[Any]]:
         shape = (items, self.number)
         return {
             NEIGHBOURS: np.full(shape, NOBODY, np.int32),
@@ -447,14 +414,10 @@ class ColumnEASE:
             BORDERS: np.full((items, 2), NOBODY, np.int32),
         }
 
-    def _renumbered(self, shared: Arrays, places: NDArray[np.int64], items: int) -> dict[str, NDArray[Any]]:
-        """Return columns over another list of items; a column that loses an item is solved again as touched."""
-        columns, stays = self._no_columns(items), places >= 0
-        renamed = np.append(places, NOBODY)
-        columns[NEIGHBOURS][places[stays]] = renamed[shared[NEIGHBOURS][stays]]
-        columns[WEIGHTS][places[stays]] = shared[WEIGHTS][stays]
-        columns[BORDERS][places[stays], 0] = renamed[shared[BORDERS][stays, 0]]
-        columns[BORDERS][places[stays], 1] = shared[BORDERS][stays, 1]
+    def renumbered(self, shared: Arrays, places: NDArray[np.int64], items: int) -> dict[str, NDArray[Any]]:
+        """Return columns over another list of items; a border names an item too."""
+        columns, stays = super().renumbered(shared, places, items), places >= 0
+        columns[BORDERS][places[stays], 0] = np.append(places, NOBODY)[shared[BORDERS][stays, 0]]
         return columns
 
     def _counts(self, rows: Interactions, is_dense: bool) -> int:
@@ -465,14 +428,9 @@ class ColumnEASE:
         listed = min(count_pairs(rows.user_starts) // 2, _LISTED_AT_ONCE)
         return min(neighbours * (self.number + 1) // 2, _PAIRS_AT_ONCE) + listed
 
-    def _refuse_beyond_memory(self, items: int, rows: int, counts: int = 0) -> None:
+    def refuse_beyond_memory(self, items: int, rows: int, counts: int = 0) -> None:
         needed = items * self.number * _BYTES_OF_A_NEIGHBOUR + rows * _BYTES_OF_A_ROW + 4 * counts
-        refuse_beyond_memory(items, needed, "a smaller ", option("neighbours"))
-
-
-def _owned(rows: Interactions) -> NDArray[np.int64]:
-    """Return the items that someone has."""
-    return np.flatnonzero(np.bincount(rows.item_index, minlength=len(rows.items)))
+        refuse_beyond_memory("ease", items, needed, "a smaller ", option("neighbours"))
 
 
 def _is_dense(rows: Interactions) -> bool:
@@ -481,24 +439,14 @@ def _is_dense(rows: Interactions) -> bool:
     return items <= _LARGEST_DENSE and count_pairs(rows.user_starts) > 2 * items**2
 
 
-def _table(rows: Interactions, threads: int, *, is_dense: bool) -> InteractionTable:
-    """Return items by user and users by item, and the Gram matrix if it is dense."""
-    items = len(rows.items)
-    starts, users = beside(read_only(rows.item_index), read_only(rows.user_index), items)
-    dense = np.zeros((items, items) if is_dense else (0, 0), np.int32)
-    if is_dense:
-        add_rows(dense, signed_rows(rows, 1), Effort(threads))
-    counts = np.diff(starts).astype(np.int32)
-    arrays: list[NDArray[Any]] = [counts, rows.user_starts, rows.item_index, starts, users, dense]
-    return InteractionTable(*map(read_only, arrays))
-
-
-def _in_pieces(task: Callable[[int, int], Any], size: int, threads: int) -> Iterator[tuple[int, int, Any]]:
-    """Run a task on pieces of some columns, on several threads; yield the results in order."""
-    lows = range(0, size, _COLUMNS_AT_ONCE)
-    highs = [min(low + _COLUMNS_AT_ONCE, size) for low in lows]
-    with pool_of(threads) as pool:
-        yield from zip(lows, highs, pool.map(task, lows, highs), strict=True)
+def _table(rows: Interactions, threads: int) -> InteractionTable:
+    """Return items by user and users by item, and the Gram matrix if that is faster."""
+    table, items = interaction_table(rows), len(rows.items)
+    if not _is_dense(rows):
+        return table
+    dense = np.zeros((items, items), np.int32)
+    add_rows(dense, signed_rows(rows, 1), Effort(threads))
+    return table._replace(dense=read_only(dense))
 
 
 def _in_parts(
@@ -536,7 +484,7 @@ def _pairs_within(
         begins = np.concatenate([[0], np.cumsum(sizes[low:high])])
         listed = earlier_items(read_only(numbers), read_only(begins), table)
         task = partial(_count_some, pairs, items, neighbourhoods, begins, listed, len(table.owners))
-        for _ in _in_pieces(task, len(items), threads):
+        for _ in in_pieces(task, len(items), threads):
             pass
     return starts, pairs
 
@@ -569,7 +517,7 @@ def _find_nearest(
 ) -> None:
     """Write the neighbours and borders of some columns into `made`."""
     task = partial(_nearest_of_some, selecting, made[NEIGHBOURS].shape[1], table)
-    for low, high, (found, borders) in _in_pieces(task, len(selecting), threads):
+    for low, high, (found, borders) in in_pieces(task, len(selecting), threads):
         made[NEIGHBOURS][selecting[low:high]] = found
         made[BORDERS][selecting[low:high]] = borders
 
@@ -578,7 +526,9 @@ def _nearest_of_some(selecting: NDArray[np.int64], number: int, table: Interacti
     return nearest_items(selecting[low:high], number, table)
 
 
-def _reached(touched: _Touched, made: Arrays, table: InteractionTable) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _reached(
+    touched: TouchedItems, made: Arrays, table: InteractionTable
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return which columns a change reaches, and those of them whose neighbours may change.
 
     A column whose own item is not touched keeps its counts. So it keeps its neighbours unless a touched item comes in,
@@ -587,26 +537,8 @@ def _reached(touched: _Touched, made: Arrays, table: InteractionTable) -> tuple[
     if np.count_nonzero(table.owners[touched.items]) == np.count_nonzero(table.owners):
         return touched.items, touched.items
     neighbours, borders = made[NEIGHBOURS], made[BORDERS]
-    is_touched, is_risen = (_marked(items, len(table.owners)) for items in (touched.items, touched.risen))
+    is_touched, is_risen = (marked(items, len(table.owners)) for items in (touched.items, touched.risen))
     selecting = is_touched[:-1] | is_touched[borders[:, 0]] | coming_in(touched.items, neighbours, borders, table)
     if len(touched.risen):
         selecting |= is_risen[neighbours].any(axis=1)
     return np.flatnonzero(selecting | is_touched[neighbours].any(axis=1)), np.flatnonzero(selecting)
-
-
-def _marked(items: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
-    """Return a mask of some items; its last entry stands for `NOBODY`."""
-    is_marked = np.zeros(size + 1, bool)
-    is_marked[items] = True
-    return is_marked
-
-
-def _touched(change: Change) -> _Touched:
-    """Return the items of the users whose data change, numbered as after the change; removed items are left out."""
-    size, items = len(change.given.items), change.given.items
-    taken = change.taken.item_index.astype(np.int64)
-    if change.taken.items != items:
-        taken = items.positions_of(change.taken.items.array)[taken]
-    taken = taken[taken >= 0]
-    more = np.bincount(change.given.item_index, minlength=size) - np.bincount(taken, minlength=size)
-    return _Touched(np.union1d(taken, change.given.item_index.astype(np.int64)), np.flatnonzero(more > 0))

@@ -49,7 +49,7 @@ from erasable.models._embedding_model import (
     steps_of_user,
 )
 from erasable.models.base import Arrays, Scores, Settings
-from erasable.models.machine import TaskCounts, finish_task, take_task
+from erasable.models.machine import TaskCounts, cosines, finish_task, take_task
 from erasable.seeding.compiled import compiled
 
 WIDTH = 16
@@ -513,6 +513,10 @@ class NMF(EmbeddingModel):
             np.maximum(second, -second_part, out=second)
             scores[part] += second @ shared["hidden_out"]
         return scores
+
+    def similar(self, shared: Arrays, number: int) -> Scores:
+        """Return the cosine between this item's two embeddings, joined, and each item's."""
+        return cosines(shared[ITEM_ROWS], number)
 
     def probability(self, scores: Scores) -> NDArray[np.float64]:
         """Return the sigmoid of the scores."""

@@ -282,6 +282,9 @@ class Stage:
         What all draws start from.
     position : int
         The place of the stage in the chain, from 0.
+    weights : bool, default False
+        Whether ratings are weights, whole numbers from 1 up: how often or how much. Only a model that `uses_weights` is
+        given them.
 
     Examples
     --------
@@ -298,6 +301,7 @@ class Stage:
     epochs: int
     seed: int
     position: int
+    weights: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,6 +391,8 @@ class Change:
         Their rows after, numbered by the items known after: items may come and go.
     after : Interactions, optional
         Everyone's rows after the change, numbered like `given`; erasable always gives them.
+    weights : bool, default False
+        Whether ratings are weights, as in `Stage`.
 
     Examples
     --------
@@ -401,6 +407,7 @@ class Change:
     taken: Interactions
     given: Interactions
     after: Interactions | None = None
+    weights: bool = False
 
     @classmethod
     def between(cls, before: Interactions, after: Interactions) -> "Change":
@@ -427,9 +434,9 @@ class Model(Configured[Settings], ABC):
 
     Examples
     --------
-    >>> class Popular(Model):
+    >>> class MostOwned(Model):
     ...     "Scores an item by how many people have it."
-    ...     name, revision, uses, settings_class = "popular", 1, (), Settings
+    ...     name, revision, uses, settings_class = "most-owned", 1, (), Settings
     ...     trains_rows, has_rows = True, False
     ...     def start(self, catalogue, seed):
     ...         return {"count": np.zeros(len(catalogue), np.float32)}
@@ -444,7 +451,7 @@ class Model(Configured[Settings], ABC):
     >>> import pyarrow as pa
     >>> from erasable import Recommender
     >>> table = pa.table({"user": [1, 2, 3, 3], "item": ["tea", "tea", "tea", "milk"]})
-    >>> recommender = Recommender(Popular(), "retrain").fit(table)
+    >>> recommender = Recommender(MostOwned(), "retrain").fit(table)
     >>> recommender.recommend(1, k=1)["item_id"].to_pylist()
     ['milk']
     """
@@ -465,6 +472,8 @@ class Model(Configured[Settings], ABC):
     """Whether a stage lists people by slot, and by id within one, instead of by id: then none need be sorted."""
     has_rows: ClassVar[bool] = True
     """Whether users have rows; if not, scores follow from the shared parameters and the user's own items."""
+    uses_weights: ClassVar[bool] = False
+    """Whether it learns from weights; if not, it is given rows that count 1 each, and learning says so."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as the settings class says
         check_declared(type(self))
@@ -769,6 +778,8 @@ class Probabilities(Protocol):
 @runtime_checkable
 class TellsSimilarItems(Protocol):
     """Can tell which items are similar, from its shared parameters alone.
+
+    Without it, items are similar that the model recommends to someone who has this one item and no other.
 
     Methods
     -------

@@ -6,6 +6,7 @@ nothing in place, is tested by the suites in `erasable.testing`.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.data.ids import Ids
+from erasable.data.interactions import RatingScale
 from erasable.errors import WrongModel
 from erasable.models.base import (
     Amends,
@@ -33,6 +35,7 @@ from erasable.models.registry import is_ours
 
 _OF_A_MODEL = (ArithmeticError, AssertionError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
 _NUMBERS = "biuf"
+_EACH_COUNTS_1 = RatingScale(1, 1)
 
 
 def started(model: Model, catalogue: Ids, seed: int) -> Arrays:
@@ -56,7 +59,7 @@ def extended(model: Model, shared: Arrays, catalogue: Ids, seed: int) -> Arrays:
 def trained(model: Model, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
     """Train a stage from shared parameters."""
     with _calling(model, "train"):
-        found = model.train(shared, stage, effort)
+        found = model.train(shared, _stage_for(model, stage), effort)
     if not isinstance(found, Parameters):
         raise _wrong(model, "train", _described(found), "Parameters(shared, rows)")
     _like(model, "train", found.shared, shared)
@@ -67,7 +70,7 @@ def trained(model: Model, shared: Arrays, stage: Stage, effort: Effort) -> Param
 def amended(model: Amends, made: Arrays, change: Change, effort: Effort) -> Arrays:
     """Amend parameters that were trained on other data."""
     with _calling(model, "amended"):
-        found = model.amended(made, change, effort)
+        found = model.amended(made, _change_for(model, change), effort)
     return _like(model, "amended", found, made)
 
 
@@ -80,7 +83,7 @@ def prepared(model: Model, shared: Arrays) -> Any:  # noqa: ANN401 - the model's
 def represented(model: Model, prepared: Any, people: Stage, effort: Effort) -> Arrays:  # noqa: ANN401 - the model's own
     """Return a row for each of these people."""
     with _calling(model, "represent"):
-        found = model.represent(prepared, people, effort)
+        found = model.represent(prepared, _stage_for(model, people), effort)
     return _rows(model, "represent", found, len(people.interactions.users))
 
 
@@ -126,7 +129,7 @@ def reasons(model: Explains, prepared: Any, owned: NDArray[np.int32], item: int)
 def provisional(model: Subtracts, shared: Arrays, change: Change) -> Arrays:
     """Return shared parameters to serve until a change is trained."""
     with _calling(model, "provisional"):
-        found = model.provisional(shared, change)
+        found = model.provisional(shared, _change_for(model, change))
     return _arrays(model, "provisional", found)
 
 
@@ -148,6 +151,21 @@ def by_item(model: Model, shared: Arrays, items: int) -> tuple[str, ...]:
             known = sorted(one for one, array in shared.items() if array.shape[:1] == (items,))
             raise _wrong(model, "by_item", repr(name), f"names of arrays with a row for each item, {known}")
     return found
+
+
+def _stage_for(model: Model, stage: Stage) -> Stage:
+    """Return the stage without its weights for a model that uses none: each row counts 1."""
+    if not stage.weights or model.uses_weights:
+        return stage
+    return replace(stage, interactions=stage.interactions.unweighted, scale=_EACH_COUNTS_1, weights=False)
+
+
+def _change_for(model: object, change: Change) -> Change:
+    """Return the same for a change."""
+    if not change.weights or getattr(model, "uses_weights", False):
+        return change
+    after = None if change.after is None else change.after.unweighted
+    return Change(change.taken.unweighted, change.given.unweighted, after)
 
 
 @contextmanager

@@ -97,12 +97,12 @@ def available_memory() -> int:
     return min(limits) if limits else os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
-def refuse_beyond_memory(items: int, needed: int, *remedy: str) -> None:
-    """Refuse EASE on so many items if it needs more memory than is available; the remedy says what to give instead."""
+def refuse_beyond_memory(model: str, items: int, needed: int, *remedy: str) -> None:
+    """Refuse a model that needs more memory than is available; the remedy says what to give instead."""
     available = available_memory()
     if needed > available:
         raise Refused(
-            f"ease on {items:,} items needs {needed / GIB:,.1f} GiB of memory and {available / GIB:,.1f} GiB are "
+            f"{model} on {items:,} items needs {needed / GIB:,.1f} GiB of memory and {available / GIB:,.1f} GiB are "
             "available: give ",
             *remedy,
             ", drop rare items with ",
@@ -187,6 +187,18 @@ def take_task(control: NDArray[np.int64], counts: TaskCounts) -> tuple[int, int]
 def finish_task(control: NDArray[np.int64]) -> None:
     """Mark a task as done, and publish what it wrote."""
     atomic_add(control, DONE, 1)
+
+
+def cosines(vectors: NDArray[np.float32], number: int) -> NDArray[np.float32]:
+    """Return the cosine between one row and each row; 0 where one of the two is zero.
+
+    >>> cosines(np.array([[1, 0], [2, 0], [0, 3], [0, 0]], np.float32), 0).tolist()
+    [1.0, 1.0, 0.0, 0.0]
+    """
+    lengths = np.linalg.norm(vectors, axis=1)
+    products: NDArray[np.float32] = vectors @ vectors[number]
+    scale = lengths * lengths[number]
+    return np.clip(np.divide(products, scale, out=np.zeros_like(products), where=scale > 0), -1, 1)
 
 
 ItemNumbers = NDArray[np.int64]

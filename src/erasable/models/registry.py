@@ -18,7 +18,9 @@ from erasable.models._als import ALS
 from erasable.models._batches import HELPERS_REVISION
 from erasable.models._dmf import DMF
 from erasable.models._ease import EASE
+from erasable.models._item_knn import ItemKNN
 from erasable.models._nmf import NMF
+from erasable.models._popular import Popular
 from erasable.models.base import Model, Settings, check_declared, check_uses
 
 
@@ -53,7 +55,14 @@ def absent_model(name: str, revision: int, trains_rows: bool, reason: str) -> ty
 
 
 GROUP = "erasable.models"
-BUILT_IN: Mapping[str, type[Model]] = {"als": ALS, "ease": EASE, "nmf": NMF, "dmf": DMF}
+BUILT_IN: Mapping[str, type[Model]] = {
+    "als": ALS,
+    "ease": EASE,
+    "nmf": NMF,
+    "dmf": DMF,
+    "item-knn": ItemKNN,
+    "popular": Popular,
+}
 _DIGESTS: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 
@@ -82,8 +91,8 @@ def model_names() -> tuple[str, ...]:
 
     Examples
     --------
-    >>> model_names()[:4]
-    ('als', 'ease', 'nmf', 'dmf')
+    >>> model_names()[:6]
+    ('als', 'ease', 'nmf', 'dmf', 'item-knn', 'popular')
     """
     return (*BUILT_IN, *sorted(set(registered(GROUP)) - set(BUILT_IN)))
 

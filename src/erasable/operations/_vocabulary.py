@@ -56,7 +56,7 @@ FREE_FORM = words("environment environments software kinds files before after ce
 
 FILE_WORDS = (
     "held-out do-not-learn block signing-key kept-items recall@10 recall@20\nall data of one person\n"
-    "bucket histories user_id item_id held_out slot_number anchor_count trained_rows\n"
+    "bucket histories user_id item_id held_out slot_number anchor_count trained_rows declared-items hidden_item\n"
     "some interactions of one person\n"
     "certificate of erasure\nreceipt of erasure\n" + "0" * 64
 )
@@ -78,7 +78,7 @@ _OWN_NAMES = sorted({MANIFEST, NEW_MANIFEST, *LOCKS, *FOLDERS, *QUEUE_FILES})
 _NAMES = re.compile(
     "|".join(map(re.escape, _OWN_NAMES))
     + rf"|([0-9a-f]{{64}}|block-\d{{4,}}-{_HASH})(-{_HASH})?\.safetensors|[0-9a-f]{{32}}\.(json|html)"
-    rf"|(config|catalogue|kept-items|audit|signing-key|pending)(-{_HASH})?\.(json|jsonl|parquet|txt)"
+    rf"|(config|catalogue|kept-items|declared-items|audit|signing-key|pending)(-{_HASH})?\.(json|jsonl|parquet|txt)"
     rf"|(bucket-\d+|items|slots|histories|group-\d+|held-out)(-{_HASH})?\.parquet"
     rf"|(certificates|log)-\d{{4,}}-{_HASH}\.jsonl?|requests-{_HASH}\.sqlite"
 )
@@ -103,7 +103,9 @@ _MADE_UP = {
 
 def vocabulary_of(dataset: Dataset) -> Vocabulary:
     """Return the vocabulary of the workspace with this dataset, including the names of its model's settings."""
-    return own_vocabulary(dataset.config.learner.settings.model_dump())
+    weights = dataset.config.weights
+    events = {} if weights is None else weights.events or {}
+    return own_vocabulary({**dataset.config.learner.settings.model_dump(), **events})
 
 
 def own_vocabulary(of_model: Iterable[str] = ()) -> Vocabulary:

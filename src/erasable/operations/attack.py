@@ -24,7 +24,7 @@ from erasable.chain.dataset import (
 from erasable.chain.plan import Erasure, samples_of
 from erasable.chain.tasks import LOCAL, Executor, link_names
 from erasable.data.catalogue import Catalogue, split_holdout
-from erasable.data.columns import ANY_COLUMNS, ColumnNames
+from erasable.data.columns import ANY_COLUMNS, ColumnNames, RememberedColumns
 from erasable.data.interactions import Interactions
 from erasable.data.readers import read_interactions
 from erasable.data.sources import absolute_source
@@ -111,9 +111,10 @@ def attack_erased(
     """
     began = time.perf_counter()
     _check_seeds(seeds)
-    data = read_interactions(source, columns).interactions
     with storage.reading() as session:
         state = session.state()
+        columns = RememberedColumns(**columns.given(), remembered=dict(session.documents().preferences.columns))
+        data = read_interactions(source, columns, weights=state.dataset.config.weights).interactions
         trial = _trial_of_erased(state.dataset, data, people)
         forgotten = membership_scores(state, session.checkpoints, trial.suspects, work.threads)
         trial = replace(trial, forgotten=forgotten)
@@ -241,7 +242,8 @@ def _trial_of_version(root: Path, version: int, given: bytes) -> Trial:
     dataset, facts = Workspace.of_a_task(root, version).state().dataset, read_json(given)
     if "source" not in facts:
         return _trial(dataset, facts["users"])
-    data = read_interactions(facts["source"], ColumnNames(**facts["columns"])).interactions
+    columns = RememberedColumns(**facts["columns"])
+    data = read_interactions(facts["source"], columns, weights=dataset.config.weights).interactions
     return _trial_of_erased(dataset, data, facts["people"])
 
 

@@ -175,8 +175,10 @@ def still_listed(erased: Erased, open_list: OpenList, listing: ListChoice, works
     """Return an unfinished erasure with the lists that its people are on; a list that the caller names replaces missing
     ones.
 
-    Lists that can be read stay named even if none is kept from now on.
+    Lists that can be read stay named even if none is kept from now on. People who may return are on none.
     """
+    if erased.may_return:
+        return erased
     if listing.without:
         kept = tuple(mark for mark in erased.suppression if _is_usable(mark, workspace))
         return erased.model_copy(update={"suppression": kept})

@@ -6,7 +6,7 @@ search file names it, it is certified next; else it begins again.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -33,18 +33,18 @@ from erasable.operations.scan import (
     targets_of,
     to_search_for,
 )
-from erasable.operations.storage import Session
+from erasable.operations.storage import Session, declared_ids
 from erasable.operations.work import Work
 from erasable.proof import coarse
 from erasable.proof.certificate import Certificate, CertifiedScan, certified_steps, data_digest, now, outcome_of
 from erasable.proof.issuing import Outcome, Receipt, certificate_page, issue_certificates
 from erasable.proof.log import add_record, head_of
-from erasable.proof.search_file import Erased, Search, read_search
+from erasable.proof.search_file import Erased, Places, Search, read_search
 from erasable.requests.queue import one_for_each
 from erasable.requests.request import Request
 from erasable.scan import PERSONAL, PERSONAL_OR_SHARED, TEXTS, TEXTS_IF_ANY, Scan, scan_contents
 from erasable.workspace.files import AUDIT, certificate_name
-from erasable.workspace.manifest import Stamp
+from erasable.workspace.manifest import Documents, Stamp
 
 _BYTES_PER_CERTIFICATE = 40_000
 _SLOWER = 2  # on a busy machine training may take this many times as long as before
@@ -135,7 +135,7 @@ def erase(
 
 
 def _listed(session: Session, manner: Manner) -> Search:
-    """Put everyone whom the search file names on the do-not-learn lists, and return it."""
+    """Put everyone whom the search file names on the do-not-learn lists, except those who may return, and return it."""
     search = read_search(session.documents().pending)
     listing = manner.outside.listing
     erasures = tuple(still_listed(one, manner.open_list, listing, session.path) for one in search.erasures)
@@ -160,19 +160,44 @@ def _carried_out(
     if not known:
         return Carried(rejected=tuple(sorted(unknown)))
     change = _begun(claims, state, known, joined_cheaply(state, known, waiting), manner.rerun, work)
+    utility = _utility(session, state, change.after, work)
+    after = make_current(session, change, lists_of(manner.open_list, session.path), utility, work, began)
+    gone = {one.user for one in change.requests if after.dataset.buckets.find(one.user) is None}
+    return Carried(
+        rejected=tuple(sorted(unknown)),
+        plan=change.plan,
+        dropped=state.dataset.users - after.dataset.users - len(gone),  # by the filter
+        state=None if after.recorded else after,  # else its checkpoints were renamed
+    )
+
+
+def _as_they_are(documents: Documents, state: State, stamp: Stamp) -> Documents:
+    return documents
+
+
+def make_current(
+    session: Session,
+    change: "Undertaking",
+    lists: Places | None,
+    utility: Utility | None,
+    work: Work,
+    began: float,
+    recorded: Callable[[Documents, State, Stamp], Documents] = _as_they_are,
+) -> State:
+    """Train a change, and make it current together with the search file; without lists nobody is put on one."""
+    state = session.state()
     session.refuse_if_full(_room_for(session, change))
     held = held_of(change.requests, session, state)
     data_before = data_digest(session.stamp.salt, state)
-    utility = _utility(session, state, change.after, work)
     after = _trained(session, change, work)
-    lists = lists_of(manner.open_list, session.path)
-    put_on_lists(session, lists, change.requests)
+    put_on_lists(session, lists or (), change.requests)
     seconds = time.perf_counter() - began
     stamp = Stamp.after(session.stamp.version)
     erased = Erased(
         people=to_search_for(change.requests, held, session.checkpoints, after),
         version=stamp.version,
-        suppression=lists,
+        suppression=lists or (),
+        may_return=lists is None,
         at=now(),
         seconds=seconds,
         threads=work.threads,
@@ -183,19 +208,16 @@ def _carried_out(
         data_before=data_before,
         utility_before=None if utility is None else dict(utility.values),
         texts=names_that_go(state, after),
-        own_items=items_that_go(state.dataset, after.dataset),
+        own_items=items_that_go(state.dataset, after.dataset, declared_ids(session)),
     )
-    documents = session.documents()
+    documents = recorded(session.documents(), after, stamp)
     search = _with_erasure(read_search(documents.pending), erased)
     preferences = without_names_like(documents.preferences, {one.user for one in change.requests})
-    gone = {one.user for one in change.requests if after.dataset.buckets.find(one.user) is None}
-    dropped = state.dataset.users - after.dataset.users - len(gone)  # by the filter
     session.commit(after, replace(documents, pending=search.encoded(), preferences=preferences), stamp)
-    known_still = None if after.recorded else after  # else its checkpoints were renamed
-    return Carried(rejected=tuple(sorted(unknown)), plan=change.plan, dropped=dropped, state=known_still)
+    return after
 
 
-def _trained(session: Session, change: "_Change", work: Work) -> State:
+def _trained(session: Session, change: "Undertaking", work: Work) -> State:
     """Train what the plan says; if that is nothing, nobody has to be asked to do it."""
     work = work if change.plan.rerun else replace(work, cluster=None)
     with work.tasks_of(session) as executor, work.training("forgetting", change.plan.samples) as effort:
@@ -203,8 +225,8 @@ def _trained(session: Session, change: "_Change", work: Work) -> State:
 
 
 @dataclass(frozen=True)
-class _Change:
-    """Requests that were begun, and their common plan."""
+class Undertaking:
+    """Requests that are carried out together, and their common plan."""
 
     requests: Sequence[Request]
     before: State
@@ -214,7 +236,7 @@ class _Change:
 
 def _begun(
     claims: RequestClaims, state: State, known: Sequence[Request], joined: Sequence[Request], rerun: bool, work: Work
-) -> _Change:
+) -> Undertaking:
     """Begin the requests that join, and plan all of them once; those withdrawn meanwhile are left out."""
     chosen = one_for_each([*known, *joined])
     begun = claims.begin([one.request_id for one in chosen]) if joined else known
@@ -225,7 +247,7 @@ def _begun(
     facts = {"stages_rerun": plan.stages_rerun, "stages_total": plan.stages_total, "rerun": list(plan.rerun)}
     ratios = {"chain_ratio": plan.chain_ratio, "cost_ratio": plan.cost_ratio}
     claims.planned({"requests": len(requests), **facts, **ratios})
-    return _Change(requests, before, after, plan)
+    return Undertaking(requests, before, after, plan)
 
 
 def _with_erasure(search: Search, erased: Erased) -> Search:
@@ -358,7 +380,7 @@ def _has_rows(session: Session, state: State) -> bool:
     return bool(state.trained_rows(session.checkpoints, 0))
 
 
-def _room_for(session: Session, change: _Change) -> int:
+def _room_for(session: Session, change: Undertaking) -> int:
     """Return about how many bytes an erasure writes before it can destroy what it replaces."""
     steps = len(session.state().chain)
     share = min(1.0, (len(change.plan.rerun) + 1) / (steps + 1))  # the data of a group are written again as well

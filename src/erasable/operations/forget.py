@@ -135,7 +135,7 @@ def forget(
     if not wait:
         return call.submit()
     while True:
-        done = call.leave_to_worker() if _is_worked_on(storage) else call.carry_out()
+        done = call.leave_to_worker() if is_worked_on(storage) else call.carry_out()
         if done is not None:
             return done
 
@@ -517,7 +517,7 @@ class _Fence:
             self.lease.check()
 
 
-def _is_worked_on(storage: Storage) -> bool:
+def is_worked_on(storage: Storage) -> bool:
     """Whether another process is carrying out requests."""
     if not storage.has_queue:
         return False

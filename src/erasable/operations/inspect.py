@@ -13,7 +13,7 @@ from erasable.data.columns import ANY_COLUMNS, ColumnNames, RememberedColumns, c
 from erasable.data.interactions import Interactions, RatingScale
 from erasable.data.readers import read_interactions
 from erasable.data.sources import name_of
-from erasable.data.values import TimeForm, text_of_time
+from erasable.data.values import TimeForm, Weights, text_of_time
 from erasable.errors import Refused, Said, UnknownRequest, WorkspaceError, option
 from erasable.evaluation.metrics import LIKED
 from erasable.evaluation.protocols import Protocol, Utility, measure, measured_people
@@ -99,7 +99,9 @@ def evaluate(
         state = session.state()
         if test is not None:
             columns = RememberedColumns(**columns.given(), remembered=dict(session.documents().preferences.columns))
-            held_out = _test_set(test, columns, state.dataset.scale if protocol == "held-out-only" else None)
+            dataset, weights = state.dataset, state.dataset.config.weights
+            scale = dataset.scale if protocol == "held-out-only" and weights is None else None
+            held_out = _test_set(test, columns, scale, weights)
         elif state.dataset.counts.held_out:
             held_out = state.dataset.held_out if everyone else measured_people(state.dataset)
         else:
@@ -111,9 +113,14 @@ def evaluate(
             return measure(state, session.checkpoints, held_out, work.threads, protocol)
 
 
-def _test_set(source: Any, columns: ColumnNames, scale: RatingScale | None) -> Interactions:  # noqa: ANN401
+def _test_set(
+    source: Any,  # noqa: ANN401 - a path or a table
+    columns: ColumnNames,
+    scale: RatingScale | None,
+    weights: Weights | None,
+) -> Interactions:
     """Read a test set; with a scale its ratings matter: all must be on the scale, and one must be high."""
-    found = read_interactions(source, columns, scale, fewest_users=1).interactions
+    found = read_interactions(source, columns, scale, fewest_users=1, weights=weights).interactions
     if scale is not None and np.max(found.rating) < LIKED * scale.high:
         raise Refused(
             f"no rating in {name_of(source)} reaches 4/5 of {scale.high:g}, so there is nothing to find: name "

@@ -15,13 +15,13 @@ from erasable.chain.dataset import (
 )
 from erasable.chain.plan import Plan, carry_out, plan_change
 from erasable.chain.settings import Config
-from erasable.data.columns import RememberedColumns, column_option
+from erasable.data.columns import OF_WEIGHTS, ColumnNames, RememberedColumns, column_option
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.errors import DataRefused, NotReproducible, Refused, Said, WrongUse, option, said
 from erasable.models import calls
 from erasable.models.base import Arrays
-from erasable.models.registry import make_model
+from erasable.models.registry import BUILT_IN, make_model
 from erasable.operations.claims import is_left
 from erasable.operations.do_not_learn import OpenList, beginning, open_list_of, readmitting, remember
 from erasable.operations.prepare import (
@@ -38,8 +38,9 @@ from erasable.operations.recording import InputFacts, first_documents, readmissi
 from erasable.operations.storage import Session, Storage, resuming, upgrading
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof.do_not_learn import NONE_LISTED, ListedCount
-from erasable.proof.log import add_record
+from erasable.proof.log import add_record, records_of
 from erasable.proof.search_file import read_search
+from erasable.wording import listed
 from erasable.workspace.manifest import Preferences, Stamp
 from erasable.workspace.workspace import Workspace
 
@@ -71,7 +72,7 @@ class Learned(InputFacts):
     readmitted: int = 0
     """How many people came back who were on that list."""
     notes: tuple[str, ...] = ()
-    """What is worth knowing about that list."""
+    """What is worth knowing about the ids, about weights, and about that list."""
 
 
 def learn(
@@ -127,9 +128,17 @@ def _learned(
         suppressed=prepared.suppressed.total,
         left_out=prepared.suppressed,
         readmitted=len(inputs.readmit),
-        notes=open_list.notes,
+        notes=(*prepared.source.notices, *_about_weights(dataset), *open_list.notes),
         **vars(InputFacts.of(prepared.source, dataset)),
     )
+
+
+def _about_weights(dataset: Dataset) -> tuple[str, ...]:
+    """Return a notice if the model uses no weights."""
+    if not dataset.config.weighed or dataset.config.learner.uses_weights:
+        return ()
+    using = listed(sorted(name for name, model in BUILT_IN.items() if model.uses_weights))
+    return (f"the model {dataset.config.model} uses no weights: each pair counts once; {using} use them",)
 
 
 def _room_for(dataset: Dataset) -> int:
@@ -159,6 +168,8 @@ class _Listed:
     open_list: OpenList
     read: Read
     people: int
+    taken_in: str | None = None
+    """The id of these rows for the log."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +192,7 @@ class LearnedMore(InputFacts):
     readmitted: int
     """How many people came back who were on that list."""
     notes: tuple[str, ...]
-    """What is worth knowing about that list."""
+    """What is worth knowing about the ids, about weights, and about that list."""
     stages_rerun: int
     stages_total: int
     cost_ratio: float
@@ -193,24 +204,24 @@ def learn_more(
     inputs: Inputs = NO_INPUTS,
     work: Work = QUIET_WORK,
     rerun: bool = False,
+    taken_in: str | None = None,
 ) -> LearnedMore:
     """Add data to a recommender; settings, groups and rating scale stay. If anything fails nothing changes.
 
     In another numeric environment than the one that learned, this is refused; with `rerun` everything is trained again.
+    `taken_in` is a random id of these rows for the log, so that `has_learned` can tell whether they are in.
     """
     began = time.perf_counter()
     if inputs.groups_from is not None:
         raise WrongUse("existing users keep their group: leave out ", option("groups_from"))
     with storage.writing() as session:
-        _refuse_unready(storage, session, rerun)
+        refuse_unready(storage, session, rerun)
         before, open_list = _earlier(session, rerun).dataset, open_list_of(session, inputs.listing, erasing=False)
-        as_before = _as_before(inputs, session)
-        read = read_source(source, as_before, before.scale, work, 1, _FOR_SCALE, open_list.entries)
-        _refuse_unlike(read, before)
+        read = read_further(source, inputs, before, session, open_list, work)
         after = _grown(before, read, inputs, work) if len(read.interactions) else before
         planned = plan_change(_earlier(session, rerun), after)
         if len(read.interactions):
-            _learn(session, after, planned, _Listed(open_list, read, len(inputs.readmit)), work, rerun)
+            _learn(session, after, planned, _Listed(open_list, read, len(inputs.readmit), taken_in), work, rerun)
         else:  # everyone in the table is on the list
             remember(session, open_list)
     return LearnedMore(
@@ -226,12 +237,33 @@ def learn_more(
         suppressed=read.suppressed.total,
         left_out=read.suppressed,
         readmitted=len(inputs.readmit),
-        notes=open_list.notes,
+        notes=(*read.source.notices, *_about_weights(after), *open_list.notes),
         stages_rerun=planned.stages_rerun,
         stages_total=planned.stages_total,
         cost_ratio=planned.cost_ratio,
         **vars(InputFacts.of(read.source, after)),
     )
+
+
+def has_learned(session: Session, taken_in: str) -> bool:
+    """Whether rows were learned that `learn_more` was given with this id."""
+    return any(record.get("taken_in") == taken_in for record in records_of(session.documents().records()))
+
+
+def read_further(
+    source: Any,  # noqa: ANN401 - a path or any table that data.read_interactions takes
+    inputs: Inputs,
+    before: Dataset,
+    session: Session,
+    open_list: OpenList,
+    work: Work,
+) -> Read:
+    """Read a table as the first one was read: with its columns, scale and weights; refuse one that is unlike it."""
+    as_before = _as_before(inputs, session)
+    _refuse_other_weights(inputs.columns, before)
+    read = read_source(source, as_before, before.scale, work, 1, _FOR_SCALE, open_list.entries, before.config.weights)
+    _refuse_unlike(read, before, as_before)
+    return read
 
 
 def _as_before(inputs: Inputs, session: Session) -> Inputs:
@@ -240,7 +272,7 @@ def _as_before(inputs: Inputs, session: Session) -> Inputs:
     return replace(inputs, columns=RememberedColumns(**inputs.columns.given(), remembered=remembered))
 
 
-def _refuse_unready(storage: Storage, session: Session, rerun: bool) -> None:
+def refuse_unready(storage: Storage, session: Session, rerun: bool) -> None:
     """Refuse while an erasure is unfinished; one that can't be certified is set aside and does not block learning."""
     search = read_search(session.documents().pending)
     begun = search.accepted or any(one.found is None for one in search.people)
@@ -255,8 +287,26 @@ def _refuse_unready(storage: Storage, session: Session, rerun: bool) -> None:
         )
 
 
-def _refuse_unlike(read: Read, before: Dataset) -> None:
-    """Refuse a table that lacks ratings, or has risks, unlike the first one."""
+def _refuse_other_weights(columns: ColumnNames, before: Dataset) -> None:
+    """Refuse columns of weights, events or ratings where the first table had none."""
+    weighed = before.config.weighed
+    for role in ("rating",) if weighed else OF_WEIGHTS:
+        if getattr(columns, role) is not None:
+            what = "with weights" if weighed else "without weights"
+            raise WrongUse(f"this was learned {what}: leave out ", column_option(role))
+    if columns.event is not None and before.config.own.event_weights is None:
+        raise WrongUse("this was learned without ", option("event_weights"), ": leave out ", column_option("event"))
+
+
+def _refuse_unlike(read: Read, before: Dataset, inputs: Inputs) -> None:
+    """Refuse a table that lacks ratings or weights, or has risks, unlike the first one."""
+    named, remembered = inputs.columns.given(), getattr(inputs.columns, "remembered", {})
+    needed = [role for role in OF_WEIGHTS if role in (remembered if named.keys().isdisjoint(OF_WEIGHTS) else named)]
+    for role in needed or OF_WEIGHTS[:1]:
+        if before.config.weighed and role not in read.source.taken.columns:
+            raise DataRefused(
+                f"there is no {role}, and this was learned with weights: name it with ", column_option(role)
+            )
     if not read.rated and before.scale.low < before.scale.high:
         raise DataRefused(
             f"there is no rating, and ratings go from {before.scale} here: name one with ", column_option("rating")
@@ -268,10 +318,10 @@ def _refuse_unlike(read: Read, before: Dataset) -> None:
 
 def _grown(before: Dataset, read: Read, inputs: Inputs, work: Work) -> Dataset:
     risky = risky_users(read.risk, before.config) if read.risk is not None else ()
-    return grown(_listing(before, read.interactions, inputs), read.interactions, work.grouping, risky)
+    return grown(with_catalogue(before, read.interactions, inputs), read.interactions, work.grouping, risky)
 
 
-def _listing(before: Dataset, coming: Interactions, inputs: Inputs) -> Dataset:
+def with_catalogue(before: Dataset, coming: Interactions, inputs: Inputs) -> Dataset:
     """Return the dataset with its new catalogue: a declared one may be extended.
 
     A catalogue that 0.1 froze counts as declared until `upgrade`, and as in 0.1 new items join it.
@@ -306,6 +356,7 @@ def _learn(session: Session, after: Dataset, planned: Plan, listed: _Listed, wor
     with work.reporter.track("saving"):
         documents, stamp = session.documents(), Stamp.after(session.stamp.version)
         facts = {**version_facts(new, stamp), **readmission_facts(listed.people)}
+        facts |= {} if listed.taken_in is None else {"taken_in": listed.taken_in}
         preferences = remembering(documents.preferences, listed.read.source)
         preferences = listed.open_list.remembered_by(preferences, session.path)
         sought = read_search(documents.pending).made_again(planned.rerun)

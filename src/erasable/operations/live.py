@@ -26,8 +26,12 @@ from erasable.errors import (
     WorkspaceError,
 )
 from erasable.models.base import Change
+from erasable.operations.declared_items import DeclaredItems
 from erasable.operations.offers import MOST_REASONS, Offer, OwnItem, Served, Stock, refuse_no_items
 from erasable.operations.people import NumberedIds
+from erasable.operations.recommend import History, UserRecommendations, best_for_history
+from erasable.operations.scores import UserScores, scores_of, scores_of_history
+from erasable.operations.selection import EVERYTHING, Selection
 from erasable.operations.storage import Session, Storage, pending_people, places_found
 from erasable.requests.request import NOBODY_ASKED, Asked
 from erasable.workspace.manifest import Stamp
@@ -44,6 +48,12 @@ class Recommended:
     ranked: list[Offer]
     why: list[tuple[OwnItem, ...]] | None = None
     """Which of the user's items contribute most to each, if that was asked for."""
+
+    @staticmethod
+    def of(version: int, found: UserRecommendations, why: bool) -> "Recommended":
+        """Return the same of recommendations that were made by a version."""
+        ranked = [Offer(one.item_id, one.score, one.popular) for one in found]
+        return Recommended(version, ranked, [one.because for one in found] if why else None)
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,8 @@ class _Snapshot:
         for link in state.scoring_links:
             checkpoints.put(session.checkpoints.get(link.fingerprint))
         scoring, pending = Scoring(State(dataset, state.chain), checkpoints, ROWS_SERVED), pending_people(session)
-        served = Served(dataset, scoring, pending, Stock(dataset), NumberedIds.of(session.documents().preferences))
+        numbered, declared = NumberedIds.of(session.documents().preferences), DeclaredItems(session.declared_items())
+        served = Served(dataset, scoring, pending, Stock(dataset), numbered, declared)
         return _Snapshot(session.stamp, served, scoring, pending, places_found(session), session.erasures)
 
     @property
@@ -192,29 +203,65 @@ class Live:
     def recommend(self, user: str, k: int, tell: bool = False, why: bool = False) -> Recommended:
         """Return the k best items for a user; with `tell`, the error for a suppressed user says so."""
         (found,) = self.recommend_many([user], k, why)
-        if found is None and tell and self.suppresses(user):
-            raise Suppressed(f"the user {user!r} has asked to be erased, and is not served")
         if found is None:
-            raise UnknownUser(f"nothing is held about the user {user!r}: check the id, exactly as in the data")
+            raise self._nothing_for(user, tell)
         return found
 
-    def recommend_many(self, users: Sequence[str], k: int, why: bool = False) -> list[Recommended | None]:
+    def recommend_many(
+        self, users: Sequence[str], k: int, why: bool = False, selection: Selection = EVERYTHING
+    ) -> list[Recommended | None]:
         """Return the same for several users, all from one version; None for those who are unknown or suppressed."""
         refuse_no_items(k)
-        if not self.is_serving:
-            raise self.fault
-        snapshot = self._snapshot
-        version, served = snapshot.stamp.version, snapshot.served
+        version, served = self._answering()
         if why:
             served.scoring.refuse_without_reasons()
         places = [served.find(user) for user in users]
-        best = served.best_of_each([place for place in places if place is not None], k)
+        barring = served.everything if selection is EVERYTHING else served.barring(selection)
+        best = served.best_of_each([place for place in places if place is not None], k, barring)
 
         def recommended(place: Place) -> Recommended:
             ranked = next(best)
             return Recommended(version, ranked, served.why(place, ranked, MOST_REASONS) if why else None)
 
         return [None if place is None else recommended(place) for place in places]
+
+    def recommend_for_history(
+        self, history: History, k: int, why: bool = False, selection: Selection = EVERYTHING
+    ) -> tuple[int, UserRecommendations]:
+        """Return the version, and the k best items for someone with this history; nothing of it is kept."""
+        version, served = self._answering()
+        return version, best_for_history(served, history, k, why, selection)
+
+    def score(self, user: str, items: Sequence[str], tell: bool = False) -> tuple[int, UserScores]:
+        """Return the version, and the scores of these items for a user."""
+        version, served = self._answering()
+        if served.find(user) is None:
+            raise self._nothing_for(user, tell)
+        (found,) = scores_of(served, [user], items)
+        return version, found
+
+    def score_for_history(self, history: History, items: Sequence[str]) -> tuple[int, UserScores]:
+        """Return the same for someone with this history."""
+        version, served = self._answering()
+        return version, scores_of_history(served, history, items)
+
+    def similar(self, item: str, k: int) -> tuple[int, list[Offer]]:
+        """Return the version, and the k items most similar to one."""
+        refuse_no_items(k)
+        version, served = self._answering()
+        return version, served.similar(item, k)
+
+    def _answering(self) -> tuple[int, Served]:
+        """Return the version that answers, and what it answers from; refused while nobody is served."""
+        if not self.is_serving:
+            raise self.fault
+        snapshot = self._snapshot
+        return snapshot.stamp.version, snapshot.served
+
+    def _nothing_for(self, user: str, tell: bool) -> UnknownUser:
+        if tell and self.suppresses(user):
+            return Suppressed(f"the user {user!r} has asked to be erased, and is not served")
+        return UnknownUser(f"nothing is held about the user {user!r}: check the id, exactly as in the data")
 
     def suppress(self, users: Collection[str]) -> None:
         """Serve none of these users from now on; users who are no longer suppressed are served after `follow`.
@@ -326,7 +373,8 @@ class Live:
         with self._storage.reading() as session:
             if session.stamp == before.stamp:
                 pending, places = pending_people(session), places_found(session)
-                return replace(before, pending=pending, places=places, erasures=session.erasures)
+                served = replace(before.served, declared=DeclaredItems(session.declared_items()))
+                return replace(before, served=served, pending=pending, places=places, erasures=session.erasures)
             return _Snapshot.of(session)
 
 

@@ -1,4 +1,4 @@
-"""Items for one person: the model's best, popular ones where the model has no score, never those they have."""
+"""Items for one person: the model's best, popular ones where the model has no score, and only what may be offered."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,9 @@ from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.errors import UnknownItem, UnknownUser, WrongUse
 from erasable.models.machine import ItemNumbers, top_items
+from erasable.operations.declared_items import NOTHING_DECLARED, DeclaredItems
 from erasable.operations.people import ALL_TEXT, NumberedIds, RemainingData, all_remaining_data
+from erasable.operations.selection import EVERYTHING, Barring, Selection
 from erasable.requests.request import Asked
 
 MOST_REASONS = 3
@@ -102,6 +104,8 @@ class Served:
     stock: Stock
     numbered: NumberedIds = ALL_TEXT
     """Which ids are shown as whole numbers."""
+    declared: DeclaredItems = NOTHING_DECLARED
+    """Which items are hidden, and attributes of items."""
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -182,40 +186,82 @@ class Served:
         except UnknownUser:
             return None
 
+    @cached_property
+    def everything(self) -> Barring:
+        """What may not be offered where a call does not limit it: hidden items."""
+        return self.barring(EVERYTHING)
+
+    def barring(self, selection: Selection) -> Barring:
+        """Return what may not be offered with this selection."""
+        hidden = self._numbers_of(sorted(self.declared.hidden))
+        if selection.where is not None:
+            fitting = self.declared.where(selection.where)
+            selection = replace(selection, available=(*selection.available, fitting), where=None)
+        return Barring(selection, self._numbers_of, len(self.dataset.items), hidden[hidden >= 0])
+
     def best(self, place: Place, k: int) -> list[Offer]:
         """Return the k best items for the user at a place, of those that they do not have."""
         return next(self.best_of_each([place], k))
 
-    def best_of_each(self, places: Sequence[Place], k: int) -> Iterator[list[Offer]]:
-        """Yield the same for several users, in their order; user rows are solved together."""
-        partly_served = self._partly_served_at
+    def best_of_each(self, places: Sequence[Place], k: int, barring: Barring | None = None) -> Iterator[list[Offer]]:
+        """Yield the k best items for each of several users, in their order; user rows are solved together."""
+        partly_served, barring = self._partly_served_at, barring or self.everything
         found = self.scoring.each([place for place in places if place not in partly_served])
         for place in places:
+            user = self.dataset.user_at(place) if barring.selection.names_users else ""
             if place in partly_served:
-                yield self._best_without(partly_served[place], k)
+                yield self._best_without(partly_served[place], k, barring, user)
             else:
                 was_trained_on = self.stock.was_trained_on(self.scoring.owned(place))
-                yield self._best(next(found), self.stock.owned(place), was_trained_on, k)
+                excluded = _excluded(self.stock.owned(place), barring, user)
+                yield self._best(next(found), excluded, was_trained_on, k)
 
-    def _best_without(self, left: RemainingData, k: int) -> list[Offer]:
+    def _best_without(self, left: RemainingData, k: int, barring: Barring, user: str) -> list[Offer]:
         """Return the k best for a user without some of their items, which may be recommended again."""
-        scores = self.scoring.of_history(left.training)
-        return self._best(scores, left.owned, self.stock.was_trained_on(left.training.item_index), k)
+        was_trained_on = self.stock.was_trained_on(left.training.item_index)
+        excluded = _excluded(left.owned, barring, user)
+        return self._best(self.scoring.of_history(left.training), excluded, was_trained_on, k)
 
-    def best_for_history(self, history: Interactions, k: int) -> list[Offer]:
+    def scores_at(self, place: Place, items: Sequence[str]) -> list[float | None]:
+        """Return the model's scores of some items for the user at a place; None for one that is not offered."""
+        left = self._partly_served_at.get(place)
+        if left is not None:
+            return self.scores_for_history(left.training, items)
+        trained = self.stock.was_trained_on(self.scoring.owned(place))
+        return self._scores_of(self.scoring.scores(place) if trained else None, items)
+
+    def scores_for_history(self, history: Interactions, items: Sequence[str]) -> list[float | None]:
+        """Return the same for someone with this history."""
+        trained = len(history) > 0 and self.stock.was_trained_on(history.item_index)
+        return self._scores_of(self.scoring.of_history(history) if trained else None, items)
+
+    def _scores_of(self, scores: NDArray[np.float32] | None, items: Sequence[str]) -> list[float | None]:
+        numbers = self._numbers_of(items).tolist()
+        barred = frozenset(self.everything.barred_for("").tolist())
+        return [
+            None
+            if scores is None or number < 0 or number in barred or not np.isfinite(scores[number])
+            # As a list of plain numbers, so that JSON and Arrow can hold them.
+            else float(scores[number])
+            for number in numbers
+        ]
+
+    def best_for_history(self, history: Interactions, k: int, barring: Barring | None = None) -> list[Offer]:
         """Return the k best items for someone with this history; without any, those that most people have."""
+        barring = barring or self.everything
         if not len(history):
-            return self.popular(k)
+            return self.popular(k, barring)
         owned = history.item_index
-        return self._best(self.scoring.of_history(history), owned, self.stock.was_trained_on(owned), k)
+        excluded = _excluded(owned, barring, "")
+        return self._best(self.scoring.of_history(history), excluded, self.stock.was_trained_on(owned), k)
 
-    def _best(self, scores: NDArray[np.float32], owned: NDArray[np.int32], was_trained_on: bool, k: int) -> list[Offer]:
+    def _best(self, scores: NDArray[np.float32], excluded: ItemNumbers, was_trained_on: bool, k: int) -> list[Offer]:
         scores = self._without_suppressed_items(scores)
         if was_trained_on:
-            found = top_items(scores, k, excluded=owned)
+            found = top_items(scores, k, excluded)
             if not len(found) or scores[found[-1]] > _SILENT:
                 return self._offers(found, scores, popular=False)
-        return self._filled_up(scores if was_trained_on else np.zeros_like(scores), owned, k)
+        return self._filled_up(scores if was_trained_on else np.zeros_like(scores), excluded, k)
 
     def why(self, place: Place, offers: Sequence[Offer], k: int) -> list[tuple[OwnItem, ...]]:
         """Return for each offer the k items of the user at a place with the largest weights; none if it is popular."""
@@ -260,11 +306,12 @@ class Served:
     def history(self, ratings: Mapping[str, float | None]) -> tuple[Interactions, list[str]]:
         """Return a history as interactions of the id "", and the items that are not in the catalogue.
 
-        An item without a rating counts as rated with the highest of the scale.
+        An item without a rating counts as rated with the highest of the scale; where weights are learned it weighs 1.
         """
         items, scale = self.dataset.items, self.dataset.scale
+        usual = scale.low if self.dataset.config.weighed else scale.high
         numbers = self._numbers_of(list(ratings))
-        given = np.array([scale.high if rating is None else rating for rating in ratings.values()], np.float32)
+        given = np.array([usual if rating is None else rating for rating in ratings.values()], np.float32)
         scale.check(given)
         order = np.argsort(numbers, kind="stable")[int(np.sum(numbers < 0)) :]
         users = Ids.of([""] if len(order) else [])
@@ -273,15 +320,18 @@ class Served:
         )
         return history, [item for item, number in zip(ratings, numbers.tolist(), strict=True) if number < 0]
 
-    def popular(self, k: int) -> list[Offer]:
-        """Return the k items that most people have."""
-        return self._of_a_block(np.ones(len(self.counts), dtype=bool), self.counts, k, popular=True)
+    def popular(self, k: int, barring: Barring | None = None, user: str = "") -> list[Offer]:
+        """Return the k items that most people have, for somebody unknown."""
+        block = np.ones(len(self.counts), dtype=bool)
+        block[(barring or self.everything).barred_for(user)] = False
+        return self._of_a_block(block, self.counts, k, popular=True)
 
     def similar(self, item: str, k: int) -> list[Offer]:
         """Return the k items most similar to one, without those that are not similar at all."""
         number = self._number_of(item)
         scores = self._without_suppressed_items(self.scoring.similar(number))
-        return self._offers(top_items(scores, k, excluded=_unlike(scores, number)), scores, popular=False)
+        excluded = np.concatenate([_unlike(scores, number), self.everything.barred_for("")])
+        return self._offers(top_items(scores, k, excluded), scores, popular=False)
 
     def _one_of_each_group(self) -> list[Place]:
         """Return somebody of each group in the first bucket."""
@@ -319,13 +369,13 @@ class Served:
         without[self._items_of_nobody] = -np.inf
         return without
 
-    def _filled_up(self, scores: NDArray[np.float32], owned: NDArray[np.int32], k: int) -> list[Offer]:
+    def _filled_up(self, scores: NDArray[np.float32], excluded: ItemNumbers, k: int) -> list[Offer]:
         """Return items with positive scores; then those without a score, most popular first; then the others."""
         found: list[Offer] = []
         for block, popular in _blocks(scores):
             if len(found) == k:
                 break
-            block[owned] = False
+            block[excluded] = False
             values: NDArray[Any] = self.counts if popular else scores
             found += self._of_a_block(block, values, k - len(found), popular)
         return found
@@ -339,6 +389,12 @@ class Served:
         items = self.dataset.items
         pairs = zip(numbers.tolist(), values[numbers].tolist(), strict=True)
         return [Offer(items[number], float(value), popular) for number, value in pairs]
+
+
+def _excluded(owned: NDArray[np.int32], barring: Barring, user: str) -> ItemNumbers:
+    """Return the items that are not offered to a user: barred ones, and those they have unless these are wanted."""
+    barred = barring.barred_for(user)
+    return barred if barring.selection.seen else np.concatenate([owned, barred])
 
 
 def _unlike(scores: NDArray[np.float32], number: int) -> ItemNumbers:

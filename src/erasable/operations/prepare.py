@@ -1,6 +1,6 @@
 """From a table to a dataset: read, do-not-learn list, scale, filter, catalogue, holdout and groups, in that order."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,12 +16,12 @@ from erasable.chain.dataset import (
 )
 from erasable.chain.settings import Config
 from erasable.data.catalogue import Catalogue, CoreFilter, read_catalogue
-from erasable.data.columns import ANY_COLUMNS, ColumnNames, column_option
+from erasable.data.columns import ANY_COLUMNS, OF_WEIGHTS, ColumnNames, column_option
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions, RatingScale, recognise_scale
 from erasable.data.readers import ReadResult, read_batches, read_interactions
 from erasable.data.sources import name_of
-from erasable.data.values import OnBadRow
+from erasable.data.values import OnBadRow, Weights
 from erasable.errors import BadRows, DataRefused, Refused, Said, WrongUse, option
 from erasable.grouping.registry import MOST_GROUPS, read_positions
 from erasable.operations._streaming import Dealt, can_stream
@@ -33,6 +33,7 @@ from erasable.workspace.workspace import Workspace
 
 _FOR_SCALE = Said("for another scale give rating_scale=(LOW, HIGH)", "for another scale give --rating-scale LOW HIGH")
 _FEWEST_USERS = 2
+_USUAL_MAX_WEIGHT = 10
 Column = str | int | None
 """A column by its name, or by its number from 1 if there are no names; None to recognise it."""
 
@@ -149,23 +150,56 @@ def prepare(
 ) -> Prepared:
     """Read interactions, leave out people who were erased, and build the dataset: bucket by bucket, if that can be."""
     reporter, given = work.reporter, _given(config, inputs)
-    config = _with_given(config, given, inputs)
+    config = _weighing(_with_given(config, given, inputs), inputs.columns)
     declared = RatingScale(*config.rating_scale) if config.rating_scale is not None else given.scale
+    declared = declared if config.max_weight is None else RatingScale(1, config.max_weight)
     if can_stream(config, given.positions) and not inputs.readmit and inputs.columns.risk is None:
         dealt = Dealt(config, given.catalogue, given.positions, erased)
         return _prepared_in_buckets(session or MemorySession(), source, inputs, dealt, declared, work)
-    read = read_source(source, inputs, declared, work, erased=erased)
+    read = read_source(source, inputs, declared, work, erased=erased, weights=config.weights)
     interactions, risky = read.interactions, risky_users(read.risk, config)
     with _naming(source):
         scale = declared or recognise_scale(interactions.rating)
-        reporter.note(f"rating scale {scale}")
-        kept = _filtered(interactions, config, given)
-        numbered = kept.with_items(given.catalogue.items) if given.catalogue else kept
+        reporter.note(_scale_in_words(config, scale))
+        kept, numbered = _kept(interactions, config, given)
+    dataset = _arranged(kept, numbered, config, replace(given, scale=scale), inputs, work, risky)
+    return Prepared(dataset, read.suppressed, read.source, read.readmitted)
+
+
+def prepare_again(held: Dataset, everything: Interactions, config: Config, inputs: Inputs, work: Work) -> Dataset:
+    """Build the dataset of all rows that are held, as if they were learned for the first time with these settings."""
+    given = _given(config, inputs)
+    config = _with_given(config, given, inputs)
+    if config.risk_threshold is not None:
+        raise Refused(
+            "risks are not kept, so this can't be learned again in place: learn from all data into a new folder"
+        )
+    declared = held.scale if config.rating_scale is None else RatingScale(*config.rating_scale)
+    declared.check(everything.rating)
+    given = replace(given, catalogue=given.catalogue or held.catalogue, scale=declared)
+    return _arranged(*_kept(everything, config, given), config, given, inputs, work)
+
+
+def _kept(interactions: Interactions, config: Config, given: _Given) -> tuple[Interactions, Interactions]:
+    """Return the rows that the filter keeps, and the same numbered by the catalogue if there is one."""
+    kept = _filtered(interactions, config, given)
+    return kept, kept.with_items(given.catalogue.items) if given.catalogue else kept
+
+
+def _arranged(
+    kept: Interactions,
+    numbered: Interactions,
+    config: Config,
+    given: _Given,
+    inputs: Inputs,
+    work: Work,
+    risky: Collection[str] = (),
+) -> Dataset:
+    """Divide people into groups, and build the dataset."""
     _check_groups(numbered, config, given, inputs)
     kept_items = frozenset(kept.items) if config.min_interactions else None
-    frame = Dataset.of_nobody(config, given.catalogue, scale, kept_items)
-    dataset = arrange(numbered, frame, work.grouping, given.positions, risky)
-    return Prepared(dataset, read.suppressed, read.source, read.readmitted)
+    frame = Dataset.of_nobody(config, given.catalogue, given.scale or recognise_scale(kept.rating), kept_items)
+    return arrange(numbered, frame, work.grouping, given.positions, risky)
 
 
 def _prepared_in_buckets(
@@ -177,8 +211,9 @@ def _prepared_in_buckets(
     work: Work,
 ) -> Prepared:
     """Read a source and deal people out to buckets as they come."""
-    reporter, batches = work.reporter, read_batches(source, inputs.columns, declared, inputs.on_bad_row)
-    with session.dealing(dealt.config.seed) as dealing:
+    reporter, config = work.reporter, dealt.config
+    batches = read_batches(source, inputs.columns, declared, inputs.on_bad_row, config.weights)
+    with session.dealing(config.seed, config.max_weight) as dealing:
         with reporter.track("reading"), _naming_remedies(_FOR_SCALE):
             for values in batches:
                 dealing.add(values)
@@ -194,12 +229,33 @@ def _prepared_in_buckets(
     with _naming(source):
         _refuse_few(dealt.left)
         scale = declared or recognise_scale([dealt.lowest, dealt.highest])
-    reporter.note(f"rating scale {scale}")
+    reporter.note(_scale_in_words(config, scale))
     _refuse_without_group(dealt.without_group, dealt.left, inputs)
     dataset = dealt.dataset(scale)
     nobody = no_interactions(Ids.of([]))
-    read = ReadResult(nobody, (), None, facts.rated, facts.taken, facts.rows, dealt.repeated, facts.bad_rows)
+    read = ReadResult(
+        nobody, (), None, facts.rated, facts.taken, facts.rows, dealt.repeated, facts.bad_rows, facts.notices
+    )
     return Prepared(dataset, dealt.listed, read)
+
+
+def _weighing(config: Config, columns: ColumnNames) -> Config:
+    """Return the configuration with the most that a pair may weigh, if a column of weights or events is named."""
+    weight, event = (column_option(role) for role in OF_WEIGHTS)
+    if (columns.event is None) != (config.own.event_weights is None):
+        raise WrongUse(event, " and ", option("event_weights"), " need each other: give both, or neither")
+    if columns.weight is None and columns.event is None:
+        if config.weighed:
+            raise WrongUse(option("max_weight"), " is for weights: name their column with ", weight, " or ", event)
+        return config
+    if columns.rating is not None or config.rating_scale is not None:
+        given = column_option("rating") if columns.rating is not None else option("rating_scale")
+        raise WrongUse("either ratings or weights are learned: leave out ", given, ", or ", weight, " and ", event)
+    return config if config.weighed else config.changed(max_weight=_USUAL_MAX_WEIGHT)
+
+
+def _scale_in_words(config: Config, scale: RatingScale) -> str:
+    return f"rating scale {scale}" if config.max_weight is None else f"weights add up to at most {config.max_weight}"
 
 
 def risky_users(risk: Mapping[str, float] | None, config: Config) -> frozenset[str]:
@@ -220,6 +276,7 @@ def read_source(
     fewest_users: int = 2,
     for_scale: str = _FOR_SCALE,
     erased: DoNotLearnList | None = None,
+    weights: Weights | None = None,
 ) -> Read:
     """Read interactions, leave out those on the do-not-learn list, and count them.
 
@@ -229,7 +286,7 @@ def read_source(
         raise WrongUse("no do-not-learn list is kept, so everyone may come back: leave out ", option("readmit"))
     reporter = work.reporter
     with reporter.track("reading"), _naming_remedies(for_scale):
-        read = read_interactions(source, inputs.columns, scale, fewest_users, inputs.on_bad_row)
+        read = read_interactions(source, inputs.columns, scale, fewest_users, inputs.on_bad_row, weights)
     for note in read.notes:
         reporter.note(note)
     if erased is None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -15,8 +16,10 @@ from erasable.chain.scoring import Scoring
 from erasable.errors import Said, Suppressed, UnknownUser
 from erasable.models.base import Effort
 from erasable.models.machine import one_blas_thread
+from erasable.operations.declared_items import DeclaredItems
 from erasable.operations.offers import MOST_REASONS, Explanation, Offer, OwnItem, Served, Stock, refuse_no_items
 from erasable.operations.remote import CarryOut, Facts
+from erasable.operations.selection import EVERYTHING, Barring, Selection
 from erasable.operations.storage import Session, Storage, asked_people
 from erasable.operations.work import QUIET_WORK, Work, on_cluster
 from erasable.progress import Advance
@@ -73,18 +76,19 @@ def recommend(
     unknown: Unknown = "raise",
     work: Work = QUIET_WORK,
     why: bool = False,
+    selection: Selection = EVERYTHING,
 ) -> list[UserRecommendations]:
     """Return the k best items for each of these users (None: for all), in their order, and why if that is wanted.
 
     Whoever has asked to be erased is suppressed, or served without the items they named, as soon as the request is
     accepted.
     """
-    with _reading(storage) as served:
-        return best_items(served, users, k, unknown, work, why)
+    with reading_served(storage) as served:
+        return best_items(served, users, k, unknown, work, why, selection)
 
 
 def recommend_to_all(
-    storage: Storage, k: int = 10, work: Work = QUIET_WORK, why: bool = False
+    storage: Storage, k: int = 10, work: Work = QUIET_WORK, why: bool = False, selection: Selection = EVERYTHING
 ) -> Iterator[list[UserRecommendations]]:
     """Yield the k best items for everyone who is served, bucket by bucket, so that they are never all in memory."""
     with storage.reading() as session:
@@ -93,19 +97,20 @@ def recommend_to_all(
         with work.reporter.track("recommending", served.dataset.users) as advance:
             numbers, effort = range(len(served.dataset.buckets)), Effort(work.threads, advance)
             if work.cluster is None or why:
-                yield from (to_bucket(served, number, k, effort, why) for number in numbers)
+                wanted = _Wanted(k, why, served.barring(selection))
+                yield from (_to_bucket(served, number, wanted, effort) for number in numbers)
                 return
             with on_cluster(work.cluster, session) as executor:
-                remote = RemoteBuckets(session.stamp.version, served.asked, k)
+                remote = RemoteBuckets(session.stamp.version, served.asked, k, selection)
                 yield from (found for _, found in executor.run(remote, numbers, effort))
 
 
-def to_bucket(served: Served, number: int, k: int, effort: Effort, why: bool = False) -> list[UserRecommendations]:
-    """Return the k best items for everyone of a bucket who is served; it does not stay in memory."""
+def _to_bucket(served: Served, number: int, wanted: "_Wanted", effort: Effort) -> list[UserRecommendations]:
+    """Return the best items for everyone of a bucket who is served; it does not stay in memory."""
     everyone = _people_of(served.dataset, number)
     people = [(user, place) for user, place in everyone if user not in served.suppressed]
     names, places = [user for user, _ in people], [place for _, place in people]
-    found = _scored(served, names, places, _Wanted(k, [], why), effort.threads, effort.advance)
+    found = _scored(served, names, places, wanted, effort.threads, effort.advance)
     served.dataset.buckets.release(number)
     return found
 
@@ -113,10 +118,10 @@ def to_bucket(served: Served, number: int, k: int, effort: Effort, why: bool = F
 class RemoteBuckets:
     """Recommending to the people of one bucket, elsewhere; who has asked to be erased is written down once."""
 
-    def __init__(self, version: int, asked: Asked, k: int) -> None:
+    def __init__(self, version: int, asked: Asked, k: int, selection: Selection = EVERYTHING) -> None:
         self._facts = {"version": version, "k": k}
         some = {user: sorted(items) for user, items in asked.some.items()}
-        self._asked = {"wholly": sorted(asked.wholly), "some": some}
+        self._asked = {"wholly": sorted(asked.wholly), "some": some, "selection": selection.as_facts()}
         self._file: str | None = None
 
     @property
@@ -154,7 +159,8 @@ def recommend_to_bucket(scratch: Scratch, facts: Facts, effort: Effort) -> Facts
     asked = scratch.facts(facts["asked"])
     some = {user: frozenset(items) for user, items in asked["some"].items()}
     served = _served_by_a_task(scratch.root, facts["version"], Asked(frozenset(asked["wholly"]), some))
-    found = to_bucket(served, facts["bucket"], facts["k"], effort)
+    wanted = _Wanted(facts["k"], False, served.barring(Selection.of_facts(asked["selection"])))
+    found = _to_bucket(served, facts["bucket"], wanted, effort)
     columns = {name: [[getattr(one, name) for one in of_user] for of_user in found] for name in _OF_AN_OFFER}
     table, sink = pa.table({"user_id": [one.user_id for one in found], **columns}, _LISTS), pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
@@ -164,20 +170,24 @@ def recommend_to_bucket(scratch: Scratch, facts: Facts, effort: Effort) -> Facts
 def _served_by_a_task(root: Path, version: int, asked: Asked) -> Served:
     workspace = Workspace.of_a_task(root, version)
     state = workspace.state()
-    return Served(state.dataset, Scoring(state, workspace.checkpoints), asked, Stock(state.dataset))
+    declared = DeclaredItems(workspace.declared_items())
+    return Served(state.dataset, Scoring(state, workspace.checkpoints), asked, Stock(state.dataset), declared=declared)
 
 
-def recommend_for_history(storage: Storage, history: History, k: int = 10, why: bool = False) -> UserRecommendations:
+def recommend_for_history(
+    storage: Storage, history: History, k: int = 10, why: bool = False, selection: Selection = EVERYTHING
+) -> UserRecommendations:
     """Return the k best items for someone with this history and no id; nothing of it is stored.
 
     Items that are not in the catalogue are left out; if none is in it, popular items are returned.
     """
-    with _reading(storage) as served:
-        return best_for_history(served, history, k, why)
+    with reading_served(storage) as served:
+        return best_for_history(served, history, k, why, selection)
 
 
 @contextmanager
-def _reading(storage: Storage) -> Iterator[Served]:
+def reading_served(storage: Storage) -> Iterator[Served]:
+    """Open what recommendations come from, without those who have asked to be erased."""
     with storage.reading() as session:
         yield _served(storage, session)
 
@@ -185,20 +195,27 @@ def _reading(storage: Storage) -> Iterator[Served]:
 def _served(storage: Storage, session: Session) -> Served:
     asked = asked_people(storage, session)
     dataset, scoring = session.state().dataset, Scoring(session.state(), session.checkpoints)
-    return Served(dataset, scoring, asked, Stock(dataset))
+    return Served(dataset, scoring, asked, Stock(dataset), declared=DeclaredItems(session.declared_items()))
 
 
-def best_for_history(served: Served, history: History, k: int, why: bool = False) -> UserRecommendations:
+def best_for_history(
+    served: Served, history: History, k: int, why: bool = False, selection: Selection = EVERYTHING
+) -> UserRecommendations:
     """Return the k best items for someone with this history, and what of it is not in the catalogue."""
-    refuse_no_items(k)
-    if why:
-        served.scoring.refuse_without_reasons()
+    _refuse_unfit(served, k, why)
     ratings = history if isinstance(history, Mapping) else dict.fromkeys(history)
     known, unknown = served.history(ratings)
     with one_blas_thread():
-        best = served.best_for_history(known, k)
+        best = served.best_for_history(known, k, served.barring(selection))
         reasons = served.why_for_history(known, best, MOST_REASONS) if why else ()
     return UserRecommendations("", best, unknown, reasons)
+
+
+def similar(storage: Storage, items: Sequence[str], k: int = 10) -> list[list[Offer]]:
+    """Return the k items most similar to each of these; items that only suppressed people have are unknown."""
+    refuse_no_items(k)
+    with reading_served(storage) as served:
+        return [served.similar(item, k) for item in items]
 
 
 def explain(served: Served, user: str, item: str, k: int) -> Explanation:
@@ -207,13 +224,19 @@ def explain(served: Served, user: str, item: str, k: int) -> Explanation:
     served.scoring.refuse_without_reasons()
     place = served.find(user)
     if place is None:
-        raise _nothing_for(user, served)
+        raise nothing_for(user, served)
     with one_blas_thread():
         return served.explained(place, item, k)
 
 
 def best_items(
-    served: Served, users: Sequence[str] | None, k: int, unknown: Unknown, work: Work, why: bool = False
+    served: Served,
+    users: Sequence[str] | None,
+    k: int,
+    unknown: Unknown,
+    work: Work,
+    why: bool = False,
+    selection: Selection = EVERYTHING,
 ) -> list[UserRecommendations]:
     """Return the k best items for each of these users (None: for all), in their order, and why if that is wanted."""
     _refuse_unfit(served, k, why)
@@ -225,11 +248,11 @@ def best_items(
         names, places = list(users), [served.find(user) for user in users]
     if None in places:
         if unknown == "raise":
-            raise _nothing_for(names[places.index(None)], served, ", or give ", _FALLBACK)
+            raise nothing_for(names[places.index(None)], served, ", or give ", _FALLBACK)
         if unknown == "skip":
             names = [user for user, place in zip(names, places, strict=True) if place is not None]
             places = [place for place in places if place is not None]
-    wanted = _Wanted(k, served.popular(k) if None in places else [], why)
+    wanted = _Wanted(k, why, served.barring(selection))
     with work.reporter.track("recommending", len(names)) as advance:
         return _scored(served, names, places, wanted, work.threads, advance)
 
@@ -241,7 +264,8 @@ def _refuse_unfit(served: Served, k: int, why: bool) -> None:
         served.scoring.refuse_without_reasons()
 
 
-def _nothing_for(user: str, served: Served, *else_: str) -> UnknownUser:
+def nothing_for(user: str, served: Served, *else_: str) -> UnknownUser:
+    """Return the error for somebody about whom nothing is held, or nothing may be used."""
     if user in served.suppressed:
         return Suppressed(f"the user {user!r} has asked to be erased and is suppressed: leave them out", *else_)
     return UnknownUser(f"nothing is held about the user {user!r}: check the id", *else_)
@@ -249,8 +273,8 @@ def _nothing_for(user: str, served: Served, *else_: str) -> UnknownUser:
 
 class _Wanted(NamedTuple):
     k: int
-    popular: Sequence[Offer]
     why: bool
+    barring: Barring
 
 
 def _scored(
@@ -261,11 +285,14 @@ def _scored(
     threads: int,
     advance: Advance,
 ) -> list[UserRecommendations]:
+    popular, own_lists = cache(partial(served.popular, wanted.k, wanted.barring)), wanted.barring.selection.names_users
+
     def several(first: int) -> list[UserRecommendations]:
         part, found = slice(first, first + _USERS_PER_TASK), list[UserRecommendations]()
-        best = served.best_of_each([place for place in places[part] if place is not None], wanted.k)
+        known = [place for place in places[part] if place is not None]
+        best = served.best_of_each(known, wanted.k, wanted.barring)
         for name, place in zip(names[part], places[part], strict=True):
-            offers = wanted.popular if place is None else next(best)
+            offers = popular(name if own_lists else "") if place is None else next(best)
             why = served.why(place, offers, MOST_REASONS) if wanted.why and place is not None else ()
             found.append(UserRecommendations(name, offers, why=why))
         return found

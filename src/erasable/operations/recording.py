@@ -13,6 +13,7 @@ from erasable.chain.dataset import (
     Dataset,
     State,
 )
+from erasable.data.columns import OF_WEIGHTS
 from erasable.data.readers import ReadResult
 from erasable.errors import (
     ErasableError,
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
     from erasable.requests.postgres import PostgresDatabase
 
 
-_REMEMBERED_ROLES = ("user", "item", "rating", "time")
+_USUAL_NUMBERS = {"user": "1", "item": "2", "rating": "3", "time": "4", "weight": None, "event": None}
+_FIRST_WINS = ("weight", "event")  # rows that the service takes in have their weight in a column of another name
 _LONGEST = 200
 
 
@@ -90,7 +92,7 @@ class InputFacts:
     rows_read: int
     """How many rows the input has."""
     repeated: int
-    """How many were dropped because a later row has the same user and item."""
+    """How many were dropped because a later row has the same user and item, or were added to another's weight."""
     bad_rows: int
     """How many were left out because they can't be used."""
 
@@ -112,11 +114,15 @@ class InputFacts:
 
     def in_words(self) -> Iterator[str]:
         """Say the same in sentences."""
-        yield f"model: {self.model}; rating scale: {self.rating_scale}"
+        weighed = not self.columns.keys().isdisjoint(OF_WEIGHTS)
+        yield f"model: {self.model}; {'weights' if weighed else 'rating scale'}: {self.rating_scale}"
         taken = ", ".join(role if role == name else f"{role} ({name})" for role, name in self.columns.items())
         yield f"columns taken: {taken}; left: {', '.join(self.columns_left) or 'none'}"
         bad = f"; bad rows left out: {self.bad_rows:,}" if self.bad_rows else ""
-        yield f"rows read: {self.rows_read:,}; repeated (user, item) pairs dropped: {self.repeated:,}{bad}"
+        repeated = (
+            "rows added to others of their (user, item) pair" if weighed else "repeated (user, item) pairs dropped"
+        )
+        yield f"rows read: {self.rows_read:,}; {repeated}: {self.repeated:,}{bad}"
 
 
 def remembering(preferences: Preferences, read: ReadResult) -> Preferences:
@@ -125,14 +131,15 @@ def remembering(preferences: Preferences, read: ReadResult) -> Preferences:
     A role that this input lacks keeps its column. Times are shown as in the first input, ids as whole numbers if they
     always were. Default column numbers are not stored: a scan would take a stored 1 for user 1.
     """
+    known = dict(preferences.columns)
     columns = {
         role: read.taken.columns[role]
-        for number, role in enumerate(_REMEMBERED_ROLES, start=1)
-        if read.taken.columns.get(role, str(number)) != str(number)
+        for role, number in _USUAL_NUMBERS.items()
+        if read.taken.columns.get(role, number) != number and not (role in _FIRST_WINS and role in known)
     }
     return preferences.model_copy(
         update={
-            "columns": tuple({**dict(preferences.columns), **columns}.items()),
+            "columns": tuple({**known, **columns}.items()),
             "time_kind": preferences.time_kind or read.taken.time_form,
             "users_are_numbers": preferences.users_are_numbers and "user" in read.taken.numbers,
             "items_are_numbers": preferences.items_are_numbers and "item" in read.taken.numbers,

@@ -17,16 +17,17 @@ from erasable.chain.dataset import (
     Dataset,
     State,
 )
-from erasable.data.columns import ANY_COLUMNS, ColumnNames
+from erasable.data.columns import ANY_COLUMNS, ColumnNames, RememberedColumns
 from erasable.data.ids import NONE_NEAR, NearIds
 from erasable.data.interactions import Interactions
 from erasable.data.readers import read_interactions
 from erasable.data.sources import name_of
+from erasable.data.values import Weights
 from erasable.errors import UnknownUser, WorkspaceError, WrongUse, option
 from erasable.operations._scanning import remotely_clean
 from erasable.operations._vocabulary import own_vocabulary, vocabulary_of
 from erasable.operations.people import near_in
-from erasable.operations.storage import Session
+from erasable.operations.storage import Session, declared_ids
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof.search_file import Erased, Search, Sought, read_search
 from erasable.requests.opening import typed_in_elsewhere
@@ -101,10 +102,10 @@ def names_that_go(before: State, after: State) -> tuple[str, ...]:
     return tuple(sorted({link.fingerprint for link in before.chain} - stay | {*former}))
 
 
-def items_that_go(before: Dataset, after: Dataset) -> tuple[str, ...]:
-    """Return the items that nobody has any more."""
+def items_that_go(before: Dataset, after: Dataset, declared: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the items that nobody has any more, without those that are declared."""
     gone = before.items.take(np.flatnonzero(after.items.positions_of(before.items.array) < 0))
-    return tuple(sorted({*gone}.difference(after.kept_items or ())))
+    return tuple(sorted({*gone}.difference(after.kept_items or (), declared)))
 
 
 def targets_of(erased: Erased) -> list[Target]:
@@ -127,10 +128,10 @@ def rows_to_search(held: Interactions) -> Rows:
     return Rows(held.items.array.take(held.item_index).to_pylist(), held.rating, held.time)
 
 
-def held_ids(dataset: Dataset, asked: Collection[str] = ()) -> Held:
-    """Return the ids that a workspace holds: those in its data, and those of people who have asked."""
+def held_ids(dataset: Dataset, asked: Collection[str] = (), declared: Sequence[str] = ()) -> Held:
+    """Return the ids that a workspace holds: those in its data, of people who have asked, and of declared items."""
     kept = () if dataset.kept_items is None else (sorted(dataset.kept_items),)
-    return Held(_HeldUsers(dataset, sorted(asked)), (dataset.items.array, *kept))
+    return Held(_HeldUsers(dataset, sorted(asked)), (dataset.items.array, *kept, *((declared,) if declared else ())))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +198,9 @@ def search_for(
     if session.path is None:
         with follow(None):
             return Found(search, None)
-    held_there = replace(held_ids(held), declared=session.documents().preferences.issuers)
+    held_there = replace(
+        held_ids(held, declared=declared_ids(session)), declared=session.documents().preferences.issuers
+    )
     sought = [target for erased in search.erasures for target in targets_of(erased)]
     searched = remotely_clean(session, sought, held_there.declared, work)
     look = _Look(session, session.path, held_there, vocabulary_of(held), follow, searched)
@@ -344,11 +347,13 @@ def scan(
     """
     if not user.strip():
         raise WrongUse("no user is named: give ", option("user"), " an id, exactly as in the data")
-    rows = None if data is None else _rows_in(data, user, columns)
     with Workspace.reading(folder, sweeping=False) as workspace:
         dataset = workspace.state().dataset
         documents = workspace.documents()
-        held = replace(held_ids(dataset, read_search(documents.pending).users), declared=documents.preferences.issuers)
+        columns = RememberedColumns(**columns.given(), remembered=dict(documents.preferences.columns))
+        rows = None if data is None else _rows_in(data, user, columns, dataset.config.weights)
+        asked, declared = read_search(documents.pending).users, declared_ids(workspace)
+        held = replace(held_ids(dataset, asked, declared), declared=documents.preferences.issuers)
         targets = [_target_of_user(workspace, user, rows)]
         vocabulary, follow = vocabulary_of(dataset), partial(work.reporter.track, "scanning")
         clean = remotely_clean(workspace, targets, held.declared, work)
@@ -357,8 +362,8 @@ def scan(
         return PersonScan(**vars(found), near=near_in(dataset, user))
 
 
-def _rows_in(data: str | Path, user: str, columns: ColumnNames) -> Interactions:
-    rows = read_interactions(data, columns, fewest_users=1).interactions.of_users([user])
+def _rows_in(data: str | Path, user: str, columns: ColumnNames, weights: Weights | None) -> Interactions:
+    rows = read_interactions(data, columns, fewest_users=1, weights=weights).interactions.of_users([user])
     if not len(rows):
         raise UnknownUser(
             f"{name_of(data)} holds nothing about the user {user!r}: check the id, or leave out ", option("data")

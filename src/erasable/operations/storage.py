@@ -9,12 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+import pyarrow as pa
+
 from erasable.chain.buckets import Bucket, StoredBucket
 from erasable.chain.checkpoints import (
     CheckpointStore,
     MemoryStore,
 )
 from erasable.chain.dataset import State
+from erasable.data.item_attributes import ITEM
 from erasable.errors import Said, WorkspaceBusy, WorkspaceError, WrongUse, option
 from erasable.models.base import Model
 from erasable.operations.people import not_served
@@ -25,6 +28,7 @@ from erasable.requests.queue import Queue
 from erasable.requests.request import AT_ONCE, BEGUN, NOBODY_ASKED, Asked, Request
 from erasable.requests.sqlite import SqliteDatabase
 from erasable.workspace.dealing import Dealing, dealing
+from erasable.workspace.declared_items import decode_declared
 from erasable.workspace.manifest import FORMAT, NO_DOCUMENTS, Documents, Stamp
 from erasable.workspace.scratch import Scratch
 from erasable.workspace.workspace import Workspace
@@ -70,6 +74,9 @@ class Session(Protocol):
     def documents(self) -> Documents:
         """Return the documents, without the certificates."""
 
+    def declared_items(self) -> pa.Table | None:
+        """Return which items are hidden, and their attributes; None if nothing was declared."""
+
     @property
     def size(self) -> int:
         """How many bytes its files take."""
@@ -89,7 +96,7 @@ class Session(Protocol):
     def refuse_if_full(self, needed: int) -> None:
         """Refuse if so many bytes do not fit on the disk."""
 
-    def dealing(self, seed: int) -> AbstractContextManager[Dealing]:
+    def dealing(self, seed: int, most: int | None = None) -> AbstractContextManager[Dealing]:
         """Deal rows out to shares of the slots; nothing of it is left afterwards."""
 
     def keep(self, bucket: Bucket, number: int, seed: int, groups: int) -> Bucket | StoredBucket:
@@ -109,6 +116,12 @@ class Session(Protocol):
 
     def amend(self, documents: Documents) -> None:
         """Replace the documents and keep the state."""
+
+
+def declared_ids(session: Session) -> list[str]:
+    """Return the ids of declared items."""
+    table = session.declared_items()
+    return [] if table is None else table[ITEM].to_pylist()
 
 
 class Storage(Protocol):
@@ -225,6 +238,7 @@ class MemorySession:
         self.stamp: Stamp = before.stamp if before else Stamp(0, "")
         self._documents: Documents = before._documents if before else NO_DOCUMENTS
         self._certificates: dict[str, bytes] = dict(before._certificates) if before else {}
+        self._declared: bytes = before._declared if before else b""
         self._state: State | None = before._state if before else None
         self.do_not_learn: DoNotLearnList | None = before.do_not_learn if before else None
         """Who must not be learned again; None until the list is first needed."""
@@ -248,12 +262,16 @@ class MemorySession:
         """Return the documents, without the certificates."""
         return self._documents
 
+    def declared_items(self) -> pa.Table | None:
+        """Return which items are hidden, and their attributes; None if nothing was declared."""
+        return decode_declared(self._declared) if self._declared else None
+
     def refuse_if_full(self, needed: int) -> None:
         """Refuse nothing: there is no disk."""
 
-    def dealing(self, seed: int) -> AbstractContextManager[Dealing]:
+    def dealing(self, seed: int, most: int | None = None) -> AbstractContextManager[Dealing]:
         """Deal rows out to shares of the slots."""
-        return dealing(seed, None)
+        return dealing(seed, None, most)
 
     def keep(self, bucket: Bucket, number: int, seed: int, groups: int) -> Bucket:
         """Return the bucket, which stays in memory."""
@@ -281,7 +299,9 @@ class MemorySession:
     def amend(self, documents: Documents) -> None:
         """Replace the documents and keep the state."""
         self._certificates |= documents.certificates
-        self._documents = replace(documents, certificates={})
+        if documents.declared_items is not None:
+            self._declared = documents.declared_items
+        self._documents = replace(documents, certificates={}, declared_items=None)
 
 
 class MemoryStorage:

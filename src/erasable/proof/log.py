@@ -24,6 +24,7 @@ FACTS = (
     *("stages", "steps", "cost", "duration", "files", "certificates", "pages"),
     *("identical", "compared"),
     *("adopted", "trained", "kept", "before", "after"),
+    "taken_in",
 )
 """Further fields of records, of this version or an earlier one."""
 _DAMAGED = "the log is damaged: restore the workspace from a copy made after the last erasure"

@@ -75,6 +75,8 @@ class Erased(_SearchPart):
     """The version that it made; up to format 2 only the current version was certified."""
     suppression: Places = ()
     """The do-not-learn lists that these people are on, if any are kept."""
+    may_return: bool = False
+    """Whether they are on no list, because nobody asked: they were missing in an export."""
     at: Moment
     seconds: float
     threads: int

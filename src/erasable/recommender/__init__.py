@@ -11,6 +11,7 @@ from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse
 from erasable.models.base import Model, given_twice, in_our_words
 from erasable.models.registry import checked_model, find_model, make_model
+from erasable.operations.again import LearnedAgain, learn_again
 from erasable.operations.do_not_learn import NOTHING_OUTSIDE, Outside
 from erasable.operations.forget import Forgotten, forget
 from erasable.operations.learn import Learned, LearnedMore, learn_into, learn_more
@@ -18,10 +19,12 @@ from erasable.operations.people import Id, texts_of
 from erasable.operations.prepare import NO_INPUTS, Column, Inputs, named_inputs
 from erasable.operations.recording import begin_new_queue
 from erasable.operations.storage import DiskStorage, MemoryStorage, Storage
+from erasable.operations.sync import Synced, SyncRules, sync
 from erasable.operations.upgrade import Upgraded, upgrade
 from erasable.operations.work import RayCluster, Work, available_cores
 from erasable.progress import LibraryReporter
-from erasable.recommender._answering import Estimator, requests_of, save_copy
+from erasable.recommender._answering import requests_of
+from erasable.recommender._estimator import Estimator, save_copy
 from erasable.recommender.serving import Serving
 from erasable.workspace.files import MANIFEST
 from erasable.workspace.workspace import Workspace
@@ -102,6 +105,8 @@ class Recommender(Estimator):
         rating: Column = None,
         time: Column = None,
         risk: Column = None,
+        weight: Column = None,
+        event: Column = None,
         catalogue: str | Path | None = None,
         groups_from: str | Path | None = None,
         on_bad_row: OnBadRow | None = None,
@@ -119,6 +124,9 @@ class Recommender(Estimator):
         user, item, rating, time, risk : str or int, optional
             The columns, by name, or by number from 1 if the table has no names. Usual names are recognised; a
             risk is read only if it is named. Without ratings each interaction counts 1.
+        weight, event : str or int, optional
+            Columns of quantities (whole numbers from 1 up) and of types of events, which the setting `event_weights`
+            weighs; they take the place of ratings. Rows of one pair add up to at most the setting `max_weight`.
         catalogue : path, optional
             A file with the items that can be recommended, one a line, or a workspace with a declared catalogue.
         groups_from : path, optional
@@ -140,6 +148,7 @@ class Recommender(Estimator):
         2
         """
         columns = {"user": user, "item": item, "rating": rating, "time": time, "risk": risk}
+        columns |= {"weight": weight, "event": event}
         named = named_inputs(inputs, columns, on_bad_row)
         named = replace(
             named,
@@ -164,6 +173,8 @@ class Recommender(Estimator):
         rating: Column = None,
         time: Column = None,
         risk: Column = None,
+        weight: Column = None,
+        event: Column = None,
         catalogue: str | Path | None = None,
         on_bad_row: OnBadRow | None = None,
     ) -> LearnedMore:
@@ -177,8 +188,8 @@ class Recommender(Estimator):
             What has no keyword here.
         readmit : id or ids, optional
             Forgotten users who want to come back; all other forgotten users are left out and counted.
-        user, item, rating, time, risk : str or int, optional
-            The columns, as for `fit`.
+        user, item, rating, time, risk, weight, event : str or int, optional
+            The columns, as for `fit`. Weights add up with those learned before, so give new rows only.
         catalogue : path, optional
             The new catalogue, where one was declared.
         on_bad_row : {"refuse", "skip"}, optional
@@ -197,6 +208,7 @@ class Recommender(Estimator):
         1
         """
         columns = {"user": user, "item": item, "rating": rating, "time": time, "risk": risk}
+        columns |= {"weight": weight, "event": event}
         named = named_inputs(inputs, columns, on_bad_row)
         named = replace(
             named,
@@ -206,6 +218,93 @@ class Recommender(Estimator):
         found = learn_more(self._learned_storage(), table, named, self._work)
         self._note(found.notes)
         return found
+
+    def sync(
+        self,
+        table: Any,  # noqa: ANN401 - any table or path
+        inputs: Inputs = NO_INPUTS,
+        *,
+        forget_missing: bool = False,
+        yes: bool = False,
+        expect_rows: int | None = None,
+        dry_run: bool = False,
+        outside: Outside = NOTHING_OUTSIDE,
+    ) -> Synced:
+        """Make the recommender equal to an export of all interactions, less who was erased, in one version.
+
+        Parameters
+        ----------
+        table : table or path
+            All interactions as of now, as for `fit`. The columns that were read before are read again.
+        inputs : Inputs, optional
+            Other columns, a catalogue, the rule for bad rows.
+        forget_missing : bool, default False
+            Whether people and interactions that the export lacks are forgotten, with certificates; else they stay.
+            Nobody is put on the do-not-learn list for that: whoever is in a later export is learned again.
+        yes : bool, default False
+            Needed to forget more than 1 % of the people, if that is more than 10.
+        expect_rows : int, optional
+            How many rows the export must have. Without it, one with less than half of the rows held is refused.
+        dry_run : bool, default False
+            Whether nothing is changed.
+        outside : Outside, optional
+            A folder for receipts.
+
+        Returns
+        -------
+        Synced
+            What differed, and what it cost.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> recommender = Recommender(model="ease").fit(pa.table({"user": [1, 1, 2, 3], "item": ["a", "b", "a", "b"]}))
+        >>> tonight = pa.table({"user": [1, 1, 3, 4], "item": ["a", "b", "b", "a"]})
+        >>> done = recommender.sync(tonight, forget_missing=True)
+        >>> done.users_added, done.users_missing, len(done.certificates)
+        (1, 1, 1)
+        """
+        rules = SyncRules(forget_missing, yes, expect_rows, dry_run)
+        done = sync(self._learned_storage(), table, inputs, rules, self._work, outside)
+        self._note(done.notes)
+        return done
+
+    def learn_again(
+        self,
+        table: Any = None,  # noqa: ANN401 - any table or path
+        inputs: Inputs = NO_INPUTS,
+        **settings: Any,  # noqa: ANN401 - settings of many types
+    ) -> LearnedAgain:
+        """Learn anew in place, from what is held and from a table if one is given; groups are chosen again.
+
+        Key, log, certificates and queue stay, and nobody who was forgotten comes back.
+
+        Parameters
+        ----------
+        table : table or path, optional
+            New interactions, as for `learn_more`.
+        inputs : Inputs, optional
+            Columns, a catalogue, groups.
+        **settings
+            The settings to change; the others stay. With another model only seed and holdout stay.
+
+        Returns
+        -------
+        LearnedAgain
+            Sizes after learning, what of them is new, and how much was trained.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> recommender = Recommender(model="ease").fit(pa.table({"user": [1, 1, 2], "item": ["a", "b", "a"]}))
+        >>> recommender.learn_again(model="als", epochs=2).model
+        'als'
+        """
+        done = learn_again(self._learned_storage(), table, settings or None, inputs, self._work)
+        self._note(done.notes)
+        with self._learned_storage().reading() as session:
+            self._config = session.state().dataset.config
+        return done
 
     def forget(
         self,

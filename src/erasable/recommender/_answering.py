@@ -1,42 +1,42 @@
-"""Methods of a recommender that change nothing: recommend, explain, plan, verify, inspect; its estimator interface."""
+"""Methods of a recommender that change nothing: recommend, score, explain, plan, verify, inspect."""
 
-import inspect
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from html import escape
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, get_args
 
 import pyarrow as pa
 
 from erasable.chain.plan import Plan
-from erasable.errors import ErasableError, Refused, WrongUse
+from erasable.data.item_lists import ItemList, read_item_list
+from erasable.errors import WrongUse
 from erasable.evaluation.protocols import Protocol, Utility
-from erasable.models.base import in_our_words
-from erasable.operations.claims import is_left
-from erasable.operations.do_not_learn import copying
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
 from erasable.operations.offers import Explanation
 from erasable.operations.people import Id, NumberedIds, text_of, texts_of
 from erasable.operations.planning import plan
 from erasable.operations.prepare import Column, named_columns
 from erasable.operations.recommend import Unknown
-from erasable.operations.recording import version_facts
-from erasable.operations.storage import Storage, asked_people
+from erasable.operations.selection import Selection
 from erasable.operations.verify import NO_CLAIM, Claim, Verification, verify
-from erasable.operations.work import Work
-from erasable.proof.log import add_record
-from erasable.recommender.serving import Serving, recommendation_table, shown_explanation, shown_holding, similar_table
+from erasable.recommender._examining import Examining
+from erasable.recommender.serving import (
+    Serving,
+    recommendation_table,
+    score_table,
+    shown_explanation,
+    shown_holding,
+    similar_table,
+)
 from erasable.requests.request import Request
-from erasable.workspace.workspace import Workspace
+
+Items = Id | Iterable[Id] | Mapping[Id, Id | Iterable[Id]]
+"""One item or several, for everyone; or those of each user."""
 
 
-class Answering:
+class Answering(Examining):
     """The reading half of `Recommender`, in memory or in a workspace."""
 
-    _work: Work
-    _storage: Storage | None = None
     _serving: Serving | None = None
 
     def recommend(
@@ -47,11 +47,17 @@ class Answering:
         *,
         unknown: Unknown = "raise",
         history: Iterable[Id] | Mapping[Id, float | None] | None = None,
+        items: Items | None = None,
+        available: Items | Path | None = None,
+        exclude: Items | Path | None = None,
+        seen: bool = False,
+        where: str | None = None,
+        why: bool = False,
     ) -> pa.Table:
         """Return the k best items for each user, or for someone with a history and no id.
 
-        Items that the user has are left out. If the model has too few scores, popular items follow: there `popular` is
-        true, and the score is how many people have the item.
+        Items that the user has are left out, unless `seen` says otherwise. If the model has too few scores, popular
+        items follow: there `popular` is true, and the score is how many people have the item.
 
         Parameters
         ----------
@@ -67,6 +73,22 @@ class Answering:
         history : ids, or ratings by id, optional
             The items of someone without an id, in place of users. An item without a rating counts as rated highest;
             one that nobody has is left out. Nothing is stored, and the user_id in the table is empty.
+        items : id, ids, or ids by user, optional
+            Recommend only these; an unknown item is refused. With a mapping such as `{42: ["a", "b"]}`, users who are
+            not in it have no limit.
+        available : id, ids, ids by user, or pathlib.Path, optional
+            Recommend only what is in this stock list; unknown items are passed over. A file has one item id a line, or
+            is CSV with user_id,item_id.
+        exclude : id, ids, ids by user, or pathlib.Path, optional
+            Recommend none of these.
+        seen : bool, default False
+            Whether items that the user has may be recommended too, held-out ones included.
+        where : str, optional
+            Recommend only items whose attributes (`set_items`) fit, such as `"category == 'books' and price < 20"`:
+            columns, comparisons, `and`, `or`, `not` and `in`.
+        why : bool, default False
+            Whether to add a column `because` with the user's own items that add most to each score, and how much each
+            adds; for ease.
 
         Returns
         -------
@@ -83,6 +105,8 @@ class Answering:
         >>> found = recommender.recommend([3, 99], k=1, unknown="skip")
         >>> found.select(["user_id", "item_id", "rank"]).to_pylist()
         [{'user_id': 3, 'item_id': 'a', 'rank': 1}]
+        >>> recommender.recommend(3, exclude=["a"])["item_id"].to_pylist()
+        ['c']
         """
         if popular_fallback is not None:
             replacement = "popular" if popular_fallback else "raise"
@@ -90,20 +114,65 @@ class Answering:
             unknown = "popular" if popular_fallback else unknown
         if unknown not in get_args(Unknown):
             raise WrongUse(f"unknown={unknown!r} makes no sense: give one of {', '.join(get_args(Unknown))}")
-        serving = self._learned_serving()
+        serving, selection = (
+            self._learned_serving(),
+            Selection(_lists(items), _lists(available), _lists(exclude), seen, where),
+        )
         if history is None:
-            found = serving.recommend(None if users is None else texts_of(users), k, unknown)
+            found = serving.recommend(None if users is None else texts_of(users), k, unknown, why, selection)
         elif users is None:
-            found = [serving.recommend_for_history(_history(history), k)]
+            found = [serving.recommend_for_history(_history(history), k, why, selection)]
         else:
             raise WrongUse("give users or a history, not both")
-        return recommendation_table(found, serving.numbered)
+        return recommendation_table(found, serving.numbered, why)
+
+    def score(
+        self,
+        users: Id | Iterable[Id] | None,
+        items: Id | Iterable[Id],
+        *,
+        history: Iterable[Id] | Mapping[Id, float | None] | None = None,
+    ) -> pa.Table:
+        """Return the model's scores of some items, whether or not the user has them.
+
+        Parameters
+        ----------
+        users : id, ids or None
+            One user, or several; None if a history is given.
+        items : id or ids
+            What to score.
+        history : ids, or ratings by id, optional
+            The items of someone without an id, as for `recommend`.
+
+        Returns
+        -------
+        pyarrow.Table
+            user_id, item_id and score, in the order given. A score is null if the model has none: nobody has the item,
+            it is hidden, or the model has learned nothing from the user's items.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from erasable import Recommender
+        >>> table = pa.table({"user": [1, 1, 2, 2, 3], "item": ["a", "b", "a", "b", "a"]})
+        >>> recommender = Recommender(model="ease", regularisation=1).fit(table)
+        >>> [score and round(score, 2) for score in recommender.score(3, ["b", "z"])["score"].to_pylist()]
+        [0.5, None]
+        """
+        serving, wanted = self._learned_serving(), texts_of(items)
+        if (users is None) == (history is None):
+            raise WrongUse("say for whom: give users, or None and a history")
+        if history is not None:
+            return score_table([serving.score_for_history(_history(history), wanted)], serving.numbered)
+        return score_table(serving.score(texts_of(users), wanted), serving.numbered)
 
     def similar_items(self, items: Id | Iterable[Id], k: int = 10) -> pa.Table:
-        """Return the k items most similar to an item; for als and ease.
+        """Return the k items most similar to an item.
 
-        For als this is the cosine of the item factors, for ease the weight of one item in the score of the other: the
-        mean of both directions, unless all items are neighbours.
+        For als, nmf and dmf this is the cosine of what was learned of the items, for ease the weight of one item in the
+        score of the other: the mean of both directions, unless all items are neighbours. A model of your own without
+        `similar` answers with its scores for someone who has this one item and no other. There is no `similar_users`:
+        it would show one person to another.
 
         Parameters
         ----------
@@ -320,16 +389,22 @@ class Answering:
             raise WrongUse("nothing was learned yet: call fit first")
         return self._serving
 
-    def _learned_storage(self) -> Storage:
-        if self._storage is None:
-            raise WrongUse("nothing was learned yet: call fit first")
-        return self._storage
-
 
 def _history(history: Iterable[Id] | Mapping[Id, float | None]) -> dict[str, float | None]:
     if isinstance(history, Mapping):
         return {text_of(item): rating for item, rating in history.items()}
     return dict.fromkeys(texts_of(history))
+
+
+def _lists(given: Items | Path | None) -> tuple[ItemList, ...]:
+    """Return items for everyone, or by user, as text; nothing if none are given."""
+    if given is None:
+        return ()
+    if isinstance(given, Path):
+        return (read_item_list(given),)
+    if isinstance(given, Mapping):
+        return ({text_of(user): frozenset(texts_of(items)) for user, items in given.items()},)
+    return (frozenset(texts_of(given)),)
 
 
 def requests_of(users: Id | Iterable[Id], items: Id | Iterable[Id] | None) -> list[Request]:
@@ -338,118 +413,3 @@ def requests_of(users: Id | Iterable[Id], items: Id | Iterable[Id] | None) -> li
     if items is not None and len(named) != 1:
         raise WrongUse("items need exactly one user")
     return [Request(user, None if items is None else tuple(texts_of(items))) for user in named]
-
-
-_SHOWN = ("model", "strategy", "users", "items", "interactions", "groups", "erasures", "version")
-
-
-def facts_as_html(title: str, facts: Mapping[str, object]) -> str:
-    """Return names and values as an HTML table with a title; all text is escaped.
-
-    >>> facts_as_html("a < b", {"users": 1200, "lives_in": "<b>"})
-    '<table><caption>a &lt; b</caption><tr><th>users</th><td>1,200</td></tr><tr><th>lives in</th><td>&lt;b&gt;</td></tr></table>'
-    """  # noqa: E501
-    rows = (
-        f"<tr><th>{_shown(name.replace('_', ' '))}</th><td>{_shown(value)}</td></tr>" for name, value in facts.items()
-    )
-    return f"<table><caption>{escape(title)}</caption>{''.join(rows)}</table>"
-
-
-def _shown(value: object) -> str:
-    return escape(f"{value:,}" if isinstance(value, int) else str(value))
-
-
-class Estimator(Answering):
-    """The part of `Recommender` for scikit-learn's `clone` and for notebooks."""
-
-    _given: dict[str, Any]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments that the recommender was made with, as scikit-learn's `clone` needs them.
-
-        Parameters
-        ----------
-        deep : bool, default True
-            Makes no difference.
-
-        Returns
-        -------
-        dict
-            Arguments for a new recommender with the same settings.
-
-        Examples
-        --------
-        >>> from erasable import Recommender
-        >>> Recommender(model="als", factors=8).get_params()
-        {'threads': None, 'preset': None, 'progress': True, 'model': 'als', 'factors': 8}
-        """
-        return dict(self._given)
-
-    def set_params(self, **params: Any) -> Self:  # noqa: ANN401 - settings of many types
-        """Change settings for the next `fit`; what was learned does not change.
-
-        Parameters
-        ----------
-        **params
-            Arguments of the class.
-
-        Returns
-        -------
-        Recommender
-            Itself.
-
-        Examples
-        --------
-        >>> from erasable import Recommender
-        >>> Recommender(model="als").set_params(factors=8)
-        Recommender(model='als', factors=8)
-        """
-        given = {name: value for name, value in self._given.items() if name != "threads" or "n_jobs" not in params}
-        other = type(self)(**{**given, **in_our_words(params)})
-        vars(self).update({name: vars(other)[name] for name in ("_given", "_config", "_work")})
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._storage is not None
-
-    def __repr__(self) -> str:
-        if self._storage is not None and self._storage.path is not None:
-            return f"{type(self).__name__}.load({str(self._storage.path)!r})"
-        usual = inspect.signature(type(self)).parameters
-        told = {name: value for name, value in self._given.items() if name not in usual or value != usual[name].default}
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in told.items())})"
-
-    def _repr_html_(self) -> str:
-        try:
-            found = self.status() if self._storage is not None else {}
-        except ErasableError as error:
-            found = {"model": str(error)}
-        return facts_as_html(repr(self), {name: found[name] for name in _SHOWN if name in found})
-
-
-def save_copy(storage: Storage, folder: Path) -> None:
-    """Write the current version into a new workspace, with a do-not-learn list beside it.
-
-    The copy continues like a copied folder: log, version, salt and signing key are the same, so that its certificates
-    still verify. From the next change on each has its own version and salt
-    (docs/decisions/0032-what-a-copy-shares.md).
-    """
-    with (
-        storage.reading() as session,
-        Workspace.creating(folder, session.documents().preferences.readable_by_group) as workspace,
-        copying(session, workspace.path) as preferences,
-    ):
-        if session.documents().pending or any(map(is_left, storage.asked())):
-            raise Refused("an erasure is not finished: finish it with forget([]) before saving a copy")
-        if asked_people(storage, session).people:  # a copy would have no queue, and serve them
-            raise Refused("someone has an open request with the service: save a copy once that is carried out")
-        state = session.state()
-        if state.recorded:
-            raise Refused("this workspace is of an earlier release: copy its folder instead")
-        for link in state.chain:
-            workspace.checkpoints.put(session.checkpoints.get(link.fingerprint))
-        documents = session.documents()
-        record = add_record(documents.records(), "save", version_facts(state, session.stamp))
-        own = preferences.model_copy(update={"queue": None, "queue_id": None})  # the queue is the original's
-        documents = replace(documents, log=record, certificates=session.issued(), preferences=own)
-        workspace.commit(state, documents, session.stamp)

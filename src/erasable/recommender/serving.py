@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from erasable.data.interactions import Subject
@@ -14,7 +15,17 @@ from erasable.operations.inspect import Holding
 from erasable.operations.live import Live
 from erasable.operations.offers import Explanation, Offer, Served, refuse_no_items
 from erasable.operations.people import NumberedIds, shown_ids
-from erasable.operations.recommend import History, Unknown, UserRecommendations, best_for_history, best_items, explain
+from erasable.operations.recommend import (
+    History,
+    Recommendation,
+    Unknown,
+    UserRecommendations,
+    best_for_history,
+    best_items,
+    explain,
+)
+from erasable.operations.scores import UserScores, scores_of, scores_of_history
+from erasable.operations.selection import EVERYTHING, Selection
 from erasable.operations.storage import AskingPeople, Storage
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.requests.request import Asked, Request
@@ -29,8 +40,8 @@ _FIELDS: list[Any] = [
 RECOMMENDATIONS = pa.schema(_FIELDS)
 
 
-def recommendation_table(found: Sequence[UserRecommendations], numbered: NumberedIds) -> pa.Table:
-    """Return recommendations, one a row."""
+def recommendation_table(found: Sequence[UserRecommendations], numbered: NumberedIds, why: bool = False) -> pa.Table:
+    """Return recommendations, one a row; with `why`, the own items that speak for each as a list."""
     rows = [one for of_user in found for one in of_user]
     columns = {
         "user_id": shown_ids([one.user_id for one in rows], numbered.users),
@@ -39,7 +50,17 @@ def recommendation_table(found: Sequence[UserRecommendations], numbered: Numbere
         "rank": pa.array([one.rank for one in rows], pa.int64()),
         "popular": pa.array([one.popular for one in rows], pa.bool_()),
     }
-    return pa.table(columns)
+    return pa.table(columns | ({"because": _reasons(rows, numbered)} if why else {}))
+
+
+def _reasons(rows: Sequence[Recommendation], numbered: NumberedIds) -> pa.Array:
+    own = [reason for one in rows for reason in one.because]
+    ids = shown_ids([str(reason.item_id) for reason in own], numbered.items)
+    pairs = pa.StructArray.from_arrays(
+        [ids, pa.array([reason.weight for reason in own], pa.float64())], ["item_id", "weight"]
+    )
+    ends = np.cumsum([0, *(len(one.because) for one in rows)], dtype=np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), pairs)
 
 
 def similar_table(items: Sequence[str], found: Sequence[Sequence[Offer]], numbered: NumberedIds) -> pa.Table:
@@ -50,6 +71,17 @@ def similar_table(items: Sequence[str], found: Sequence[Sequence[Offer]], number
         "similar_id": shown_ids([offer.item_id for _, offer in pairs], numbered.items),
         "score": pa.array([offer.score for _, offer in pairs], pa.float64()),
         "rank": pa.array([rank for alike in found for rank in range(1, len(alike) + 1)], pa.int64()),
+    }
+    return pa.table(columns)
+
+
+def score_table(found: Sequence[UserScores], numbered: NumberedIds) -> pa.Table:
+    """Return scores, one a row."""
+    rows = [(of_user.user_id, item, score) for of_user in found for item, score in of_user.scores]
+    columns = {
+        "user_id": shown_ids([user for user, _, _ in rows], numbered.users),
+        "item_id": shown_ids([item for _, item, _ in rows], numbered.items),
+        "score": pa.array([score for _, _, score in rows], pa.float64()),
     }
     return pa.table(columns)
 
@@ -89,10 +121,25 @@ class Serving:
         self._erasure_request = AskingPeople(storage)
 
     def recommend(
-        self, users: Sequence[str] | None, k: int = 10, unknown: Unknown = "raise"
+        self,
+        users: Sequence[str] | None,
+        k: int = 10,
+        unknown: Unknown = "raise",
+        why: bool = False,
+        selection: Selection = EVERYTHING,
     ) -> list[UserRecommendations]:
         """Return the k best items for each of these users (None: for all), in their order."""
-        return best_items(self._current(), users, k, unknown, self._work)
+        return best_items(self._current(), users, k, unknown, self._work, why, selection)
+
+    def score(self, users: Sequence[str], items: Sequence[str]) -> list[UserScores]:
+        """Return the scores of these items for each of these users."""
+        return scores_of(self._current(), users, items)
+
+    def score_for_history(self, history: History, items: Sequence[str]) -> UserScores:
+        """Return the same for someone with this history and no id; nothing of it is stored."""
+        found = scores_of_history(self._current(), history, items)
+        self._note_left_out(found.left_out)
+        return found
 
     def similar(self, items: Sequence[str], k: int) -> list[list[Offer]]:
         """Return the k items most similar to each of these."""
@@ -109,13 +156,17 @@ class Serving:
         """Which ids are shown as whole numbers."""
         return self._loaded().served.numbered
 
-    def recommend_for_history(self, history: History, k: int = 10) -> UserRecommendations:
+    def recommend_for_history(
+        self, history: History, k: int = 10, why: bool = False, selection: Selection = EVERYTHING
+    ) -> UserRecommendations:
         """Return the k best items for someone with this history and no id; nothing of it is stored."""
-        found = best_for_history(self._current(), history, k)
-        if found.left_out:
-            count = len(found.left_out)  # only the caller sees which items these are: they must not be in a log
-            self._work.reporter.note(f"items of the history that nobody has, left out: {count}")
+        found = best_for_history(self._current(), history, k, why, selection)
+        self._note_left_out(found.left_out)
         return found
+
+    def _note_left_out(self, items: Sequence[str]) -> None:
+        if items:  # only the caller sees which items these are: they must not be in a log
+            self._work.reporter.note(f"items of the history that nobody has, left out: {len(items)}")
 
     @contextmanager
     def withdrawing(self, requests: Sequence[Request]) -> Iterator[None]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from erasable.data.columns import ColumnNames
 from erasable.errors import Refused, WrongUse
 from erasable.requests.database import Connection, Database, WaitingInteraction, add_event, keep_deadlines
 from erasable.requests.queue import Queue, names
@@ -112,6 +113,10 @@ class ToLearn:
 
     table: pa.Table
     numbers: Sequence[int]
+
+
+WEIGHT_TAKEN_IN = ColumnNames(weight="rating")
+"""Where weights are learned, they wait in the place of ratings."""
 
 
 def as_table(coming: Sequence[WaitingInteraction]) -> pa.Table:

@@ -1,6 +1,7 @@
 """The worker: a process that carries out what is due in the queue; of several, the one with the lease works."""
 
 import os
+import secrets
 import signal
 import threading
 import time
@@ -34,7 +35,7 @@ from erasable.operations.claims import (
 from erasable.operations.do_not_learn import Outside, lists_of, open_list_of, refuse_unusable, remember
 from erasable.operations.erase import Carried, Manner, erase
 from erasable.operations.forget import learned_elsewhere
-from erasable.operations.learn import LearnedMore, learn_more
+from erasable.operations.learn import LearnedMore, has_learned, learn_more
 from erasable.operations.prepare import Inputs
 from erasable.operations.storage import DiskStorage, Session, Storage
 from erasable.operations.upgrade import Upgraded, upgrade
@@ -43,7 +44,7 @@ from erasable.operations.work import Work, available_cores
 from erasable.proof.do_not_learn import DoNotLearnFiles
 from erasable.proof.search_file import read_search
 from erasable.requests.database import Connection, Database
-from erasable.requests.decisions import Intake, ToLearn
+from erasable.requests.decisions import WEIGHT_TAKEN_IN, Intake, ToLearn
 from erasable.requests.lease import Lease, Process, QueueReporter, give_back, keep_renewing
 from erasable.requests.opening import open_database
 from erasable.requests.queue import Queue, SealsEnded
@@ -365,7 +366,7 @@ class Worker:
         if time.monotonic() - self._learned < self.options.settings.learn_seconds:
             return False
         intake = Intake(self.database)
-        self._learned, waiting = time.monotonic(), intake.waiting()
+        self._learned, waiting = time.monotonic(), self._still_waiting(intake)
         if waiting is None:
             return False
         reporter = QueueReporter(self.lease, "learning")
@@ -385,11 +386,34 @@ class Worker:
         reporter.clear()
         return learned is not None
 
+    def _still_waiting(self, intake: Intake) -> ToLearn | None:
+        """Return what waits, without what a worker that was killed had learned: weights would count twice."""
+        waiting, begun = intake.waiting(), self.queue.history.last_event("learning", "learned more")
+        if waiting is None or begun is None or begun.name != "learning":
+            return waiting
+        with self.storage.reading() as session:
+            if not has_learned(session, begun.facts["taken_in"]):
+                return waiting
+        done = [number for number in waiting.numbers if number <= begun.facts["until"]]
+
+        def drop(connection: Connection) -> None:
+            intake.drop(done)
+            self._note("learned more", {"interactions": len(done), "users": 0})
+
+        self.lease.change(drop)
+        return intake.waiting()
+
     def _learned_from(self, waiting: ToLearn, reporter: QueueReporter) -> LearnedMore | None:
         """Learn more; None if that failed, which is recorded."""
         inputs, work = Inputs(do_not_learn=self.options.do_not_learn), Work(self._threads, reporter)
+        taken_in = None
         try:
-            return learn_more(self.storage, waiting.table, inputs, work, learned_elsewhere(self.storage))
+            with self.storage.reading() as session:
+                state = session.state()
+            if state.dataset.config.weighed:
+                inputs, taken_in = replace(inputs, columns=WEIGHT_TAKEN_IN), secrets.token_hex(16)
+                self._note("learning", {"taken_in": taken_in, "until": max(waiting.numbers)})
+            return learn_more(self.storage, waiting.table, inputs, work, bool(made_elsewhere(state)), taken_in)
         except (LeaseLost, WorkspaceBusy):
             raise
         except (ErasableError, OSError, MemoryError) as error:

@@ -85,7 +85,7 @@ def encode_settings(config: Config) -> bytes:
         "format": FORMAT,
         "model": {**model, **further.pop("model", {})},
         "strategy": {**strategy, **further.pop("strategy", {})},
-        "settings": _dumped(config.own),
+        "settings": config.own.written(),
         **further,
     }
     return (json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()

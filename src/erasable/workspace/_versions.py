@@ -379,6 +379,7 @@ def _write_documents(documents: Documents, before: Manifest | None, folder: Chec
         "key": folder.write(files.KEY, documents.key, private=True) if documents.key else None,
         "pending": folder.write_hashed(files.PENDING, documents.pending, private=True) if documents.pending else None,
         "requests": _write_requests(documents, before, folder),
+        "declared_items": _write_declared_items(documents, before, folder),
         "preferences": documents.preferences,
     }
 
@@ -387,6 +388,12 @@ def _write_requests(documents: Documents, before: Manifest | None, folder: Check
     if documents.requests is None:
         return before.requests if before else None
     return folder.write_hashed(files.REQUESTS, documents.requests, private=True)
+
+
+def _write_declared_items(documents: Documents, before: Manifest | None, folder: CheckedFolder) -> str | None:
+    if documents.declared_items is None:
+        return before.declared_items if before else None
+    return folder.write_hashed(files.DECLARED_ITEMS, documents.declared_items) if documents.declared_items else None
 
 
 def _divided(log: bytes) -> tuple[bytes, bytes]:

@@ -30,8 +30,9 @@ _COUNTED = 32  # of so many shares one is counted
 class Dealing:
     """Rows by share of the slots, in the order in which they came; get one with `dealing`."""
 
-    def __init__(self, seed: int, folder: Path | None) -> None:
+    def __init__(self, seed: int, folder: Path | None, most: int | None = None) -> None:
         self._seed = seed
+        self._most = most
         self._folder = folder
         self._kept: list[list[pa.Table]] = [[] for _ in range(SHARES)]
         self._bytes = 0
@@ -63,7 +64,7 @@ class Dealing:
         """Yield the rows of each share, by id, and how many repeated pairs were dropped of them."""
         for share, kept in enumerate(self._kept):
             table = self._rows_of(share)
-            yield (no_interactions(Ids.of([])), 0) if table is None else _interactions(table)
+            yield (no_interactions(Ids.of([])), 0) if table is None else _interactions(table, self._most)
             kept.clear()
 
     def _rows_of(self, share: int) -> pa.Table | None:
@@ -104,9 +105,12 @@ class Dealing:
 
 
 @contextmanager
-def dealing(seed: int, folder: Path | None) -> Iterator[Dealing]:
-    """Deal rows out, on disk below this folder if there are many; nothing of it is left there afterwards."""
-    dealt = Dealing(seed, None if folder is None else folder / files.DATA / "dealing")
+def dealing(seed: int, folder: Path | None, most: int | None = None) -> Iterator[Dealing]:
+    """Deal rows out, on disk below this folder if there are many; nothing of it is left there afterwards.
+
+    If `most` is given, rows have weights, and those of one pair add up to at most so much.
+    """
+    dealt = Dealing(seed, None if folder is None else folder / files.DATA / "dealing", most)
     try:
         yield dealt
     finally:
@@ -131,9 +135,9 @@ def _read(path: Path) -> pa.Table:
         return stream.read_all()
 
 
-def _interactions(table: pa.Table) -> tuple[Interactions, int]:
+def _interactions(table: pa.Table, most: int | None) -> tuple[Interactions, int]:
     rating, time = (_numbers(table, name) for name in ("rating", "time"))
-    return Interactions.from_columns(table["user"], table["item"], rating, time)
+    return Interactions.from_columns(table["user"], table["item"], rating, time, most)
 
 
 def _numbers(table: pa.Table, name: str) -> NDArray[Any] | None:

@@ -20,6 +20,7 @@ CONFIG = "config.json"
 AUDIT = "audit.jsonl"
 KEY = "signing-key.txt"
 PENDING = "pending.json"
+DECLARED_ITEMS = "declared-items.parquet"
 QUEUE_FILE = "ledger.sqlite"
 QUEUE_FILES = (QUEUE_FILE, f"{QUEUE_FILE}-wal", f"{QUEUE_FILE}-shm")
 KEYS = "keys"
@@ -39,7 +40,7 @@ LOCKS = (GATE_LOCK, READER_LOCK, WRITER_LOCK)
 _HASH_LENGTH = 12
 _HASH = f"[0-9a-f]{{{_HASH_LENGTH}}}"
 _OWN_AT_TOP = re.compile(
-    rf"manifest\.json\.new|config(-{_HASH})?\.json|(catalogue|kept-items)-{_HASH}\.parquet"
+    rf"manifest\.json\.new|config(-{_HASH})?\.json|(catalogue|kept-items|declared-items)-{_HASH}\.parquet"
     rf"|audit-{_HASH}\.jsonl|signing-key(-{_HASH})?\.txt|pending-{_HASH}\.json"
 )
 

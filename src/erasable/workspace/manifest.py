@@ -83,6 +83,8 @@ class Documents:
     """New certificates by file name; earlier ones stay."""
     requests: bytes | None = field(default=None, repr=False)
     """The service's finished requests, as a database; None keeps the present file."""
+    declared_items: bytes | None = field(default=None, repr=False)
+    """Which items are hidden, and attributes of items, as a table; None keeps the present file, nothing removes it."""
     preferences: Preferences = NO_PREFERENCES
     """Choices that hold for all later commands."""
     seal: bool = False
@@ -238,6 +240,8 @@ class Manifest(_Record):
     """The file of the requests that are being carried out, if there are any."""
     requests: str | None = None
     """The file of the service's finished requests that are sealed, if there are any."""
+    declared_items: str | None = None
+    """The file of declared items, if there are any: which are hidden, and their attributes."""
     preferences: Preferences = NO_PREFERENCES
     files: dict[str, str]
     """The hash of every current file."""
@@ -292,7 +296,7 @@ def named_files(manifest: Manifest) -> set[str]:
     names |= {name for record in manifest.segments for name in (record.certificates, record.log)}
     optional = {manifest.catalogue.file, manifest.catalogue.kept_items, manifest.audit, manifest.key}
     optional |= {manifest.holdout.file if manifest.holdout else None, *(group.file for group in manifest.groups)}
-    optional |= {manifest.pending, manifest.requests}
+    optional |= {manifest.pending, manifest.requests, manifest.declared_items}
     return names | {name for name in optional if name is not None}
 
 

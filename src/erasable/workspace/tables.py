@@ -53,7 +53,7 @@ def encode_bucket(bucket: Bucket) -> bytes:
         "group": pa.array(bucket.groups[people[order]]),
         "held_out": pa.array(held_out[order]),
     }
-    return _encode(pa.table(columns))
+    return encode_table(pa.table(columns))
 
 
 def _times(parts: Sequence[Interactions]) -> NDArray[np.float64] | None:
@@ -64,7 +64,7 @@ def _times(parts: Sequence[Interactions]) -> NDArray[np.float64] | None:
 
 def decode_bucket(content: bytes, items: Ids, slots: NDArray[np.int16]) -> Bucket:
     """Read a bucket; `slots` holds the slot of each of its people."""
-    table = _decode(content)
+    table = decode_table(content)
     ids, held_out = _column(table, "user_id"), np.asarray(_column(table, "held_out").cast(pa.uint8())).astype(bool)
     is_first = np.ones(len(ids), bool)
     if len(ids) > 1:
@@ -115,7 +115,7 @@ def _column(table: Any, name: str) -> ArrowColumn:  # noqa: ANN401 - Arrow's own
 
 def decode_interactions(content: bytes, items: Ids | None = None) -> Interactions:
     """Read interactions; items are numbered by the list given, or sorted by their UTF-8 bytes."""
-    table = _decode(content, read_dictionary=_IDS)
+    table = decode_table(content, read_dictionary=_IDS)
     time = np.asarray(table["time"]) if "time" in table.column_names else None
     read, _ = Interactions.from_columns(table["user_id"], table["item_id"], np.asarray(table["rating"]), time)
     return read if items is None else read.with_items(items)
@@ -129,17 +129,17 @@ def encode_interactions(rows: Interactions) -> bytes:
         "rating": pa.array(rows.rating),
         **({} if rows.time is None else {"time": pa.array(rows.time)}),
     }
-    return _encode(pa.table(columns))
+    return encode_table(pa.table(columns))
 
 
 def encode_items(items: Ids, **counts: NDArray[np.int64]) -> bytes:
     """Write item ids, in order, and what is counted of each."""
-    return _encode(pa.table({"item_id": items.array, **{name: _as_bytes(one) for name, one in counts.items()}}))
+    return encode_table(pa.table({"item_id": items.array, **{name: _as_bytes(one) for name, one in counts.items()}}))
 
 
 def decode_items(content: bytes) -> Ids:
     """Read item ids, in order."""
-    return _ids_of(_decode(content))
+    return _ids_of(decode_table(content))
 
 
 def _ids_of(table: Any) -> Ids:  # noqa: ANN401 - Arrow's own
@@ -166,8 +166,8 @@ def encode_counts(items: Ids, counts: Counts) -> CountsFiles:
     histories = {name: _as_bytes(counts.histories[:, place]) for place, name in enumerate(_OF_A_HISTORY)}
     return CountsFiles(
         encode_items(items, rows=counts.rows, trained_rows=counts.trained, **by_stage),
-        _encode(pa.table({"slot_number": _as_bytes(counts.slots), "people": _as_bytes(counts.people), **slots})),
-        _encode(pa.table(histories)),
+        encode_table(pa.table({"slot_number": _as_bytes(counts.slots), "people": _as_bytes(counts.people), **slots})),
+        encode_table(pa.table(histories)),
     )
 
 
@@ -191,17 +191,17 @@ def decode_counts(files: CountsFiles, rules: Rules, held_out: int) -> tuple[Ids,
     """Read items and counts."""
     stages = [_of_stage(stage) for stage in range(rules.stages)]
     with _reading("items"):
-        table = _decode(files.items)
+        table = decode_table(files.items)
         ids, rows, trained = _ids_of(table), _numbers(table, "rows"), _numbers(table, "trained_rows")
         learned = [_numbers(table, name) for name in stages]
     with _reading("slots"):
-        table = _decode(files.slots)
+        table = decode_table(files.slots)
         slots, people = _numbers(table, "slot_number"), _numbers(table, "people", least=1)
         whole, of_stages = _digests(table, "digest"), [_digests(table, name) for name in stages]
         if not (np.diff(slots) > 0).all() or (slots >= SLOTS).any():
             raise ValueError("the slots do not ascend")
     with _reading("histories"):
-        table = _decode(files.histories)
+        table = decode_table(files.histories)
         least = (0, 0, 1, 1)
         histories = [_numbers(table, name, one) for name, one in zip(_OF_A_HISTORY, least, strict=True)]
     counts = Counts(
@@ -269,14 +269,16 @@ def _fixed_width(table: Any, name: str, width: int) -> memoryview:  # noqa: ANN4
     return memoryview(column.buffers()[1])[width * column.offset : width * (column.offset + len(column))]
 
 
-def _decode(content: bytes, **options: Any) -> Any:  # noqa: ANN401 - Arrow's own
+def decode_table(content: bytes, **options: Any) -> Any:  # noqa: ANN401 - Arrow's own
+    """Read a Parquet file."""
     # Not pq.read_table: it always reads in a thread of Arrow's pool, which may release the content, a Python object,
     # only while the interpreter shuts down; then the process aborts.
     with pq.ParquetFile(pa.BufferReader(content), **options) as file:
         return file.read(use_threads=False)
 
 
-def _encode(table: ArrowColumn) -> bytes:
+def encode_table(table: ArrowColumn) -> bytes:
+    """Write a Parquet file."""
     sink: Any = pa.BufferOutputStream()
     # Without Arrow's own schema every reader sees plain text.
     pq.write_table(table, sink, compression="zstd", store_schema=False, use_dictionary=False, write_statistics=False)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
+import pyarrow as pa
+
 from erasable.chain.buckets import Bucket
 from erasable.chain.dataset import State
 from erasable.documents import says_more
@@ -28,6 +30,7 @@ from erasable.workspace._versions import (
 )
 from erasable.workspace.checkpoints import DiskCheckpoints
 from erasable.workspace.dealing import Dealing, dealing
+from erasable.workspace.declared_items import decode_declared
 from erasable.workspace.files import exclusive_reader_lock, shared_reader_lock, writer_lock
 from erasable.workspace.folder import (
     CheckedFolder,
@@ -40,7 +43,7 @@ from erasable.workspace.folder import (
 )
 from erasable.workspace.manifest import NO_DOCUMENTS, Documents, Manifest, Preferences, Stamp, damaged, encode_manifest
 from erasable.workspace.scratch import Scratch, ScratchGone, scratch_below
-from erasable.workspace.tables import StoredFile, keep_bucket
+from erasable.workspace.tables import StoredFile, decoded, keep_bucket
 
 __all__ = ["Workspace", "sweep", "sweep_as_reader", "unnamed_files"]
 
@@ -226,6 +229,11 @@ class Workspace:
             sealed_records=self._sealed.log,
         )
 
+    def declared_items(self) -> pa.Table | None:
+        """Return which items are hidden, and their attributes; None if nothing was declared."""
+        name = self.manifest.declared_items
+        return None if name is None else decoded(self._folder, name, decode_declared)
+
     @property
     def size(self) -> int:
         """The size of the current version's files in bytes."""
@@ -236,10 +244,10 @@ class Workspace:
         """Refuse to start if the disk has less room than is needed."""
         files.refuse_if_full(self.path, needed)
 
-    def dealing(self, seed: int) -> AbstractContextManager[Dealing]:
+    def dealing(self, seed: int, most: int | None = None) -> AbstractContextManager[Dealing]:
         """Deal rows out to shares of the slots, on disk if there are many; nothing of it is left afterwards."""
         self._check_writable()
-        return dealing(seed, self.path)
+        return dealing(seed, self.path, most)
 
     def keep(self, bucket: Bucket, number: int, seed: int, groups: int) -> StoredFile:
         """Write a bucket: durable when this returns, current after the next commit."""

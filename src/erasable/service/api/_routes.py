@@ -1,24 +1,21 @@
-"""The routes of erasure requests, plans, recommendations and interactions."""
+"""The routes of erasure requests, plans and interactions."""
 
 import json
-from collections.abc import Callable, Coroutine
-from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi import Request as HttpRequest
 from fastapi.concurrency import run_in_threadpool
-from fastapi.routing import APIRoute
 
-from erasable.data.columns import ColumnNames
+from erasable.chain.dataset import Dataset
+from erasable.data.columns import ANY_COLUMNS
 from erasable.data.readers import read_interactions
 from erasable.errors import DataRefused, Refused, WrongUse
 from erasable.operations.inspect import certificate_file
-from erasable.operations.live import Recommended
 from erasable.operations.people import can_serve_without
 from erasable.operations.planning import plan
 from erasable.requests.database import WaitingInteraction
-from erasable.requests.decisions import as_table
+from erasable.requests.decisions import WEIGHT_TAKEN_IN, as_table
 from erasable.requests.request import STATES, Request, Submission
 from erasable.requests.tokens import AnsweredBefore, Caller
 from erasable.service._http import (
@@ -35,13 +32,11 @@ from erasable.service._service import Service
 from erasable.service.api._schemas import (
     ErasureRequest,
     ErasureRequestDetail,
-    ManyUsers,
     NewErasureRequest,
+    NewInteraction,
     NewInteractions,
     PlanFound,
     PlanWanted,
-    RecommendedToMany,
-    RecommendedToOne,
     Remark,
     RequestList,
     RequiredRemark,
@@ -237,86 +232,6 @@ def make_plan(request: HttpRequest, wanted: PlanWanted, caller: Annotated[Caller
     )
 
 
-recommendations_router = APIRouter(
-    prefix="/v1/recommendations", tags=["recommendations"], responses=RESPONSES, route_class=StrictRoute
-)
-_JSON = "application/json"
-_MOST_ITEMS = 1000
-_MOST_ANSWERS = 20_000
-
-
-class _Direct(APIRoute):
-    """Reads its few parameters itself: FastAPI takes longer to parse them than recommending takes."""
-
-    def get_route_handler(self) -> Callable[[HttpRequest], Coroutine[Any, Any, Response]]:
-        """Return the handler."""
-        return _recommended
-
-
-async def _recommended(request: HttpRequest) -> Response:
-    caller = await RECOMMENDING(request)
-    user, k = request.path_params["user_id"], _number_of_items(request.query_params.get("k", "10"))
-    why = _yes_or_no("why", request.query_params.get("why", "false"))
-    answer = partial(service_of(request).live.recommend, user, k, tell=may_know(caller), why=why)
-    found = await run_in_threadpool(answer) if why else answer()  # reasons for many items may take a while
-    return Response(json.dumps(_as_json(user, found)), media_type=_JSON)
-
-
-def _number_of_items(text: str) -> int:
-    k = int(text) if text.isdecimal() and len(text) <= len(str(_MOST_ITEMS)) else 0
-    if not 1 <= k <= _MOST_ITEMS:
-        raise WrongUse(f"query.k: give a whole number from 1 to {_MOST_ITEMS}")
-    return k
-
-
-def _yes_or_no(name: str, text: str) -> bool:
-    if text not in ("true", "false"):
-        raise WrongUse(f"query.{name}: give true or false")
-    return text == "true"
-
-
-def recommend(
-    user_id: str,
-    caller: Annotated[Caller, Depends(RECOMMENDING)],
-    k: Annotated[int, Query(ge=1, le=_MOST_ITEMS, description="How many items.")] = 10,
-    why: Annotated[
-        bool, Query(description="Whether to name the user's own items that add most to each score.")
-    ] = False,
-) -> RecommendedToOne:
-    """Recommend the best items to a user. Someone who asked to be erased is unknown, and to operators suppressed."""
-    raise NotImplementedError("it only documents the parameters: _recommended answers")
-
-
-recommendations_router.add_api_route("/{user_id:path}", recommend, methods=["GET"], route_class_override=_Direct)
-
-
-@recommendations_router.post("", response_model=RecommendedToMany)
-def recommend_to_many(
-    request: HttpRequest, wanted: ManyUsers, caller: Annotated[Caller, Depends(RECOMMENDING)]
-) -> Response:
-    """Recommend to several users at once, all from one version of the model."""
-    if len(wanted.user_ids) * wanted.k > _MOST_ANSWERS:
-        raise WrongUse(f"body.k: more than {_MOST_ANSWERS} items in all: ask for fewer users or items at a time")
-    live = service_of(request).live
-    found = live.recommend_many(wanted.user_ids, wanted.k)
-    answer = {
-        "version": next((one.version for one in found if one), live.version),
-        "recommendations": [_as_json(user, one) for user, one in zip(wanted.user_ids, found, strict=True) if one],
-        "unknown": [place for place, one in enumerate(found) if one is None],
-    }
-    if may_know(caller):
-        answer["suppressed"] = [place for place, user in enumerate(wanted.user_ids) if live.suppresses(user)]
-    return Response(json.dumps(answer), media_type=_JSON)
-
-
-def _as_json(user: str, found: Recommended) -> dict[str, Any]:
-    ranked = [{**offer._asdict(), "rank": rank} for rank, offer in enumerate(found.ranked, 1)]
-    if found.why is not None:
-        for item, reasons in zip(ranked, found.why, strict=True):
-            item["because"] = [reason._asdict() for reason in reasons]
-    return {"user_id": user, "version": found.version, "items": ranked}
-
-
 interactions_router = APIRouter(
     prefix="/v1/interactions", tags=["learning"], responses=RESPONSES, route_class=StrictRoute
 )
@@ -329,15 +244,35 @@ def take_in(request: HttpRequest, coming: NewInteractions, caller: Annotated[Cal
     An application is not told which or how many.
     """
     service = service_of(request)
-    scale = service.live.dataset.scale
-    happened = scale.high if scale.low == scale.high else None  # without ratings, a row only says that it happened
-    rows = [
-        WaitingInteraction(one.user_id, one.item_id, one.rating or happened, one.time) for one in coming.interactions
-    ]
+    rows = _waiting(service.live.dataset, coming.interactions)
+    if not rows:
+        return TakenIn(accepted=0, left_out=len(coming.interactions))
     _refuse_what_can_not_be_learned(service, rows)
     kept = service.intake.add(rows, leaving=service.live.served.asked.people)
     shown = kept if may_know(caller) else len(rows)
-    return TakenIn(accepted=shown, left_out=len(rows) - shown)
+    return TakenIn(accepted=shown, left_out=len(coming.interactions) - shown)
+
+
+def _waiting(dataset: Dataset, coming: list[NewInteraction]) -> list[WaitingInteraction]:
+    """Return the rows to learn, with a rating or in its place a weight; those whose event counts 0 are left out."""
+    scale, weights = dataset.scale, dataset.config.weights
+    happened = scale.high if scale.low == scale.high else None  # without ratings, a row only says that it happened
+    rows = []
+    for place, one in enumerate(coming):
+        unlike = ("rating",) if weights else ("weight", "event")
+        wrong = next((name for name in unlike if getattr(one, name) is not None), None)
+        if wrong is not None:
+            what = "with weights" if weights else "without weights"
+            raise DataRefused(f"interactions.{place}.{wrong}: this was learned {what}: leave it out")
+        rating = one.rating or happened
+        if weights is not None:
+            try:
+                rating = weights.of(one.weight, one.event)
+            except DataRefused as refused:
+                raise DataRefused(f"interactions.{place}.event: {refused}") from None
+        if weights is None or rating:
+            rows.append(WaitingInteraction(one.user_id, one.item_id, rating, one.time))
+    return rows
 
 
 def _refuse_what_can_not_be_learned(service: Service, rows: list[WaitingInteraction]) -> None:
@@ -353,7 +288,9 @@ def _refuse_what_can_not_be_learned(service: Service, rows: list[WaitingInteract
             )
         if row.rating is None:
             raise DataRefused(f"interactions.{place}.rating: ratings go from {dataset.scale} here: give one")
-    read_interactions(as_table(rows), ColumnNames(), dataset.scale, fewest_users=1)
+    weights = dataset.config.weights
+    columns = ANY_COLUMNS if weights is None else WEIGHT_TAKEN_IN
+    read_interactions(as_table(rows), columns, dataset.scale, fewest_users=1, weights=weights)
 
 
-ROUTERS = (erasure_requests_router, recommendations_router, interactions_router, plan_router)
+ROUTERS = (erasure_requests_router, interactions_router, plan_router)

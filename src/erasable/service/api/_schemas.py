@@ -77,17 +77,19 @@ Reference = Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S"), A
 Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S"), AfterValidator(_encodable)]
 
 
-class _Schema(BaseModel):
+class Schema(BaseModel):
+    """What a route takes or gives."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-class _Incoming(_Schema):
+class Incoming(Schema):
     """Read strictly: text is no number, and neither is true."""
 
     model_config = ConfigDict(strict=True)
 
 
-class NewErasureRequest(_Incoming):
+class NewErasureRequest(Incoming):
     """A request to erase a person, or some of a person's interactions."""
 
     user_id: Id
@@ -97,19 +99,19 @@ class NewErasureRequest(_Incoming):
     """The case number of whoever submits it; kept as long as the user's id."""
 
 
-class RequiredRemark(_Incoming):
+class RequiredRemark(Incoming):
     """Why something is done; kept as long as the user's id. It must name nobody."""
 
     reason: Reason
 
 
-class Remark(_Incoming):
+class Remark(Incoming):
     """Why something is done, if that is said; kept as long as the user's id. It must name nobody."""
 
     reason: Reason | None = None
 
 
-class Clocks(_Schema):
+class Clocks(Schema):
     """The two clocks of a request, in universal time: suppressed from serving, and erased."""
 
     suppressed: datetime | None
@@ -127,7 +129,7 @@ class Clocks(_Schema):
     """The end of the legal month, or of two more if it was extended."""
 
 
-class Happening(_Schema):
+class Happening(Schema):
     """Something that happened to a request."""
 
     at: datetime
@@ -143,7 +145,7 @@ class Happening(_Schema):
         return Happening(at=event.at, event=name, actor=event.actor, facts=facts)
 
 
-class ErasureRequest(_Schema):
+class ErasureRequest(Schema):
     """A request and its state; who asked is not shown."""
 
     id: str
@@ -258,7 +260,7 @@ class Submitted(ErasureRequest):
         )
 
 
-class RequestList(_Schema):
+class RequestList(Schema):
     """Requests, newest first."""
 
     requests: list[ErasureRequest]
@@ -266,7 +268,7 @@ class RequestList(_Schema):
     """Give it as `before` to get the next page."""
 
 
-class PlanWanted(_Incoming):
+class PlanWanted(Incoming):
     """Whom to plan for: people by id, or everyone whose request waits."""
 
     user_ids: list[Id] = Field(default=[], max_length=10_000)
@@ -274,7 +276,7 @@ class PlanWanted(_Incoming):
     """Plan for all requests that wait, too."""
 
 
-class PlanFound(_Schema):
+class PlanFound(Schema):
     """What erasing them would touch and cost."""
 
     people: int
@@ -289,80 +291,38 @@ class PlanFound(_Schema):
     """What erasing the same people one after the other costs."""
 
 
-class ContributingItem(_Schema):
-    """One item that the user has, and the weight that it adds to the score."""
-
-    item_id: str
-    weight: float
-
-
-class RecommendedItem(_Schema):
-    """One item; rank 1 is best."""
-
-    item_id: str
-    score: float
-    rank: int
-    popular: bool
-    """Whether it is a popular item that fills up the list where the model gives no score; then the score is how many
-    people have it."""
-    because: list[ContributingItem] | None = None
-    """The user's own items that add most to the score, the largest weight first; with `why=true` only."""
-
-
-class RecommendedToOne(_Schema):
-    """The best items for a user, from one version of the model."""
-
-    user_id: str
-    version: int
-    items: list[RecommendedItem]
-
-
-class ManyUsers(_Incoming):
-    """Users to recommend to."""
-
-    user_ids: list[Id] = Field(min_length=1, max_length=1_000)
-    k: int = Field(default=10, ge=1, le=1_000)
-    """How many items for each; together at most 20,000."""
-
-
-class RecommendedToMany(_Schema):
-    """The best items for several users, all from one version of the model."""
-
-    version: int
-    recommendations: list[RecommendedToOne]
-    unknown: list[int]
-    """Positions in `user_ids` of those about whom nothing is held, or nothing may be used."""
-    suppressed: list[int] | None = None
-    """Positions of those who have asked to be erased; given to operators only."""
-
-
-class NewInteraction(_Incoming):
+class NewInteraction(Incoming):
     """One row to learn from."""
 
     user_id: Id
     item_id: Id
     rating: float | None = Field(default=None, allow_inf_nan=False)
+    weight: int | None = Field(default=None, ge=1, le=1_000_000)
+    event: Id | None = None
     time: float | None = Field(default=None, allow_inf_nan=False)
 
 
-class NewInteractions(_Incoming):
+class NewInteractions(Incoming):
     """Rows to learn from."""
 
     interactions: list[NewInteraction] = Field(
         min_length=1, max_length=10_000, examples=[[{"user_id": "42", "item_id": "7", "rating": 5}]]
     )
-    """Each with user_id and item_id; rating where ratings were learned, on their scale; time in seconds if known."""
+    """Each with user_id and item_id; rating where ratings were learned, on their scale; time in seconds if known.
+
+    Where weights were learned: weight (else 1), and event where types of events are weighed.
+    """
 
 
-class TakenIn(_Schema):
+class TakenIn(Schema):
     """How many rows will be learned."""
 
     accepted: int
     left_out: int
-    """Rows of people whose erasure is under way; applications are not told, and always get 0."""
+    """Rows whose event counts 0, and rows of people whose erasure is under way; of those applications are not told."""
 
 
-class ServiceStatus(_Schema):
+class ServiceStatus(Schema):
     """What is served, and how many requests are in which state."""
 
     workspace: dict[str, Any]
@@ -393,13 +353,13 @@ class ServiceStatus(_Schema):
     """What keeps the service from working, such as a full disk, and what to do; null if nothing does."""
 
 
-class Health(_Schema):
+class Health(Schema):
     """Whether the service runs."""
 
     status: Literal["ok"]
 
 
-class Readiness(_Schema):
+class Readiness(Schema):
     """Whether the service can do all of its work."""
 
     status: Literal["ready", "not ready"]

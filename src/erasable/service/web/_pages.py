@@ -88,6 +88,7 @@ _SENTENCES = {
     "verification begun": "Verification began",
     "planned": "Planned {batch}{again}",
     "verification ended": "Verification ended: {reason}",
+    "learning": "Began to learn what came in",
     "learned more": "Learned {interactions} more interactions, {users} new users{left_out}",
     "learning failed": "Learning what came in failed: {reason}",
     "upgraded": "Trained again on the updated machine: {adopted} checkpoints with equal bytes, {trained} with new ones",

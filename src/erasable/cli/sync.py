@@ -1,0 +1,130 @@
+"""`erasable sync`."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from erasable.cli.options import (
+    COLUMN_OPTIONS,
+    EXECUTOR,
+    PLACES,
+    Json,
+    Quiet,
+    Threads,
+    columns_from,
+    do_not_learn_from,
+    settings_options,
+    work_with,
+)
+from erasable.cli.output import print_json, print_line
+from erasable.data.values import OnBadRow
+from erasable.operations.do_not_learn import Outside
+from erasable.operations.prepare import Inputs
+from erasable.operations.storage import DiskStorage
+from erasable.operations.sync import Synced, SyncRules, sync
+from erasable.wording import counted, duration, listed
+
+NAME = "sync"
+
+
+@settings_options(COLUMN_OPTIONS, PLACES, EXECUTOR)
+def command(
+    export: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXPORT",
+            help="All interactions as of now: a file, folder, pattern or URL, as for learn.",
+            show_default=False,
+        ),
+    ],
+    into: Annotated[Path, typer.Option(metavar="DIR", help="The workspace folder.", show_default=False)],
+    forget_missing: Annotated[
+        bool,
+        typer.Option(
+            "--forget-missing", help="Forget people and interactions that the export lacks, with certificates."
+        ),
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Forget them even if that is more than 1 % of the people (and more than 10).")
+    ] = False,
+    expect_rows: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Refuse an export with another number of rows; else one with less than half of those held is refused.",
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would do; change nothing.")] = False,
+    receipts: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write receipts for those who are forgotten there.")
+    ] = None,
+    on_bad_row: Annotated[
+        OnBadRow, typer.Option(help="What to do about rows that can't be used: refuse the input, or leave them out.")
+    ] = "refuse",
+    threads: Threads = None,
+    json_output: Json = False,
+    quiet: Quiet = False,
+    columns: dict[str, str] | None = None,
+    listed_in: dict[str, Any] | None = None,
+    executor: dict[str, Any] | None = None,
+) -> None:
+    """Make a workspace equal to an export, in one version.
+
+    New and changed interactions are learned. What the export lacks stays, or is forgotten with --forget-missing. Nobody
+    is put on the do-not-learn list for that: whoever is in a later export is learned again. People who have asked to be
+    erased stay out, or wait for their own request.
+    """
+    inputs = Inputs(columns_from(columns or {}), do_not_learn=do_not_learn_from(listed_in or {}), on_bad_row=on_bad_row)
+    rules = SyncRules(forget_missing, yes, expect_rows, dry_run)
+    work = work_with(threads, quiet or json_output, executor)
+    done = sync(DiskStorage(into), export, inputs, rules, work, Outside(receipts=receipts))
+    if json_output:
+        print_json(asdict(done))
+    else:
+        _tell(done, into)
+
+
+def _tell(done: Synced, into: Path) -> None:
+    learned = [
+        counted(done.users_added, "new user"),
+        counted(done.interactions_added, "new interaction"),
+        counted(done.interactions_changed, "changed interaction"),
+    ]
+    again = f"{done.stages_rerun} of {done.stages_total} stages" if done.stages_total > 1 else "the model"
+    trained = f"trained {again} again" if done.stages_rerun else "trained nothing again"
+    would = "would have " if done.dry_run else ""
+    print_line(f"{would}learned {listed(learned)}: {would}{trained} ({duration(done.seconds)})")
+    _tell_missing(done)
+    if done.asked:
+        waiting = counted(done.asked, "person who has asked", "people who have asked")
+        print_line(f"left as they are: {waiting} to be erased, until their own request is carried out")
+    for sentence in done.in_words():
+        print_line(sentence)
+    if done.suppressed:
+        print_line(f"left out what is on the do-not-learn list ({done.left_out})")
+    for note in done.notes:
+        print_line(note)
+    if not done.dry_run:
+        print_line(
+            f"{into} now knows {counted(done.users, 'user')}, {counted(done.items, 'item')} and "
+            f"{counted(done.interactions, 'interaction')}"
+        )
+
+
+def _tell_missing(done: Synced) -> None:
+    """Say what the export lacks, and what became of it."""
+    lacking = [
+        *([counted(done.users_missing, "person", "people")] if done.users_missing else []),
+        *([counted(done.interactions_missing, "interaction") + " of others"] if done.interactions_missing else []),
+    ]
+    if not lacking:
+        return
+    if not done.forgotten:
+        print_line(f"the export lacks {listed(lacking)}, which stay: to forget them give --forget-missing")
+    elif done.dry_run:
+        print_line(f"would forget {listed(lacking)}")
+    else:
+        print_line(f"forgot {listed(lacking)}: {counted(len(done.certificates), 'certificate')}")

@@ -1,0 +1,130 @@
+"""Learn anew in place: from what is held, and new data if some is given, as one more version of the same workspace."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from erasable.chain.arrangement import joined_rows
+from erasable.chain.chain import made_elsewhere
+from erasable.chain.dataset import Dataset
+from erasable.chain.plan import carry_out, plan_change
+from erasable.chain.settings import Config
+from erasable.data.interactions import Interactions
+from erasable.errors import Refused, option
+from erasable.operations.do_not_learn import open_list_of
+from erasable.operations.learn import read_further, refuse_unready
+from erasable.operations.prepare import NO_INPUTS, Inputs, Read, prepare_again
+from erasable.operations.recording import remembering, version_facts
+from erasable.operations.storage import Storage
+from erasable.operations.work import QUIET_WORK, Work
+from erasable.proof.do_not_learn import NONE_LISTED, ListedCount
+from erasable.proof.log import add_record
+from erasable.proof.search_file import read_search
+from erasable.workspace.manifest import Stamp
+
+
+@dataclass(frozen=True)
+class LearnedAgain:
+    """Sizes after learning anew, what of them is new, and how much was trained."""
+
+    model: str
+    users: int
+    items: int
+    interactions: int
+    groups: int
+    users_added: int
+    interactions_added: int
+    left_out: ListedCount
+    """How many people and single interactions were left out because they are on the do-not-learn list."""
+    notes: tuple[str, ...]
+    stages_rerun: int
+    stages_total: int
+    seconds: float
+
+
+def learn_again(
+    storage: Storage,
+    source: Any = None,  # noqa: ANN401 - a path or any table that data.read_interactions takes
+    config: Config | Mapping[str, Any] | None = None,
+    inputs: Inputs = NO_INPUTS,
+    work: Work = QUIET_WORK,
+) -> LearnedAgain:
+    """Learn anew from what is held, and from new data if some is given; key, log, certificates and queue stay.
+
+    Groups are chosen again, and people who came later are in them. Settings stay, unless some are given to change or a
+    whole configuration. If anything fails nothing changes. What would get the same bytes is not trained again.
+    """
+    began = time.perf_counter()
+    with storage.writing() as session:
+        refuse_unready(storage, session, rerun=True)
+        state = session.state()
+        state = state.untrained() if made_elsewhere(state) else state
+        before = state.dataset
+        open_list = open_list_of(session, inputs.listing, erasing=False)
+        read = None
+        if source is not None:
+            read = read_further(source, inputs, before, session, open_list, work)
+        chosen = _chosen(before.config, config)
+        after = prepare_again(before, _everything(before, read), chosen, inputs, work)
+        planned = plan_change(state, after)
+        session.refuse_if_full(session.size)
+        with work.tasks_of(session) as executor, work.training("learning", planned.samples) as effort:
+            new = carry_out(planned, state, after, session.checkpoints, effort, executor)
+        with work.reporter.track("saving"):
+            documents, stamp = session.documents(), Stamp.after(session.stamp.version)
+            preferences = documents.preferences if read is None else remembering(documents.preferences, read.source)
+            log = add_record(documents.log, "learn again", version_facts(new, stamp))
+            sought = read_search(documents.pending).made_again(planned.rerun)
+            kept = open_list.remembered_by(preferences, session.path)
+            session.commit(new, replace(documents, log=log, preferences=kept, pending=sought.encoded()), stamp)
+    return LearnedAgain(
+        model=after.config.model,
+        users=after.users,
+        items=len(after.items),
+        interactions=after.interactions,
+        groups=after.group_count,
+        users_added=after.users - before.users,
+        interactions_added=after.interactions - before.interactions,
+        left_out=NONE_LISTED if read is None else read.suppressed,
+        notes=open_list.notes,
+        stages_rerun=planned.stages_rerun,
+        stages_total=planned.stages_total,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _chosen(before: Config, given: Config | Mapping[str, Any] | None) -> Config:
+    """Return the settings to learn with; of another model only seed, holdout and weights stay."""
+    weights = {"max_weight": before.max_weight, "event_weights": before.own.event_weights} if before.weighed else {}
+    if isinstance(given, Config):
+        return _with_weights_of(before, given if given.weighed else given.changed(**weights))
+    settings = dict(given or {})
+    if settings.get("model", before.model) != before.model:
+        return _with_weights_of(
+            before, Config.of({"seed": before.seed, "holdout": before.holdout, **weights, **settings})
+        )
+    return _with_weights_of(before, before.changed(**settings).of_this_revision())
+
+
+def _with_weights_of(before: Config, chosen: Config) -> Config:
+    """Refuse other weights than those that the rows held were added up with."""
+    if chosen.weights != before.weights:
+        raise Refused(
+            "the rows held were added up with other weights: leave out ",
+            option("max_weight"),
+            " and ",
+            option("event_weights"),
+            ", or learn from all data into a new folder",
+        )
+    return chosen
+
+
+def _everything(before: Dataset, read: Read | None) -> Interactions:
+    """Return all rows that are held and those that come: of one pair the later row counts, or weights add up."""
+    held = Interactions.merge([*before.groups, before.held_out])
+    if read is None or not len(read.interactions):
+        return held.with_items(held.items.sorted()) if before.catalogue is None else held
+    if before.config.min_interactions:
+        raise Refused("a filter was applied when this was learned and can't be applied to more: learn again from all")
+    return joined_rows([held, read.interactions], before.config.max_weight)

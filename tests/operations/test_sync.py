@@ -1,0 +1,204 @@
+"""A recommender is made equal to an export: what is new is learned, what is missing is forgotten."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from erasable.chain import Config
+from erasable.chain.matching import difference
+from erasable.data import read_interactions
+from erasable.errors import DataRefused, Refused
+from erasable.operations import DiskStorage, Inputs, MemoryStorage, Work, forget, learn, learn_more, recommend, verify
+from erasable.operations.learn import learn_into
+from erasable.operations.sync import SyncRules, sync
+from erasable.proof import records_of
+from erasable.requests import Request
+from kit.fitting import fitting
+
+FORGET = SyncRules(forget_missing=True)
+
+
+@pytest.fixture
+def export(ratings):
+    """What the shop has tonight: bob is gone, ann lacks an item, has a new one and another rating; zoe is new."""
+    tonight = {user: dict(items) for user, items in ratings.items() if user != "bob"}
+    first, second, *_ = tonight["ann"]
+    del tonight["ann"][first]
+    tonight["ann"][second] = 1 if tonight["ann"][second] != 1 else 2
+    tonight["ann"]["new"] = 5
+    tonight["zoe"] = {"a": 5, "new": 4}
+    return tonight
+
+
+def rows_of(storage):
+    with storage.reading() as session:
+        dataset = session.state().dataset
+        return {user: _own(dataset.data_of([user])) for bucket in dataset.buckets for user in bucket.users}
+
+
+def _own(rows):
+    return dict(zip(rows.items.take(rows.item_index), rows.rating.tolist(), strict=True))
+
+
+def test_afterwards_exactly_the_export_is_held(storage, export, as_table):
+    done = sync(storage, as_table(export), rules=FORGET)
+    assert rows_of(storage) == export
+    assert (done.users_added, done.interactions_added, done.interactions_changed) == (1, 3, 1)
+    assert (done.users_missing, done.interactions_missing, len(done.certificates)) == (1, 1, 2)
+    assert verify(storage).identical
+
+
+def test_it_is_one_version_with_one_record_and_those_of_the_certificates(storage, export, as_table):
+    sync(storage, as_table(export), rules=FORGET)
+    with storage.reading() as session:
+        assert session.stamp.version == 2
+        told = [(record["what"], record.get("version")) for record in records_of(session.documents().log)]
+    assert told == [("learn", 1), ("sync", 2), ("forget", 2)]
+
+
+@pytest.mark.parametrize(
+    ("newcomers_follow", "settings"),
+    [
+        (True, {"model": "als"}),  # they get rows only, so that nothing is trained again for them
+        (False, {"model": "ease"}),
+        (False, {"model": "nmf", "grouping": "independent"}),
+    ],
+)
+def test_the_bytes_are_those_of_learning_the_export(ratings, export, as_table, snapshot, newcomers_follow, settings):
+    def learned(table):
+        storage = MemoryStorage()
+        with storage.writing() as session:
+            learn_into(session, as_table(table), Config(**fitting(settings)), Inputs(), Work(1))
+        return storage
+
+    synced = learned(ratings)
+    before = snapshot(synced)
+    sync(synced, as_table(export), rules=FORGET)
+    old = {user: own for user, own in export.items() if user in ratings or not newcomers_follow}
+    another = learned(old)
+    if newcomers_follow:
+        learn_more(another, as_table({"zoe": export["zoe"]}))
+    after, anew = snapshot(synced), snapshot(another)
+    assert (after.names, after.arrays, after.groups) == (anew.names, anew.arrays, anew.groups)
+    assert after.held_out == anew.held_out
+    assert after.arrays != before.arrays
+
+
+def test_without_leave_to_forget_what_is_missing_stays(storage, ratings, export, as_table):
+    done = sync(storage, as_table(export))
+    assert rows_of(storage) == {
+        user: {**ratings.get(user, {}), **export.get(user, {})} for user in {**ratings, **export}
+    }
+    assert (done.users_missing, done.interactions_missing, done.certificates) == (1, 1, ())
+    assert verify(storage).identical
+
+
+def test_who_was_missing_may_come_back(storage, ratings, export, as_table):
+    sync(storage, as_table(export), rules=FORGET)
+    done = sync(storage, as_table(ratings), rules=FORGET)
+    assert rows_of(storage) == ratings
+    assert (done.users_added, done.suppressed) == (1, 0)
+
+
+def test_who_has_asked_stays_out(storage, ratings, as_table):
+    forget(storage, [Request("bob")])
+    done = sync(storage, as_table(ratings), rules=FORGET)
+    assert "bob" not in rows_of(storage)
+    assert (done.left_out.users, done.users_added, done.users_missing) == (1, 0, 0)
+
+
+def test_who_has_asked_and_waits_is_left_to_the_own_request(storage, export, as_table):
+    with storage.queue() as queue:  # through the service: the next batch carries it out
+        queue.submit(Request("bob"), True, "application shop", datetime.now(UTC))
+    done = sync(storage, as_table(export), rules=FORGET)
+    assert "bob" in rows_of(storage)
+    assert (done.asked, done.users_missing) == (1, 0)
+
+
+def test_the_same_export_again_changes_nothing(storage, ratings, as_table):
+    done = sync(storage, as_table(ratings), rules=FORGET)
+    assert (done.users_added, done.interactions_added, done.interactions_changed, done.users_missing) == (0, 0, 0, 0)
+    with storage.reading() as session:
+        assert session.stamp.version == 1
+
+
+def test_a_dry_run_says_what_would_happen_and_changes_nothing(storage, ratings, export, as_table):
+    done = sync(storage, as_table(export), rules=SyncRules(forget_missing=True, dry_run=True))
+    assert (done.users_missing, done.interactions_added, done.dry_run) == (1, 3, True)
+    assert rows_of(storage) == ratings
+
+
+def test_an_export_that_looks_cut_off_is_refused_whatever_is_said(storage, ratings, as_table):
+    part = as_table({"ann": ratings["ann"]})
+    with pytest.raises(Refused, match="rows"):
+        sync(storage, part, rules=SyncRules(forget_missing=True, yes=True))
+    with pytest.raises(Refused, match="instead of 99"):
+        sync(storage, part, rules=SyncRules(forget_missing=True, expect_rows=99))
+    assert rows_of(storage) == ratings
+    sync(storage, part, rules=SyncRules(forget_missing=True, expect_rows=len(ratings["ann"])))
+    assert rows_of(storage) == {"ann": ratings["ann"]}
+
+
+def test_an_empty_export_is_refused(storage, table):
+    with pytest.raises(DataRefused):
+        sync(storage, table.slice(0, 0), rules=SyncRules(forget_missing=True, yes=True, expect_rows=0))
+
+
+def test_many_people_need_a_yes(as_table):
+    many = {f"user-{number}": {"a": 1, f"item-{number % 7}": 2, "b": 3} for number in range(40)}
+    storage = MemoryStorage()
+    with storage.writing() as session:
+        learn_into(session, as_table(many), Config(**fitting({"model": "als"})), Inputs(), Work(1))
+    fewer = as_table(dict(list(many.items())[:28]))
+    with pytest.raises(Refused, match="12 of 40 people"):
+        sync(storage, fewer, rules=FORGET)
+    assert len(sync(storage, fewer, rules=SyncRules(forget_missing=True, yes=True)).certificates) == 12
+    assert len(rows_of(storage)) == 28
+
+
+def test_a_kill_before_the_certificates_leaves_them_to_the_next_and_nobody_on_the_list(
+    tmp_path, table, ratings, export, as_table, config, monkeypatch
+):
+    learn(table, tmp_path / "shop", config)
+    storage = DiskStorage(tmp_path / "shop")
+
+    def killed(*args, **options):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("erasable.operations.sync.forget", killed)
+        with pytest.raises(KeyboardInterrupt):
+            sync(storage, as_table(export), rules=FORGET)
+    with pytest.raises(Refused, match="not finished"):
+        learn_more(storage, as_table(ratings))
+    assert len(forget(storage, []).certificates) == 2
+    assert rows_of(storage) == export
+    assert sync(storage, as_table(ratings), rules=FORGET).users_added == 1  # bob is on no list
+    assert recommend(storage, ["bob"])
+
+
+def test_the_difference_is_that_of_plain_sets(storage, ratings, as_table):
+    """Compared with sets of rows, on drawn tables."""
+    random = np.random.default_rng(3)
+    with storage.reading() as session:
+        held = session.state().dataset
+        for _ in range(30):
+            drawn = {
+                user: {item: int(random.integers(1, 6)) for item in "abcdefgh" if random.random() < 0.4}
+                for user in [*ratings, "yan", "zoe"]
+            }
+            drawn = {user: items for user, items in drawn.items() if items and random.random() < 0.8}
+            if len(drawn) < 2:
+                continue
+            found = difference(held, read_interactions(as_table(drawn)).interactions)
+            pairs = {(user, item): value for user, own in drawn.items() for item, value in own.items()}
+            old = {(user, item): value for user, own in ratings.items() for item, value in own.items()}
+            assert found.missing == ratings.keys() - drawn.keys()
+            gone = {pair for pair in old.keys() - pairs.keys() if pair[0] in drawn}
+            assert {(user, item) for user, items in found.vanished.items() for item in items} == gone
+            assert found.interactions_added == len(pairs.keys() - old.keys())
+            changed = {pair for pair in pairs.keys() & old.keys() if pairs[pair] != old[pair]}
+            assert found.interactions_changed == len(changed)
+            assert found.learned == {user for user, _ in (pairs.keys() - old.keys()) | changed}
+            assert found.users_added == len(drawn.keys() - ratings.keys())
