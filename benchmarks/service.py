@@ -12,6 +12,7 @@
     scripts/bench service load --data DIR   recommendations under load on MovieLens 1M (DIR/ml-1m/ratings.csv)
     scripts/bench service load --data DIR --model ease      the same with EASE from neighbourhoods
     scripts/bench service load --items 100000               the same on a made-up shop, ten rows for each item
+    scripts/bench service abilities --data DIR              what filters, histories, scores and reasons cost beside it
     scripts/bench service all --data DIR
 
 Each part writes results/service-PART.json, and ends with an error if what is promised does not hold.
@@ -23,6 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))  # the kit that the tests share
 
+import service_abilities
 import service_batch
 import service_clients
 import service_fuzz
@@ -35,6 +37,7 @@ import service_timing
 from reporting import documented_parser
 
 PARTS = {
+    "abilities": service_abilities.run,
     "kills": service_kills.run,
     "races": service_races.run,
     "fuzz": service_fuzz.run,
@@ -72,12 +75,15 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3, help="how often each load is put on")
     parser.add_argument("--seconds", type=int, default=10, help="how long each load lasts")
     parser.add_argument("--items", type=int, help="how many a made-up shop has, for load, which needs no --data then")
-    parser.add_argument("--model", help="another one than the default, for load")
+    parser.add_argument("--model", help="another one than the default, for load and abilities")
     parser.add_argument("--requests", type=int, default=10_000, help="how many are open, for queue and clients")
     parser.add_argument("--batch", type=int, default=3_422, help="how many people, for batch")
     parser.add_argument("--restart-seconds", type=float, default=0, help="a setting of the server, for memory")
+    parser.add_argument("--asked", type=int, default=1_000, help="how often in each way, for abilities")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if options.part == "abilities" and options.data is None:
+        parser.error("abilities needs --data DIR, where ml-1m/ratings.csv is")
     if options.part in ("load", "all") and options.data is None and options.items is None:
         parser.error("load needs --data DIR, where ml-1m/ratings.csv is")
     return options
