@@ -383,6 +383,30 @@ CASES = {
     "evaluate without a holdout, learned with one": Case(
         "evaluate shop", "learn with --holdout 0.1", "learn r.csv --into other --model als --holdout 0.4"
     ),
+    "a split by time without times": Case(
+        f"{LEARN} --split leave-last-out",
+        "name their column with --time-column",
+        f"{LEARN} --split leave-last-out --time-column bought",
+        {"r.csv": "user_id,item_id,bought\nann,a,1\nann,b,2\nbob,a,5\n"},
+    ),
+    "a number for a split by dates": Case(
+        f"{LEARN} --split-time 2026",
+        "write --split-time as a date",
+        f"{LEARN} --split-time 2026-01-01",
+        {"r.csv": "user_id,item_id,time\nann,a,2025-03-01\nann,b,2026-03-01\nbob,a,2025-03-01\n"},
+    ),
+    "a split by time without a date": Case(
+        f"{LEARN} --split time",
+        "give --split-time",
+        f"{LEARN} --split-time 3",
+        {"r.csv": "user_id,item_id,time\nann,a,1\nann,b,2\nbob,a,5\n"},
+    ),
+    "a share of a split that has none": Case(
+        f"{LEARN} --split leave-last-out --holdout 0.1",
+        "leave out --holdout",
+        f"{LEARN} --split leave-last-out",
+        {"r.csv": "user_id,item_id,time\nann,a,1\nann,b,2\nbob,a,5\n"},
+    ),
     "no rating is high": Case(
         "evaluate shop --protocol held-out-only --test t.csv",
         "with --rating-column",

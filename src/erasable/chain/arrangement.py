@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from erasable.chain.buckets import Buckets, dealt
 from erasable.chain.dataset import Dataset, no_interactions
 from erasable.chain.matching import Difference
-from erasable.data.catalogue import k_core, split_holdout
+from erasable.data.catalogue import k_core
 from erasable.data.ids import ArrowColumn, Ids, encode_ids
 from erasable.data.interactions import Interactions
 from erasable.errors import DataRefused, Refused
@@ -36,7 +36,7 @@ def arrange(
     computed. Risky users form a last group.
     """
     config = frame.config
-    training, held_out = split_holdout(interactions, config.holdout, config.seed)
+    training, held_out = config.splitting.of(interactions)
     if given is not None:
         grouping = _given_grouping(training, given, config.groups)
     elif any(user in training.users for user in risky):

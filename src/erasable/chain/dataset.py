@@ -12,7 +12,7 @@ from erasable.chain.checkpoints import CheckpointStore, Link
 from erasable.chain.counts import Counts, Rules
 from erasable.chain.known_items import KnownItems, items_brought, items_listed
 from erasable.chain.settings import Config
-from erasable.data.catalogue import Catalogue, split_holdout
+from erasable.data.catalogue import Catalogue
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions, RatingScale, differing_rows
 from erasable.errors import UnknownUser
@@ -291,7 +291,7 @@ class Dataset:
         cohesion is dropped: it was computed from the removed data too, so a guess about that data could be tested
         against it. Only buckets of these users are read; an item that nobody has any more is gone.
         """
-        training, held_out = split_holdout(rows, self.config.holdout, self.config.seed)
+        training, held_out = self.config.splitting.of(rows)
         people = Ids.of(positions)
         group_count = max(self.group_count, 1 + max(positions.values(), default=-1))
         wider = replace(self, group_count=group_count, cohesion=(), counted=self.counts)

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from erasable.chain.strategies import STRATEGIES, Aggregate, Policy, Strategy
-from erasable.data.interactions import DataSettings
+from erasable.data.splits import Split, SplitSettings
 from erasable.data.values import Weights
 from erasable.errors import WrongSetting, WrongUse
 from erasable.grouping.registry import GroupingSettings, OrderName, check_grouping
@@ -23,9 +23,10 @@ PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
 """Sets of settings: `paper` is LASER as it was published."""
 USUAL_MODEL = "ease"
 RowsFrom = Literal["stage", "solved"]
+_SPLITTING = ("holdout", "split", "split_time")
 
 
-class OwnSettings(DataSettings, Settings):
+class OwnSettings(SplitSettings, Settings):
     """The settings of a recommender with any model."""
 
     rows: RowsFrom | None = None
@@ -41,8 +42,9 @@ class OwnSettings(DataSettings, Settings):
     """The seed of everything random."""
 
     def written(self) -> dict[str, Any]:
-        """Return the settings as workspaces and certificates hold them: those of weights only where there are some."""
-        unused = {name for name in ("max_weight", "event_weights") if getattr(self, name) is None}
+        """Return the settings as workspaces and certificates hold them: of weights and splits only what is used."""
+        unused = {name for name in ("max_weight", "event_weights", "split_time") if getattr(self, name) is None}
+        unused |= {"split"} if self.split == "random" else set()
         return self.model_dump(mode="json", exclude=unused)
 
 
@@ -116,6 +118,8 @@ class Config:
         own = {"model": type(self.learner), "strategy": type(self.learning), **self.own.model_dump()}
         own |= {} if "model" in settings else _set_in(self.learner)
         own |= {} if "strategy" in settings else _set_in(self.learning)
+        if not settings.keys().isdisjoint(_SPLITTING):  # one way to hold out takes the place of another
+            own = {name: value for name, value in own.items() if name not in _SPLITTING}
         other = Config(**{**own, **in_our_words(settings)})
         written = replace(self.written, unnamed=self.written.unnamed - settings.keys())
         return Config.joined(other.learner, other.learning, other.own, written)
@@ -264,6 +268,11 @@ class Config:
     def holdout(self) -> float:
         """The share of interactions kept out of training."""
         return self.own.holdout
+
+    @property
+    def splitting(self) -> Split:
+        """Which interactions are held out."""
+        return self.own.splitting(self.seed)
 
     @property
     def min_interactions(self) -> int:

@@ -31,6 +31,7 @@ from erasable.cli.options import (
     work_with,
 )
 from erasable.cli.output import print_json, print_line
+from erasable.data.splits import SplitSettings
 from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse
 from erasable.models.registry import BUILT_IN
@@ -146,7 +147,7 @@ def _learn(
     if json_output:
         print_json(asdict(learned))
     else:
-        _tell(learned, into)
+        _tell(learned, into, chosen.own)
 
 
 def _declare(into: Path, issuer: str | None, attributes: pa.Table | None) -> None:
@@ -205,14 +206,16 @@ def _model_in(args: Sequence[str]) -> str:
     return USUAL_MODEL
 
 
-def _tell(learned: Learned, into: Path) -> None:
+def _tell(learned: Learned, into: Path, settings: SplitSettings) -> None:
     in_groups = f"in {counted(learned.groups, 'group')} " if learned.groups > 1 else ""
     print_line(
         f"learned {counted(learned.users, 'user')}, {counted(learned.items, 'item')}, "
         f"{counted(learned.interactions, 'interaction')} {in_groups}({duration(learned.seconds)})"
     )
     if learned.held_out:
-        print_line(f"held out, and not learned from: {counted(learned.held_out, 'interaction')} (--holdout)")
+        by = {"random": "--holdout", "time": f"--split-time {settings.split_time}"}
+        how = by.get(settings.split, f"--split {settings.split}")
+        print_line(f"held out, and not learned from: {counted(learned.held_out, 'interaction')} ({how})")
     _tell_input(learned)
     print_line(f"the workspace is {into}; next: erasable recommend {shlex.quote(str(into))} --user U")
 

@@ -13,7 +13,7 @@ from erasable.chain.buckets import Bucket, Buckets, StoredBucket, cuts
 from erasable.chain.counts import Counts, Rules
 from erasable.chain.dataset import Dataset
 from erasable.chain.settings import Config
-from erasable.data.catalogue import Catalogue, split_holdout
+from erasable.data.catalogue import Catalogue
 from erasable.data.ids import Ids, encode_ids
 from erasable.data.interactions import Interactions, RatingScale
 from erasable.data.slots import SLOTS
@@ -90,7 +90,7 @@ class Dealt:
         if len(rows):
             self.lowest = min(self.lowest, float(rows.rating.min()))
             self.highest = max(self.highest, float(rows.rating.max()))
-        training, held_out = split_holdout(rows, self.config.holdout, self.config.seed)
+        training, held_out = self.config.splitting.of(rows)
         groups = self._groups_of(training)
         whole = Bucket.of(training, held_out, groups, self.config.seed)
         for first, end in runs:

@@ -95,15 +95,16 @@ def learn_again(
 
 
 def _chosen(before: Config, given: Config | Mapping[str, Any] | None) -> Config:
-    """Return the settings to learn with; of another model only seed, holdout and weights stay."""
+    """Return the settings to learn with; of another model only seed, split and weights stay."""
     weights = {"max_weight": before.max_weight, "event_weights": before.own.event_weights} if before.weighed else {}
     if isinstance(given, Config):
         return _with_weights_of(before, given if given.weighed else given.changed(**weights))
     settings = dict(given or {})
     if settings.get("model", before.model) != before.model:
-        return _with_weights_of(
-            before, Config.of({"seed": before.seed, "holdout": before.holdout, **weights, **settings})
-        )
+        own = before.own
+        split = own.model_dump(include={"holdout", "split", "split_time"})
+        split = split if split.keys().isdisjoint(settings) else {}  # one way to hold out takes the place of another
+        return _with_weights_of(before, Config.of({"seed": own.seed, **split, **weights, **settings}))
     return _with_weights_of(before, before.changed(**settings).of_this_revision())
 
 

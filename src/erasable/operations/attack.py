@@ -23,7 +23,7 @@ from erasable.chain.dataset import (
 )
 from erasable.chain.plan import Erasure, samples_of
 from erasable.chain.tasks import LOCAL, Executor, link_names
-from erasable.data.catalogue import Catalogue, split_holdout
+from erasable.data.catalogue import Catalogue
 from erasable.data.columns import ANY_COLUMNS, ColumnNames, RememberedColumns
 from erasable.data.interactions import Interactions
 from erasable.data.readers import read_interactions
@@ -297,7 +297,8 @@ def _rows_of_erased(data: Interactions, people: Sequence[str], dataset: Dataset)
     """Return the training rows of people who were erased: items that are still known, without the holdout."""
     known = dataset.items.take(np.flatnonzero(dataset.known_to_some))
     inside = known.positions_of(data.items.array) >= 0
-    rows = data.select(inside[data.item_index]).of_users(people)
+    learned, _ = dataset.config.splitting.of(data.of_users(people))
+    rows = learned.select(inside[learned.item_index])
     for user in people:
         if user not in data.users:
             raise UnknownUser(f"the data has no rows of the user {user!r}: give the rows that were learned from")
@@ -306,7 +307,7 @@ def _rows_of_erased(data: Interactions, people: Sequence[str], dataset: Dataset)
         if dataset.buckets.find(user) is not None:
             raise Refused(f"the user {user!r} was not erased: forget them first, or leave them out")
     dataset.scale.check(rows.rating)
-    return split_holdout(rows.with_items(dataset.items), dataset.config.holdout, dataset.config.seed)[0]
+    return rows.with_items(dataset.items)
 
 
 def _joined(dataset: Dataset, rows: Interactions) -> Dataset:

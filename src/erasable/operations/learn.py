@@ -32,6 +32,7 @@ from erasable.operations.prepare import (
     declared_catalogue,
     prepare,
     read_source,
+    refuse_other_times,
     risky_users,
 )
 from erasable.operations.recording import InputFacts, first_documents, readmission_facts, remembering, version_facts
@@ -128,7 +129,7 @@ def _learned(
         suppressed=prepared.suppressed.total,
         left_out=prepared.suppressed,
         readmitted=len(inputs.readmit),
-        notes=(*prepared.source.notices, *_about_weights(dataset), *open_list.notes),
+        notes=(*prepared.source.notices, *_about_weights(dataset), *_about_split(dataset), *open_list.notes),
         **vars(InputFacts.of(prepared.source, dataset)),
     )
 
@@ -139,6 +140,18 @@ def _about_weights(dataset: Dataset) -> tuple[str, ...]:
         return ()
     using = listed(sorted(name for name, model in BUILT_IN.items() if model.uses_weights))
     return (f"the model {dataset.config.model} uses no weights: each pair counts once; {using} use them",)
+
+
+def _about_split(dataset: Dataset) -> tuple[str, ...]:
+    """Return a notice if a split by time holds out nothing, or everything that it may."""
+    since, held_out = dataset.config.own.split_time, dataset.counts.held_out
+    if since is None or 0 < held_out < dataset.interactions - dataset.users:
+        return ()
+    what = f"every interaction is at or after {since}, and each person keeps one" if held_out else ""
+    what = what or f"nothing is held out: no interaction is at or after {since}, or people have only one"
+    return (
+        said(f"{what}: check ", option("split_time"), " (times that are numbers are compared as seconds since 1970)"),
+    )
 
 
 def _room_for(dataset: Dataset) -> int:
@@ -299,7 +312,7 @@ def _refuse_other_weights(columns: ColumnNames, before: Dataset) -> None:
 
 
 def _refuse_unlike(read: Read, before: Dataset, inputs: Inputs) -> None:
-    """Refuse a table that lacks ratings or weights, or has risks, unlike the first one."""
+    """Refuse a table that lacks ratings, weights or times, or has risks, unlike the first one."""
     named, remembered = inputs.columns.given(), getattr(inputs.columns, "remembered", {})
     needed = [role for role in OF_WEIGHTS if role in (remembered if named.keys().isdisjoint(OF_WEIGHTS) else named)]
     for role in needed or OF_WEIGHTS[:1]:
@@ -311,6 +324,7 @@ def _refuse_unlike(read: Read, before: Dataset, inputs: Inputs) -> None:
         raise DataRefused(
             f"there is no rating, and ratings go from {before.scale} here: name one with ", column_option("rating")
         )
+    refuse_other_times(before.config, read.source.taken.time_form)
     if read.risk is not None and before.config.risk_threshold is None:
         given = Said("risk=", "--risk-column")
         raise WrongUse("this was learned without ", option("risk_threshold"), ": leave out ", given)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from erasable.chain.buckets import Place
 from erasable.chain.dataset import Dataset
-from erasable.data.catalogue import over_own_items, split_holdout
+from erasable.data.catalogue import over_own_items
 from erasable.data.ids import NONE_NEAR, NearIds, near_ids
 from erasable.data.interactions import Interactions, Subject
 from erasable.errors import UnknownUser, WrongUse
@@ -141,7 +141,7 @@ def remaining_data(dataset: Dataset, user: str, items: frozenset[str]) -> Remain
     if not len(left):
         return None
     (own,) = over_own_items([left])  # only the ids of these items decide the holdout, so no others are hashed
-    training, _ = split_holdout(own, dataset.config.holdout, dataset.config.seed)
+    training, _ = dataset.config.splitting.of(own)
     return RemainingData(items, place, training.with_items(dataset.items), left.item_index)
 
 

@@ -21,7 +21,7 @@ from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions, RatingScale, recognise_scale
 from erasable.data.readers import ReadResult, read_batches, read_interactions
 from erasable.data.sources import name_of
-from erasable.data.values import OnBadRow, Weights
+from erasable.data.values import OnBadRow, TimeForm, Weights, is_number
 from erasable.errors import BadRows, DataRefused, Refused, Said, WrongUse, option
 from erasable.grouping.registry import MOST_GROUPS, read_positions
 from erasable.operations._streaming import Dealt, can_stream
@@ -157,6 +157,8 @@ def prepare(
         dealt = Dealt(config, given.catalogue, given.positions, erased)
         return _prepared_in_buckets(session or MemorySession(), source, inputs, dealt, declared, work)
     read = read_source(source, inputs, declared, work, erased=erased, weights=config.weights)
+    with _naming(source):
+        refuse_other_times(config, read.source.taken.time_form)
     interactions, risky = read.interactions, risky_users(read.risk, config)
     with _naming(source):
         scale = declared or recognise_scale(interactions.rating)
@@ -176,6 +178,8 @@ def prepare_again(held: Dataset, everything: Interactions, config: Config, input
         )
     declared = held.scale if config.rating_scale is None else RatingScale(*config.rating_scale)
     declared.check(everything.rating)
+    if config.splitting.needs_time and (everything.time is None or np.isnan(everything.time).all()):
+        raise Refused("no times are held, so they can't be split by: leave out ", option("split"))
     given = replace(given, catalogue=given.catalogue or held.catalogue, scale=declared)
     return _arranged(*_kept(everything, config, given), config, given, inputs, work)
 
@@ -218,6 +222,8 @@ def _prepared_in_buckets(
             for values in batches:
                 dealing.add(values)
         facts = batches.facts
+        with _naming(source):
+            refuse_other_times(config, facts.taken.time_form)
         with reporter.track("dealing out"), _naming(source):
             dealt.take(dealing, session, work)
     for note in facts.notes(dealt.repeated):
@@ -237,6 +243,16 @@ def _prepared_in_buckets(
         nobody, (), None, facts.rated, facts.taken, facts.rows, dealt.repeated, facts.bad_rows, facts.notices
     )
     return Prepared(dataset, dealt.listed, read)
+
+
+def refuse_other_times(config: Config, form: TimeForm | None) -> None:
+    """Refuse interactions whose times the split can't be decided by: none, or dates where a number is declared."""
+    since = config.own.split_time
+    if form is None and config.splitting.needs_time:
+        given = option("split", config.own.split) if since is None else option("split_time")
+        raise DataRefused(given, " needs times, and there are none: name their column with ", column_option("time"))
+    if since is not None and is_number(since) and form not in (None, "number"):
+        raise DataRefused(f"times are dates here, and {since} is a number: write ", option("split_time"), " as a date")
 
 
 def _weighing(config: Config, columns: ColumnNames) -> Config:

@@ -286,7 +286,7 @@ class Recommender(Estimator):
         inputs : Inputs, optional
             Columns, a catalogue, groups.
         **settings
-            The settings to change; the others stay. With another model only seed and holdout stay.
+            The settings to change; the others stay. With another model only seed, split and weights stay.
 
         Returns
         -------

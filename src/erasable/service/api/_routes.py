@@ -286,6 +286,8 @@ def _refuse_what_can_not_be_learned(service: Service, rows: list[WaitingInteract
             raise DataRefused(
                 f"interactions.{place}.item_id: is not in the catalogue, which was declared: leave it out"
             )
+        if row.time is None and dataset.config.splitting.needs_time:
+            raise DataRefused(f"interactions.{place}.time: what is held out is decided by time here: give one")
         if row.rating is None:
             raise DataRefused(f"interactions.{place}.rating: ratings go from {dataset.scale} here: give one")
     weights = dataset.config.weights
