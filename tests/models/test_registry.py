@@ -1,6 +1,7 @@
 """Models by name: built in, registered by another package, or handed over; no file decides what is imported."""
 
 import importlib
+import subprocess
 import sys
 from importlib.metadata import EntryPoint
 from types import ModuleType
@@ -213,3 +214,15 @@ def test_an_argument_of_every_recommender_is_no_setting_of_a_model(module, name)
     module.Foreign.settings_class = type("Own", (ALSSettings,), kinds)
     with pytest.raises(WrongSetting, match=f"has a setting `{name}`, which recommenders or strategies have"):
         Config(model=module.Foreign())
+
+
+def test_a_models_file_is_imported_when_the_model_is_first_asked_for():
+    code = "import sys; from erasable.models import {}; print(*sorted(m for m in sys.modules if 'models._' in m))"
+
+    def imported(name: str) -> set[str]:
+        done = subprocess.run([sys.executable, "-c", code.format(name)], capture_output=True, text=True, check=True)
+        return set(done.stdout.split())
+
+    before = imported("find_model")
+    assert "erasable.models._popular" not in before
+    assert imported("Popular") - before == {"erasable.models._popular"}

@@ -1,12 +1,11 @@
-"""The models: they train a stage, solve user rows and score items; they know no chain and no files."""
+"""The models: they train a stage, solve user rows and score items; they know no chain and no files.
 
-from erasable.models._als import ALS
+A model's class is imported on first use, so that nobody waits for the libraries of the other models.
+"""
+
+from typing import TYPE_CHECKING
+
 from erasable.models._batches import HELPERS_REVISION, missing_item, shuffled
-from erasable.models._dmf import DMF
-from erasable.models._ease import EASE
-from erasable.models._item_knn import ItemKNN
-from erasable.models._nmf import NMF
-from erasable.models._popular import Popular
 from erasable.models.base import (
     Amends,
     Arrays,
@@ -25,7 +24,15 @@ from erasable.models.base import (
     TellsSimilarItems,
 )
 from erasable.models.machine import one_blas_thread
-from erasable.models.registry import find_model, model_names
+from erasable.models.registry import BUILT_IN, find_model, model_names
+
+if TYPE_CHECKING:
+    from erasable.models._als import ALS
+    from erasable.models._dmf import DMF
+    from erasable.models._ease import EASE
+    from erasable.models._item_knn import ItemKNN
+    from erasable.models._nmf import NMF
+    from erasable.models._popular import Popular
 
 __all__ = [
     "ALS",
@@ -56,3 +63,14 @@ __all__ = [
     "one_blas_thread",
     "shuffled",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in BUILT_IN.by_class:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = BUILT_IN[BUILT_IN.by_class[name]]
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

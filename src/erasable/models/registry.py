@@ -3,7 +3,8 @@
 import ast
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Protocol
@@ -14,13 +15,7 @@ from pydantic import ConfigDict
 from erasable import fingerprint
 from erasable.errors import UnknownModel, WrongSetting
 from erasable.extensions import loaded, no_such_name, registered
-from erasable.models._als import ALS
 from erasable.models._batches import HELPERS_REVISION
-from erasable.models._dmf import DMF
-from erasable.models._ease import EASE
-from erasable.models._item_knn import ItemKNN
-from erasable.models._nmf import NMF
-from erasable.models._popular import Popular
 from erasable.models.base import Model, Settings, check_declared, check_uses
 
 
@@ -55,14 +50,42 @@ def absent_model(name: str, revision: int, trains_rows: bool, reason: str) -> ty
 
 
 GROUP = "erasable.models"
-BUILT_IN: Mapping[str, type[Model]] = {
-    "als": ALS,
-    "ease": EASE,
-    "nmf": NMF,
-    "dmf": DMF,
-    "item-knn": ItemKNN,
-    "popular": Popular,
-}
+
+
+class BuiltIn(Mapping[str, type[Model]]):
+    """The built-in models by name; a model's file is imported when the model is first asked for."""
+
+    def __init__(self, places: Mapping[str, tuple[str, str]]) -> None:
+        self._places = places
+        """For each name of a model, its file in this package and its class there."""
+        self.by_class = {kind: name for name, (_, kind) in places.items()}
+        """The name of a model by that of its class."""
+
+    def __getitem__(self, name: str) -> type[Model]:
+        file, kind = self._places[name]
+        found: type[Model] = getattr(import_module(f"erasable.models.{file}"), kind)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+
+BUILT_IN = BuiltIn(
+    {
+        "als": ("_als", "ALS"),
+        "ease": ("_ease", "EASE"),
+        "nmf": ("_nmf", "NMF"),
+        "dmf": ("_dmf", "DMF"),
+        "item-knn": ("_item_knn", "ItemKNN"),
+        "popular": ("_popular", "Popular"),
+    }
+)
 _DIGESTS: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
 
@@ -203,7 +226,8 @@ def revisions_beneath(model: Model) -> dict[str, str]:
     """Return the revisions of our code that another package's model builds on: helpers, and built-in base classes."""
     if is_ours(model):
         return {}
-    bases = [base for base in BUILT_IN.values() if isinstance(model, base)]
+    classes = {base.__name__ for base in type(model).__mro__ if _is_ours(base)}
+    bases = [BUILT_IN[name] for kind, name in BUILT_IN.by_class.items() if kind in classes]
     return {"helpers": str(HELPERS_REVISION), **{f"{base.name} beneath": str(base.revision) for base in bases}}
 
 
