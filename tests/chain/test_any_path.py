@@ -7,6 +7,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from erasable.chain import Dataset, Earlier, MemoryStore, arrange, grown, known_requests, train_chain
+from erasable.chain.arrangement import matched
+from erasable.chain.matching import difference
 from erasable.data import Interactions, RatingScale
 from erasable.errors import Refused
 from erasable.grouping.points import ALONE
@@ -28,6 +30,13 @@ def learn(chains, rows, config, positions=None):
 
 def learn_more(chains, learned, coming):
     after = grown(learned.state.dataset, coming, ALONE)
+    state = train_chain(after, learned.store, Effort(2), Earlier.of(learned.state))
+    return chains.LearnedChain(state, learned.store)
+
+
+def sync(chains, learned, export):
+    held = learned.state.dataset
+    after = matched(held, export, difference(held, export), ALONE)
     state = train_chain(after, learned.store, Effort(2), Earlier.of(learned.state))
     return chains.LearnedChain(state, learned.store)
 
@@ -66,9 +75,11 @@ def joined(tables, rows, coming):
 
 @st.composite
 def histories(draw):
-    """Draw a table to begin with, and what happens: a table that comes, or how many people go."""
+    """Draw a table to begin with, and what happens: a table that comes, how many people go, or all there is now."""
     events = st.one_of(
-        st.tuples(st.just("more"), st.integers(0, 10**6)), st.tuples(st.just("forget"), st.integers(1, 3))
+        st.tuples(st.just("more"), st.integers(0, 10**6)),
+        st.tuples(st.just("forget"), st.integers(1, 3)),
+        st.tuples(st.just("sync"), st.integers(0, 10**6)),
     )
     return draw(st.integers(0, 10**6)), draw(st.lists(events, min_size=1, max_size=4))
 
@@ -101,6 +112,10 @@ def test_any_order_of_learning_and_forgetting_gives_what_learning_the_outcome_gi
             rows = joined(tables, rows, coming)
             with in_buckets_of(data.draw(st.sampled_from([1, *SIZES.values()]))):
                 learned = learn_more(chains, learned, coming)
+        elif what == "sync":
+            rows = some_table(tables, number, first_user=1, first_item=1)
+            with in_buckets_of(data.draw(st.sampled_from([1, *SIZES.values()]))):
+                learned = sync(chains, learned, rows)
         elif len(rows.users) > number:
             people = data.draw(st.permutations(rows.users.texts()))[:number]
             requests = known_requests([Request(user) for user in people], learned.state.dataset)

@@ -4,10 +4,12 @@ import errno
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from erasable.errors import DiskFull
 from erasable.operations import DiskStorage, Work, status, upgrade, verify
+from erasable.operations.sync import SyncRules, sync
 from erasable.requests import database
 from erasable.requests.request import STATES
 from erasable.workspace import files
@@ -193,3 +195,35 @@ def refused(action) -> bool:
 def user_is_gone(path: Path, user: str) -> bool:
     with DiskStorage(path).reading() as session:
         return not any(user in group.users for group in session.state().dataset.groups)
+
+
+@pytest.fixture(scope="module")
+def export(shop, source):
+    """The next export: someone of the second group is gone, another one lacks a row, someone is new."""
+    gone, other = small_shop.member_of(shop, 1), small_shop.member_of(shop, 0)
+    rows = [row for row in source.to_pylist() if row["user_id"] != gone]
+    rows.remove(next(row for row in rows if row["user_id"] == other))
+    return pa.Table.from_pylist([*rows, {"user_id": "zoe", "item_id": rows[0]["item_id"], "rating": 4.0}])
+
+
+@at_changes
+@in_buckets("many buckets")
+def test_a_sync_killed_at_any_change_is_finished_by_the_next_one(shop, export, copied, swift_path, moments):
+    def synced(path):
+        return sync(DiskStorage(path), export, rules=SyncRules(forget_missing=True), work=Work(1))
+
+    undisturbed, met = copied(shop, swift_path / "undisturbed"), []
+    synced(undisturbed)
+    for change in moments(lambda: synced(copied(shop, swift_path / "another"))):
+        path = copied(shop, swift_path / f"shop-{change}")
+        died = killed_at(change, lambda path=path: synced(path))
+        found = whole(path)
+        met.append((found["version"], found["erasures"]))
+        synced(path)
+        after = whole(path)
+        assert (after["version"], after["erasures"], after["pending"]) == (2, 2, 0)
+        assert lasting_contents(path) == lasting_contents(undisturbed)
+        assert verify(DiskStorage(path)).identical
+        if not died:
+            break
+    assert {*met} == {(1, 0), (2, 0), (2, 2)}

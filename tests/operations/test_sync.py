@@ -1,19 +1,25 @@
 """A recommender is made equal to an export: what is new is learned, what is missing is forgotten."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv
 import pytest
 
 from erasable.chain import Config
 from erasable.chain.matching import difference
 from erasable.data import read_interactions
-from erasable.errors import DataRefused, Refused
+from erasable.errors import DataRefused, Refused, Unfinished
 from erasable.operations import DiskStorage, Inputs, MemoryStorage, Work, forget, learn, learn_more, recommend, verify
+from erasable.operations.do_not_learn import Outside
 from erasable.operations.learn import learn_into
-from erasable.operations.sync import SyncRules, sync
-from erasable.proof import records_of
+from erasable.operations.scan import scan
+from erasable.operations.sync import ExportDoubted, SyncRules, sync
+from erasable.proof import read_certificate, read_receipt, records_of
 from erasable.requests import Request
+from kit.asking import submit
 from kit.fitting import fitting
 
 FORGET = SyncRules(forget_missing=True)
@@ -157,25 +163,79 @@ def test_many_people_need_a_yes(as_table):
     assert len(rows_of(storage)) == 28
 
 
-def test_a_kill_before_the_certificates_leaves_them_to_the_next_and_nobody_on_the_list(
+def test_an_interrupt_before_the_certificates_leaves_them_to_the_next_and_nobody_on_the_list(
     tmp_path, table, ratings, export, as_table, config, monkeypatch
 ):
     learn(table, tmp_path / "shop", config)
     storage = DiskStorage(tmp_path / "shop")
 
-    def killed(*args, **options):
+    def interrupted(*args, **options):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("erasable.operations.sync.forget", killed)
-        with pytest.raises(KeyboardInterrupt):
+        patched.setattr("erasable.operations.sync.erase", interrupted)
+        with pytest.raises(Unfinished, match="finish with"):
             sync(storage, as_table(export), rules=FORGET)
     with pytest.raises(Refused, match="not finished"):
         learn_more(storage, as_table(ratings))
-    assert len(forget(storage, []).certificates) == 2
-    assert rows_of(storage) == export
+    assert sync(storage, as_table(export), rules=SyncRules(dry_run=True)).users_added == 0
     assert sync(storage, as_table(ratings), rules=FORGET).users_added == 1  # bob is on no list
+    with storage.reading() as session:
+        assert session.erasures == 4  # two of the first, and now zoe and an item of ann
+    assert rows_of(storage) == ratings
     assert recommend(storage, ["bob"])
+
+
+def test_what_a_killed_forget_was_asked_for_is_done_first(tmp_path, table, ratings, as_table, config):
+    learn(table, tmp_path / "shop", config)
+    storage = DiskStorage(tmp_path / "shop")
+    submit(storage, Request("bob"))
+    done = sync(storage, as_table(ratings), rules=FORGET)
+    assert "bob" not in rows_of(storage)
+    assert done.left_out.users == 1
+
+
+def test_a_dry_run_leaves_every_file_as_it_is(tmp_path, table, export, as_table, config):
+    learn(table, tmp_path / "shop", config)
+    before = contents(tmp_path)
+    rules = SyncRules(forget_missing=True, dry_run=True)
+    assert sync(DiskStorage(tmp_path / "shop"), as_table(export), rules=rules).users_missing == 1
+    assert contents(tmp_path) == before
+
+
+def contents(folder):
+    return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_an_export_of_which_the_list_leaves_nothing_is_refused(storage, ratings, as_table):
+    forget(storage, [Request("bob")])
+    alone = as_table({"bob": ratings["bob"]})
+    with pytest.raises(Refused, match="nothing is left of the export"):
+        sync(storage, alone, rules=SyncRules(forget_missing=True, yes=True, expect_rows=len(ratings["bob"])))
+    assert len(rows_of(storage)) == len(ratings) - 1
+
+
+def test_rows_that_say_one_thing_twice_do_not_make_half_an_export_whole(storage, ratings, as_table):
+    half = as_table({"ann": ratings["ann"]})
+    with pytest.raises(ExportDoubted, match="are held") as refused:
+        sync(storage, pa.concat_tables([half] * 20), rules=SyncRules(forget_missing=True, yes=True))
+    assert (refused.value.rows, refused.value.needs_yes) == (20 * len(ratings["ann"]), False)
+
+
+def test_everyone_who_is_forgotten_gets_a_receipt_and_leaves_nothing(tmp_path, table, export, as_table, config):
+    learn(table, tmp_path / "shop", config)
+    (tmp_path / "receipts").mkdir()
+    source = tmp_path / "before.csv"
+    pa.csv.write_csv(table, source)
+    done = sync(
+        DiskStorage(tmp_path / "shop"), as_table(export), rules=FORGET, outside=Outside(receipts=tmp_path / "receipts")
+    )
+    receipts = [read_receipt(file.read_bytes()) for file in (tmp_path / "receipts").iterdir()]
+    certificates = {Path(place).stem: read_certificate(Path(place).read_bytes()) for place in done.certificates}
+    assert {(one.user_id, one.items) for one in receipts} == {("bob", None), ("ann", ("a",))}
+    assert all(one.opens(certificates[one.request_id]) for one in receipts)
+    assert not scan(tmp_path / "shop", "bob", str(source)).residues
+    assert scan(tmp_path / "shop", "ann", str(source)).residues
 
 
 def test_the_difference_is_that_of_plain_sets(storage, ratings, as_table):

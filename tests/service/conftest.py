@@ -28,6 +28,12 @@ RATINGS = {
 }
 
 
+@pytest.fixture(scope="session")
+def ratings() -> dict[str, dict[str, int]]:
+    """What the shop was learned from."""
+    return RATINGS
+
+
 @pytest.fixture
 def clock() -> SetClock:
     return SetClock()

@@ -18,6 +18,7 @@ from erasable.cli.options import (
     Threads,
     Users,
     UsersFile,
+    Wait,
     do_not_learn_from,
     requests_from,
     settings_options,
@@ -25,7 +26,7 @@ from erasable.cli.options import (
     work_with,
 )
 from erasable.cli.output import can_ask, print_json, print_line
-from erasable.errors import Refused, ResidueFound
+from erasable.errors import Refused, ResidueFound, WrongUse
 from erasable.operations.claims import COMMAND
 from erasable.operations.do_not_learn import Outside
 from erasable.operations.forget import Extent, Forgotten, forget, large_extent, withdraw_submitted
@@ -70,6 +71,7 @@ def command(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Submit the requests, print their numbers, and don't wait.")
     ] = False,
+    wait: Wait = False,
     receipts: Annotated[
         Path | None,
         typer.Option(
@@ -91,24 +93,25 @@ def command(
     executor: dict[str, Any] | None = None,
 ) -> None:
     """Forget users, or some interactions of one user, exactly."""
+    if wait and no_wait:
+        raise WrongUse("--no-wait submits requests and waits for nobody: leave out --wait")
+    work = work_with(threads, quiet or json_output, executor)
+    storage = DiskStorage(folder, waiting=work.reporter if wait else None)
     if withdraw:
-        _tell_withdrawn(withdraw_submitted(DiskStorage(folder)), json_output)
+        _tell_withdrawn(withdraw_submitted(storage), json_output)
         return
     nobody = not (users or users_file or items)
     if new_queue:
-        begin_new_queue(DiskStorage(folder))
+        begin_new_queue(storage)
         if nobody and not resume:
             _tell_begun(json_output)
             return
     requests = [] if nobody and (resume or issuer is not None) else requests_from(users, users_file, items)
-    work = work_with(threads, quiet or json_output, executor)
     about = listed or {}
     outside = Outside(receipts, do_not_learn_from(about), bool(about.get("no_do_not_learn")), reference=reference)
-    yes = yes or _agreed(large_extent(DiskStorage(folder), requests, ignore_unknown))
-    with issuing_as(DiskStorage(folder), issuer):
-        forgotten = forget(
-            DiskStorage(folder), requests, ignore_unknown, rerun, work, outside, yes, COMMAND, wait=not no_wait
-        )
+    yes = yes or _agreed(large_extent(storage, requests, ignore_unknown))
+    with issuing_as(storage, issuer):
+        forgotten = forget(storage, requests, ignore_unknown, rerun, work, outside, yes, COMMAND, wait=not no_wait)
     if json_output:
         print_json(_facts(forgotten, receipts))
     elif no_wait:

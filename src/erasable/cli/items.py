@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from erasable.cli.options import Folder, Json, Quiet
+from erasable.cli.options import Folder, Json, Quiet, Wait, work_with
 from erasable.cli.output import print_json, print_line
 from erasable.cli.selecting import ids_in
 from erasable.errors import WrongUse
@@ -38,13 +38,15 @@ def command(
     item_column: Annotated[
         str | None, typer.Option(metavar="NAME", help="The column of --set with the item's id, by name or number.")
     ] = None,
+    wait: Wait = False,
     json_output: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Hide items, declare their attributes, or say what is declared."""
     if item_column is not None and attributes is None:
         raise WrongUse("--item-column is for --set: give it too, or leave both out")
-    storage = DiskStorage(folder)
+    reporter = work_with(None, quiet or json_output).reporter
+    storage = DiskStorage(folder, waiting=reporter if wait else None)
     table = None if attributes is None else read_declared(attributes, item_column)
     if hide or show:
         hide_items(storage, ids_in(hide or []), ids_in(show or []))

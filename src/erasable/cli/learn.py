@@ -21,6 +21,7 @@ from erasable.cli.options import (
     Quiet,
     Sectioned,
     Threads,
+    Wait,
     columns_from,
     config_options,
     do_not_learn_from,
@@ -30,7 +31,7 @@ from erasable.cli.options import (
     settings_options,
     work_with,
 )
-from erasable.cli.output import print_json, print_line
+from erasable.cli.output import of_newcomers, print_json, print_line
 from erasable.data.splits import SplitSettings
 from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse
@@ -103,6 +104,7 @@ def _learn(
     readable_by_group: Annotated[
         bool, typer.Option("--readable-by-group", help="Let your group read the files of the workspace, not only you.")
     ] = False,
+    wait: Wait = False,
     issuer: Issuer = None,
     threads: Threads = None,
     json_output: Json = False,
@@ -115,15 +117,14 @@ def _learn(
     """Learn a recommender from a table of interactions."""
     about_list, attributes = _about_list(listed or {}), None if items is None else read_declared(items)
     work = work_with(threads, quiet or json_output, executor)
+    storage = DiskStorage(into, waiting=work.reporter if wait else None)
     if again:
         if more or readable_by_group:
             raise WrongUse("--again learns anew what is held: leave out --more and --readable-by-group")
         inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
         changed = {**read_config(config), **(settings or {})}
-        learned_again = learn_again(
-            DiskStorage(into), data, Config.of(changed, preset) if preset else changed, inputs, work
-        )
-        _declare(into, issuer, attributes)
+        learned_again = learn_again(storage, data, Config.of(changed, preset) if preset else changed, inputs, work)
+        _declare(storage, issuer, attributes)
         _tell_again(learned_again, into, json_output)
         return
     if data is None:
@@ -132,10 +133,12 @@ def _learn(
         given = {name: value for name, value in (("preset", preset), ("readable_by_group", readable_by_group)) if value}
         _refuse_settings({**given, **(settings or {})}, config)
         inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
-        learned_more = learn_more(DiskStorage(into), data, inputs, work)
-        _declare(into, issuer, attributes)
+        learned_more = learn_more(storage, data, inputs, work)
+        _declare(storage, issuer, attributes)
         _tell_more(learned_more, into, json_output)
         return
+    if wait:
+        raise WrongUse("a new workspace has no other writer: --wait is for --more and --again")
     brought = of_another_package((settings or {}).get("model") or read_config(config).get("model"))
     from_file = read_config(config, {*config_options({**BUILT_IN, **brought}), *COLUMN_OPTIONS})
     named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
@@ -143,19 +146,19 @@ def _learn(
     named = {**named, **(columns or {})}
     inputs = Inputs(columns_from(named), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
     learned = learn(data, into, chosen, replace(inputs, readable_by_group=readable_by_group), work)
-    _declare(into, issuer, attributes)
+    _declare(storage, issuer, attributes)
     if json_output:
         print_json(asdict(learned))
     else:
         _tell(learned, into, chosen.own)
 
 
-def _declare(into: Path, issuer: str | None, attributes: pa.Table | None) -> None:
+def _declare(storage: DiskStorage, issuer: str | None, attributes: pa.Table | None) -> None:
     """Write down what the owner declares beside the data."""
     if issuer is not None:
-        name_issuer(DiskStorage(into), issuer)
+        name_issuer(storage, issuer)
     if attributes is not None:
-        declare_attributes(DiskStorage(into), attributes)
+        declare_attributes(storage, attributes)
 
 
 command = settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS, LEARNING, EXECUTOR)(_learn)
@@ -246,11 +249,7 @@ def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
     )
     _tell_input(learned)
     if learned.items_unknown:
-        unknown = counted(learned.items_unknown, "item belongs", "items belong")
-        print_line(
-            f"{unknown} only to people who came later, and can't be recommended: to change that, learn a new workspace "
-            "from your current data, without those who were erased"
-        )
+        print_line(of_newcomers(learned.items_unknown, into))
     print_line(
         f"{into} now knows {counted(learned.users, 'user')}, {counted(learned.items, 'item')} and "
         f"{counted(learned.interactions, 'interaction')}"

@@ -197,6 +197,9 @@ Quiet = Annotated[
     typer.Option("--quiet", "-q", callback=be_quiet, help="Print nothing but errors, and JSON where it is asked for."),
 ]
 OnlyTheAnswer = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but the answer, and errors.")]
+Wait = Annotated[
+    bool, typer.Option("--wait", help="If another command is writing the workspace, wait for it instead of refusing.")
+]
 Threads = Annotated[
     int | None,
     typer.Option(min=1, max=1024, help="How many threads to use; changes no byte.", show_default="all cores"),

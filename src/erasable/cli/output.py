@@ -2,10 +2,12 @@
 
 import json
 import re
+import shlex
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -14,6 +16,7 @@ from rich.console import Console
 
 from erasable.errors import ErasableError, exit_code, of_command
 from erasable.progress import Bars
+from erasable.wording import counted
 
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -53,6 +56,17 @@ class TerminalReporter(Bars):
         """Show a doubt."""
         if self._shown:
             err.print(shown(of_command(text)), style="yellow", markup=False, emoji=False)
+
+
+def of_newcomers(items: int, folder: Path) -> str:
+    """Say that some items can't be recommended, and what helps.
+
+    >>> of_newcomers(1, Path("shop"))
+    "1 item belongs only to people who came later, and can't be recommended before erasable learn --again --into shop"
+    """
+    belong = counted(items, "item belongs", "items belong")
+    again = f"erasable learn --again --into {shlex.quote(str(folder))}"
+    return f"{belong} only to people who came later, and can't be recommended before {again}"
 
 
 def print_json(value: dict[str, Any]) -> None:

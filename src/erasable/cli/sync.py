@@ -13,13 +13,15 @@ from erasable.cli.options import (
     Json,
     Quiet,
     Threads,
+    Wait,
     columns_from,
     do_not_learn_from,
     settings_options,
     work_with,
 )
-from erasable.cli.output import print_json, print_line
+from erasable.cli.output import of_newcomers, print_json, print_line
 from erasable.data.values import OnBadRow
+from erasable.errors import ResidueFound
 from erasable.operations.do_not_learn import Outside
 from erasable.operations.prepare import Inputs
 from erasable.operations.storage import DiskStorage
@@ -59,11 +61,12 @@ def command(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would do; change nothing.")] = False,
     receipts: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write receipts for those who are forgotten there.")
+        Path | None, typer.Option(metavar="DIR", help="Write the receipt of each person who is forgotten there.")
     ] = None,
     on_bad_row: Annotated[
         OnBadRow, typer.Option(help="What to do about rows that can't be used: refuse the input, or leave them out.")
     ] = "refuse",
+    wait: Wait = False,
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
@@ -80,14 +83,18 @@ def command(
     inputs = Inputs(columns_from(columns or {}), do_not_learn=do_not_learn_from(listed_in or {}), on_bad_row=on_bad_row)
     rules = SyncRules(forget_missing, yes, expect_rows, dry_run)
     work = work_with(threads, quiet or json_output, executor)
-    done = sync(DiskStorage(into), export, inputs, rules, work, Outside(receipts=receipts))
+    storage = DiskStorage(into, waiting=work.reporter if wait else None)
+    done = sync(storage, export, inputs, rules, work, Outside(receipts=receipts))
     if json_output:
         print_json(asdict(done))
     else:
-        _tell(done, into)
+        _tell(done, into, receipts)
+    if done.set_aside:
+        raise ResidueFound(done.set_aside[0])
 
 
-def _tell(done: Synced, into: Path) -> None:
+def _tell(done: Synced, into: Path, receipts: Path | None) -> None:
+    same = not (done.interactions_added or done.interactions_changed)
     learned = [
         counted(done.users_added, "new user"),
         counted(done.interactions_added, "new interaction"),
@@ -96,11 +103,18 @@ def _tell(done: Synced, into: Path) -> None:
     again = f"{done.stages_rerun} of {done.stages_total} stages" if done.stages_total > 1 else "the model"
     trained = f"trained {again} again" if done.stages_rerun else "trained nothing again"
     would = "would have " if done.dry_run else ""
-    print_line(f"{would}learned {listed(learned)}: {would}{trained} ({duration(done.seconds)})")
+    if same and not done.stages_rerun:
+        print_line("nothing is new or changed in the export")
+    else:
+        print_line(f"{would}learned {listed(learned)}: {would}{trained} ({duration(done.seconds)})")
     _tell_missing(done)
+    if receipts is not None and done.certificates:
+        print_line(f"receipts: {receipts}")
     if done.asked:
         waiting = counted(done.asked, "person who has asked", "people who have asked")
         print_line(f"left as they are: {waiting} to be erased, until their own request is carried out")
+    if done.items_unknown and not done.dry_run:
+        print_line(of_newcomers(done.items_unknown, into))
     for sentence in done.in_words():
         print_line(sentence)
     if done.suppressed:
@@ -125,6 +139,6 @@ def _tell_missing(done: Synced) -> None:
     if not done.forgotten:
         print_line(f"the export lacks {listed(lacking)}, which stay: to forget them give --forget-missing")
     elif done.dry_run:
-        print_line(f"would forget {listed(lacking)}")
+        print_line(f"would forget {listed(lacking)}{': so many need --yes' if done.needs_yes else ''}")
     else:
         print_line(f"forgot {listed(lacking)}: {counted(len(done.certificates), 'certificate')}")

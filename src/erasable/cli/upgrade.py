@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from erasable.cli.options import EXECUTOR, Folder, Json, Quiet, Threads, settings_options, work_with
+from erasable.cli.options import EXECUTOR, Folder, Json, Quiet, Threads, Wait, settings_options, work_with
 from erasable.cli.output import print_json, print_line
 from erasable.errors import of_command
 from erasable.operations.storage import DiskStorage
@@ -22,6 +22,7 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would do and about how long it takes; change nothing.")
     ] = False,
+    wait: Wait = False,
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,
@@ -39,7 +40,8 @@ def command(
         else:
             tell_plan(planned)
         return
-    done = upgrade(DiskStorage(folder), work_with(threads, quiet or json_output, executor))
+    work = work_with(threads, quiet or json_output, executor)
+    done = upgrade(DiskStorage(folder, waiting=work.reporter if wait else None), work)
     if json_output:
         print_json(asdict(done))
     else:

@@ -157,11 +157,14 @@ def _carried_out(
     state = session.state()
     known = known_requests(due, state.dataset, ignore_unknown=True)
     unknown = {one.request_id for one in due}.difference(one.request_id for one in known)
+    lists = lists_of(manner.open_list, session.path)
+    # Whoever is gone already, as by a sync while they asked, must not come back either.
+    put_on_lists(session, lists, [one for one in due if one.request_id in unknown])
     if not known:
         return Carried(rejected=tuple(sorted(unknown)))
     change = _begun(claims, state, known, joined_cheaply(state, known, waiting), manner.rerun, work)
     utility = _utility(session, state, change.after, work)
-    after = make_current(session, change, lists_of(manner.open_list, session.path), utility, work, began)
+    after = make_current(session, change, lists, utility, work, began)
     gone = {one.user for one in change.requests if after.dataset.buckets.find(one.user) is None}
     return Carried(
         rejected=tuple(sorted(unknown)),

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from erasable.chain.chain import made_elsewhere
 from erasable.chain.dataset import Dataset
@@ -63,7 +64,7 @@ from erasable.requests.tokens import salt_of_code
 
 _MOST_PEOPLE = 10
 _LARGEST_SHARE = 0.01
-_LEASE_SECONDS = 30.0
+LEASE_SECONDS = 30.0
 _ON_HOLD = "someone has a request that was put on hold: release it, or withdraw it, in the service first"
 
 
@@ -175,7 +176,7 @@ def withdraw_submitted(storage: Storage) -> int:
             session.amend(replace(session.documents(), pending=kept.encoded()))
         if left:
             with storage.queue(session) as queue:
-                lease = Lease(queue.database, _LEASE_SECONDS)
+                lease = Lease(queue.database, LEASE_SECONDS)
                 if not lease.take():
                     raise WorkspaceBusy("a worker is carrying requests out: withdraw them in the service")
                 with renewed(lease):
@@ -237,7 +238,7 @@ class _ForgetCall:
 
     def carry_out(self) -> Forgotten | None:
         """Submit and carry out in this process, with what others left; None if another process took the lease first."""
-        fence = _Fence()
+        fence = Fence()
         with ExitStack() as at_work:
             with self.storage.fenced(fence).writing() as session:
                 refuse_broken_documents(session)
@@ -251,7 +252,7 @@ class _ForgetCall:
                 if not self._ids and not left and not search.erasures and not self.storage.has_begun(session):
                     return self._forgotten(Carried(), notes=manner.open_list.notes)
                 queue = at_work.enter_context(self.storage.queue(session))
-                lease = Lease(queue.database, _LEASE_SECONDS)
+                lease = Lease(queue.database, LEASE_SECONDS)
                 if not lease.take():
                     self._hand_in(queue, known, hasten=True)
                     return None
@@ -423,7 +424,7 @@ class _ForgetCall:
     ) -> Forgotten:
         ids, plan = [*carried.outcomes], carried.plan
         ours = {*self._ids} if self._ids else {*carried.set_aside}
-        not_certified = {one: self._not_certified(why) for one, why in carried.set_aside.items()}
+        not_certified = {one: not_certified(why, self.storage.path) for one, why in carried.set_aside.items()}
         own = [why for one, why in not_certified.items() if one in ours]
         if own and not ids:
             raise ResidueFound(own[0])
@@ -444,10 +445,6 @@ class _ForgetCall:
             submitted=submitted,
             served_meanwhile=self.served_meanwhile,
         )
-
-    def _not_certified(self, why: str) -> str:
-        remedy = resuming(self.storage.path)
-        return said("the erasure is done, but not certified: ", why, ". Remove them, then run: ", remedy)
 
     def _with_told(self, queue: Queue, done: Forgotten, request_ids: Sequence[str]) -> Forgotten:
         """Add what other processes did about some requests, as the queue records it."""
@@ -493,6 +490,11 @@ class _ForgetCall:
         )
 
 
+def not_certified(why: str, path: Path | None) -> str:
+    """Say that an erasure is done and why it is not certified."""
+    return said("the erasure is done, but not certified: ", why, ". Remove them, then run: ", resuming(path))
+
+
 def _why_undone(request: Request) -> str:
     """Say why another process erased nothing for a request."""
     if request.state == "failed":
@@ -506,7 +508,7 @@ def _why_undone(request: Request) -> str:
     return "the request was submitted and not carried out: try again"
 
 
-class _Fence:
+class Fence:
     """Stops a process that has lost the lease."""
 
     lease: Lease | None = None

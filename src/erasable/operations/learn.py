@@ -245,7 +245,7 @@ def learn_more(
         seconds=time.perf_counter() - began,
         users_added=after.users - before.users,
         items_added=len({*after.items} - {*before.items}),
-        items_unknown=int(np.count_nonzero(~after.known_to_some & (after.counts.trained > 0))),
+        items_unknown=items_unknown(after),
         interactions_added=after.interactions - before.interactions,
         suppressed=read.suppressed.total,
         left_out=read.suppressed,
@@ -256,6 +256,11 @@ def learn_more(
         cost_ratio=planned.cost_ratio,
         **vars(InputFacts.of(read.source, after)),
     )
+
+
+def items_unknown(dataset: Dataset) -> int:
+    """Return how many items no stage has learned yet."""
+    return int(np.count_nonzero(~dataset.known_to_some & (dataset.counts.trained > 0)))
 
 
 def has_learned(session: Session, taken_in: str) -> bool:
@@ -287,12 +292,22 @@ def _as_before(inputs: Inputs, session: Session) -> Inputs:
 
 def refuse_unready(storage: Storage, session: Session, rerun: bool) -> None:
     """Refuse while an erasure is unfinished; one that can't be certified is set aside and does not block learning."""
-    search = read_search(session.documents().pending)
-    begun = search.accepted or any(one.found is None for one in search.people)
-    if begun or any(map(is_left, storage.asked())):
+    if is_begun(session) or any(map(is_left, storage.asked())):
         raise Refused("an erasure is not finished: finish it with ", resuming(session.path), ", then learn more")
+    if not rerun:
+        refuse_elsewhere(session)
+
+
+def is_begun(session: Session) -> bool:
+    """Whether someone is erased and not searched for yet, or was accepted by an earlier release."""
+    search = read_search(session.documents().pending)
+    return bool(search.accepted) or any(one.found is None for one in search.people)
+
+
+def refuse_elsewhere(session: Session) -> None:
+    """Refuse what was learned in another numeric environment."""
     found = made_elsewhere(session.state())
-    if found and not rerun:
+    if found:
         raise NotReproducible(
             f"this was learned {found.how} ({found}): bring it here with ",
             upgrading(session),

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -21,6 +22,7 @@ from erasable.data.item_attributes import ITEM
 from erasable.errors import Said, WorkspaceBusy, WorkspaceError, WrongUse, option
 from erasable.models.base import Model
 from erasable.operations.people import not_served
+from erasable.progress import Reporter
 from erasable.proof.do_not_learn import DoNotLearnList
 from erasable.proof.search_file import read_search
 from erasable.requests.opening import adopt_queue, asked_in, is_there, open_database, queue_mark, suppressed_in
@@ -32,6 +34,8 @@ from erasable.workspace.declared_items import decode_declared
 from erasable.workspace.manifest import FORMAT, NO_DOCUMENTS, Documents, Stamp
 from erasable.workspace.scratch import Scratch
 from erasable.workspace.workspace import Workspace
+
+_WRITTEN = "is being changed by another command; Ctrl-C ends the waiting"
 
 
 class Session(Protocol):
@@ -164,13 +168,20 @@ class DiskStorage:
     """A recommender in a workspace folder.
 
     The fence is called before each change and stops a process that may not write. `model` is needed for a model that no
-    package registers.
+    package registers. With a reporter for it, a writer waits for another one to end, and says so; else it is refused.
     """
 
-    def __init__(self, path: Path, fence: Callable[[], None] | None = None, model: type[Model] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        fence: Callable[[], None] | None = None,
+        model: type[Model] | None = None,
+        waiting: Reporter | None = None,
+    ) -> None:
         self.path = path
         self._fence = fence
         self._model = model
+        self._waiting = waiting
 
     def reading(self) -> AbstractContextManager[Session]:
         """Open the workspace for reading."""
@@ -179,13 +190,14 @@ class DiskStorage:
     @contextmanager
     def writing(self) -> Iterator[Session]:
         """Open the workspace for writing."""
-        with Workspace.writing(self.path, self._fence, self._model) as workspace:
+        waiting = None if self._waiting is None else partial(self._waiting.note, f"waiting: {self.path} {_WRITTEN}")
+        with Workspace.writing(self.path, self._fence, self._model, waiting) as workspace:
             adopt_queue(workspace)
             yield workspace
 
     def fenced(self, fence: Callable[[], None]) -> "DiskStorage":
         """Return the same workspace with a fence."""
-        return DiskStorage(self.path, fence, self._model)
+        return DiskStorage(self.path, fence, self._model, self._waiting)
 
     @contextmanager
     def queue(self, session: Session | None = None) -> Iterator[Queue]:

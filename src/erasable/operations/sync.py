@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -12,21 +12,25 @@ from erasable.chain.arrangement import matched
 from erasable.chain.dataset import Dataset, State
 from erasable.chain.matching import Difference, difference
 from erasable.chain.plan import Plan, carry_out, plan_change
-from erasable.errors import Refused, Said, option
-from erasable.operations.claims import COMMAND
-from erasable.operations.do_not_learn import OpenList, Outside, open_list_of, remember
-from erasable.operations.erase import Undertaking, make_current
-from erasable.operations.forget import Extent, forget, is_worked_on
-from erasable.operations.learn import read_further, refuse_unready, with_catalogue
+from erasable.errors import Refused, Said, Unfinished, option
+from erasable.operations.claims import COMMAND, NOT_CERTIFIED, RequestClaims, is_left, take_over
+from erasable.operations.do_not_learn import OpenList, Outside, open_list_of, prepare_outside, remember, write_receipts
+from erasable.operations.erase import Carried, Manner, Undertaking, erase, make_current
+from erasable.operations.forget import LEASE_SECONDS, Extent, Fence, forget, is_worked_on, not_certified
+from erasable.operations.learn import is_begun, items_unknown, read_further, refuse_elsewhere, with_catalogue
 from erasable.operations.prepare import NO_INPUTS, Inputs, Read, risky_users
 from erasable.operations.recording import InputFacts, remembering, version_facts
-from erasable.operations.storage import Session, Storage
+from erasable.operations.storage import Session, Storage, resuming
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof.do_not_learn import ListedCount
+from erasable.proof.issuing import FORMAT as RECEIPT_FORMAT
+from erasable.proof.issuing import Receipt
 from erasable.proof.log import add_record
 from erasable.proof.search_file import read_search
+from erasable.requests.lease import Lease, renewed
 from erasable.requests.request import Event, Request
-from erasable.requests.tokens import new_receipt_code
+from erasable.requests.tokens import new_receipt_code, salt_of_code
+from erasable.wording import counted
 from erasable.workspace.manifest import Documents, Stamp
 
 _FEWEST_ROWS = 0.5  # of those that are held
@@ -47,6 +51,8 @@ class SyncRules:
         How many rows the export must have. Without it, one with less than half of the rows held is refused.
     dry_run : bool, default False
         Whether nothing is changed.
+    certify : bool, default True
+        Whether those who are forgotten are certified too; the worker of a service does that afterwards.
 
     Examples
     --------
@@ -58,6 +64,18 @@ class SyncRules:
     yes: bool = False
     expect_rows: int | None = None
     dry_run: bool = False
+    certify: bool = True
+
+
+class ExportDoubted(Refused):
+    """Refused because the export may be cut off or wrong; `why` names nobody."""
+
+    def __init__(self, why: str, rows: int, *remedy: str, needs_yes: bool = False) -> None:
+        super().__init__(why, *remedy, "; nothing was done")
+        self.why = why
+        self.rows = rows
+        self.can_be_confirmed = bool(remedy)
+        self.needs_yes = needs_yes
 
 
 @dataclass(frozen=True)
@@ -67,6 +85,8 @@ class Synced(InputFacts):
     users: int
     items: int
     interactions: int
+    items_unknown: int
+    """How many items no stage has learned yet, so that they are recommended to nobody."""
     users_added: int
     interactions_added: int
     interactions_changed: int
@@ -78,7 +98,11 @@ class Synced(InputFacts):
     """Whether those were forgotten; else they stay."""
     asked: int
     """How many people stay as they are because they have asked to be erased, which comes with their own request."""
+    needs_yes: bool
+    """Whether so many lack data that forgetting them needs `yes`."""
     certificates: tuple[str, ...]
+    set_aside: tuple[str, ...]
+    """Why some are forgotten but not certified: where something is left of them."""
     suppressed: int
     left_out: ListedCount
     """How many people and single interactions were left out because they are on the do-not-learn list."""
@@ -104,28 +128,41 @@ def sync(
     nobody is put on the do-not-learn list for it, so whoever is in a later export is learned again. People who have
     asked to be erased stay as they are: their own request erases them.
     """
-    began = time.perf_counter()
-    with storage.writing() as session:
-        refuse_unready(storage, session, rerun=False)
+    began, outside = time.perf_counter(), outside or Outside()
+    if rules.certify and not rules.dry_run:
+        _finish_earlier(storage, work, outside)
+    fence = Fence()
+    with storage.fenced(fence).writing() as session:
+        if is_begun(session) and not rules.dry_run:
+            raise Refused("an erasure is not finished: finish it with ", resuming(session.path), ", then sync")
+        refuse_elsewhere(session)
+        if not rules.dry_run:
+            prepare_outside(outside, session.path)
         before = session.state().dataset
         open_list = open_list_of(session, inputs.listing, erasing=False)
         read = read_further(source, inputs, before, session, open_list, work)
-        _refuse_rows(read.source.rows, before, rules)
+        _refuse_rows(read, before, rules)
         asked = {one.user for one in storage.asked()}
         with work.reporter.track("comparing"):
             found = difference(before, read.interactions, asked)
-        _refuse_many(found, before, rules)
+        extent = Extent(len(found.missing.union(found.vanished)), before.users)
+        if not rules.dry_run:
+            _refuse_many(extent, read.source.rows, rules)
         change = found if rules.forget_missing else found.keeping_what_is_missing()
         after = _after(before, read, change, inputs, work)
         planned = plan_change(session.state(), after)
         requests = _requests(change)
+        carried: Carried | None = Carried()
         if not rules.dry_run:
             _commit(session, Undertaking(requests, session.state(), after, planned), read, open_list, work, began)
-    certificates = () if rules.dry_run else _certify(storage, requests, work, outside or Outside())
+            if requests and rules.certify:
+                carried = _certify(storage, session, fence, Manner(open_list, outside), work)
+    certificates, set_aside = _certified(storage, requests, carried, work, outside)
     return Synced(
         users=after.users,
         items=len(after.items),
         interactions=after.interactions,
+        items_unknown=items_unknown(after),
         users_added=found.users_added,
         interactions_added=found.interactions_added,
         interactions_changed=found.interactions_changed,
@@ -133,7 +170,9 @@ def sync(
         interactions_missing=found.interactions_vanished,
         forgotten=rules.forget_missing,
         asked=len(asked),
+        needs_yes=extent.large,
         certificates=certificates,
+        set_aside=set_aside,
         suppressed=read.suppressed.total,
         left_out=read.suppressed,
         notes=open_list.notes,
@@ -146,27 +185,32 @@ def sync(
     )
 
 
-def _refuse_rows(rows: int, before: Dataset, rules: SyncRules) -> None:
-    """Refuse an export that looks cut off."""
-    if rules.expect_rows is not None:
-        if rows != rules.expect_rows:
-            raise Refused(f"the export has {rows:,} rows instead of {rules.expect_rows:,}: nothing was done")
-    elif rows < _FEWEST_ROWS * before.interactions:
-        raise Refused(
-            f"the export has {rows:,} rows, and {before.interactions:,} interactions are held: if it is whole, give ",
-            option("expect_rows", rows),
-            "; nothing was done",
-        )
+def _finish_earlier(storage: Storage, work: Work, outside: Outside) -> None:
+    """Finish what a killed command began, unless a worker does."""
+    with storage.reading() as session:
+        begun = is_begun(session)
+    if is_worked_on(storage):
+        _wait_for_worker(storage, _sought(storage), work)
+    elif begun or any(map(is_left, storage.asked())):
+        forget(storage, (), work=work, outside=outside)
 
 
-def _refuse_many(found: Difference, before: Dataset, rules: SyncRules) -> None:
-    extent = Extent(len(found.missing.union(found.vanished)), before.users)
-    if rules.forget_missing and extent.large and not (rules.yes or rules.dry_run):
-        raise Refused(
-            f"the export lacks data of {extent}: if they are to be forgotten, give ",
-            Said("yes=True", "--yes"),
-            "; nothing was done",
-        )
+def _refuse_rows(read: Read, before: Dataset, rules: SyncRules) -> None:
+    """Refuse an export that looks cut off; what is left of it without bad rows and those on the list counts."""
+    rows, usable = read.source.rows, len(read.interactions)
+    if rules.expect_rows is not None and rows != rules.expect_rows:
+        raise ExportDoubted(f"the export has {rows:,} rows instead of {rules.expect_rows:,}", rows)
+    if not usable:
+        raise ExportDoubted("nothing is left of the export without what is on the do-not-learn list", rows)
+    if rules.expect_rows is None and usable < _FEWEST_ROWS * before.interactions:
+        held = f"the export has {usable:,} interactions in {rows:,} rows, and {before.interactions:,} are held"
+        raise ExportDoubted(held, rows, ": if it is whole, give ", option("expect_rows", rows))
+
+
+def _refuse_many(extent: Extent, rows: int, rules: SyncRules) -> None:
+    if rules.forget_missing and extent.large and not rules.yes:
+        lacking, yes = f"the export lacks data of {extent}", Said("yes=True", "--yes")
+        raise ExportDoubted(lacking, rows, ": if they are to be forgotten, give ", yes, needs_yes=True)
 
 
 def _after(before: Dataset, read: Read, change: Difference, inputs: Inputs, work: Work) -> Dataset:
@@ -213,21 +257,66 @@ def _recorded(
     return replace(documents, log=log, preferences=preferences, pending=sought.encoded())
 
 
-def _certify(storage: Storage, requests: Sequence[Request], work: Work, outside: Outside) -> tuple[str, ...]:
-    """Certify what was forgotten, or wait until the worker of a service has done so."""
-    if not requests:
-        return ()
-    wanted = {one.request_id for one in requests}
-    if is_worked_on(storage):
-        with work.reporter.track("waiting for the worker"):
-            while is_worked_on(storage) and wanted & _sought(storage):
-                time.sleep(_LOOK_SECONDS)
-    if wanted & _sought(storage):
+def _certify(storage: Storage, session: Session, fence: Fence, manner: Manner, work: Work) -> Carried | None:
+    """Certify in the same session what was forgotten; None if the worker of a service holds the lease, who does it."""
+    with storage.queue(session) as queue:
+        lease = Lease(queue.database, LEASE_SECONDS)
+        if not lease.take():
+            return None
+        with renewed(lease):
+            fence.lease = lease
+            claims = RequestClaims(queue, lease, COMMAND)
+            take_over(session, claims)
+            try:
+                carried = erase(session, claims, (), (), manner, work)
+            except KeyboardInterrupt:
+                if session.path is None:
+                    raise
+                ways = resuming(session.path), ", or with the next sync"
+                raise Unfinished("interrupted between forgetting and certificates: finish with ", *ways) from None
+            claims.end(carried.outcomes, carried.rejected)
+            claims.fail(sorted(carried.set_aside), NOT_CERTIFIED)
+            fence.lease = None
+    return carried
+
+
+def _certified(
+    storage: Storage, requests: Sequence[Request], carried: Carried | None, work: Work, outside: Outside
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the certificates, and why some are missing; if the worker of a service makes them, wait for it."""
+    wanted = {one.request_id: one for one in requests}
+    if carried is not None:
+        names = [*carried.outcomes]
+        set_aside = tuple(not_certified(why, storage.path) for one, why in carried.set_aside.items() if one in wanted)
+        return tuple(storage.certificate_place(f"{one}.json") for one in names if one in wanted), set_aside
+    _wait_for_worker(storage, wanted, work)
+    if wanted.keys() & _sought(storage):  # it has ended
         forget(storage, (), work=work, outside=outside)
     with storage.reading() as session:
         issued = session.issued()
-    names = sorted(f"{one}.json" for one in wanted if f"{one}.json" in issued)
-    return tuple(map(storage.certificate_place, names))
+    names = [one for one in wanted if f"{one}.json" in issued]
+    if outside.receipts is not None:
+        write_receipts([_receipt(wanted[one]) for one in names], outside.receipts)
+    left = counted(len(wanted) - len(names), "person", "people")
+    set_aside = (not_certified(f"something is left of {left}", storage.path),) if len(names) < len(wanted) else ()
+    return tuple(storage.certificate_place(f"{one}.json") for one in names), set_aside
+
+
+def _wait_for_worker(storage: Storage, request_ids: Collection[str], work: Work) -> None:
+    """Wait as long as a worker is there and has these to certify."""
+    with work.reporter.track("waiting for the worker"):
+        while is_worked_on(storage) and _sought(storage).intersection(request_ids):
+            time.sleep(_LOOK_SECONDS)
+
+
+def _receipt(request: Request) -> Receipt:
+    return Receipt(
+        format=RECEIPT_FORMAT,
+        request_id=request.request_id,
+        user_id=request.user,
+        items=request.items,
+        salt=salt_of_code(request.receipt_code or ""),
+    )
 
 
 def _sought(storage: Storage) -> set[str]:

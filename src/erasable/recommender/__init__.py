@@ -266,7 +266,9 @@ class Recommender(Estimator):
         """
         rules = SyncRules(forget_missing, yes, expect_rows, dry_run)
         done = sync(self._learned_storage(), table, inputs, rules, self._work, outside)
-        self._note(done.notes)
+        if done.certificates:
+            self._doubt_copies()
+        self._note((*done.notes, *done.set_aside))
         return done
 
     def learn_again(
@@ -351,11 +353,8 @@ class Recommender(Estimator):
         requests = requests_of(users, items)
         if new_queue:
             begin_new_queue(self._learned_storage())
-        for copy in self._copies if requests else ():
-            if (copy / MANIFEST).exists():
-                self._work.reporter.doubt(
-                    f"the copy in {copy} keeps whom you forget here: load it and forget there too"
-                )
+        if requests:
+            self._doubt_copies()
         with self._learned_serving().withdrawing(requests):
             done = forget(self._learned_storage(), requests, ignore_unknown, rerun, self._work, outside, yes)
         self._note(done.notes)
@@ -415,6 +414,7 @@ class Recommender(Estimator):
         n_jobs: int | None = None,
         executor: Literal["local", "ray"] = "local",
         address: str | None = None,
+        wait: bool = False,
     ) -> Self:
         """Open the recommender in a workspace; forgetting changes that workspace.
 
@@ -433,6 +433,8 @@ class Recommender(Estimator):
         address : str, optional
             The address of a Ray cluster whose nodes all see the folder; if not given, Ray is started on this machine
             for each piece of work.
+        wait : bool, default False
+            Whether what changes the workspace waits for another process that is changing it; else it is refused then.
 
         Returns
         -------
@@ -464,8 +466,16 @@ class Recommender(Estimator):
             recommender._work = replace(recommender._work, cluster=RayCluster.at(address, _threads(threads, n_jobs)))
         elif address is not None:
             raise WrongUse("`address` is that of a Ray cluster: give executor='ray' too")
-        recommender._settle_in(DiskStorage(Path(folder), model=kind))
+        waiting = recommender._work.reporter if wait else None
+        recommender._settle_in(DiskStorage(Path(folder), model=kind, waiting=waiting))
         return recommender
+
+    def _doubt_copies(self) -> None:
+        for copy in self._copies:
+            if (copy / MANIFEST).exists():
+                self._work.reporter.doubt(
+                    f"the copy in {copy} keeps whom you forget here: load it and forget there too"
+                )
 
     def _note(self, notes: Sequence[str]) -> None:
         for note in notes:

@@ -50,6 +50,7 @@ from erasable.requests.opening import open_database
 from erasable.requests.queue import Queue, SealsEnded
 from erasable.requests.request import DISK_FULL, Request, RequestState
 from erasable.requests.tokens import Answers
+from erasable.service._syncing import Syncer
 from erasable.service.settings import (
     Clock,
     ServiceSettings,
@@ -254,6 +255,9 @@ class Worker:
         self.eraser = Eraser(
             self.queue, self.lease, self.storage, options.settings, options.clock, self._threads, options.do_not_learn
         )
+        self.syncer = Syncer(
+            self.queue, self.lease, self.storage, options.settings, options.clock, self._threads, options.do_not_learn
+        )
         self._learned = 0.0
         self._seen: object = None
         self._look_again = 0.0
@@ -291,6 +295,7 @@ class Worker:
             or self._finish_others()
             or eraser.seal_ended()
             or self._upgrade()
+            or self._sync()
             or self._learn()
             or self._verify()
             or self._tidy()
@@ -365,6 +370,19 @@ class Worker:
         """Learn what came in, once enough time has passed to collect it."""
         if time.monotonic() - self._learned < self.options.settings.learn_seconds:
             return False
+        return self._learn_waiting()
+
+    def _sync(self) -> bool:
+        """Make the workspace equal to the export, if it is time for that or someone asked for it."""
+        asked = self.syncer.due()
+        if asked is None:
+            return False
+        # What came in before is learned before: afterwards it might be learned twice, from the export and from here.
+        self._learn_waiting()
+        self.syncer.carry_out(asked)
+        return True
+
+    def _learn_waiting(self) -> bool:
         intake = Intake(self.database)
         self._learned, waiting = time.monotonic(), self._still_waiting(intake)
         if waiting is None:

@@ -50,6 +50,12 @@ class ServiceSettings(BaseModel):
     """How long incoming interactions are collected before they are learned."""
     restart_seconds: float = Field(default=0, ge=0, le=86_400)
     """Within how many seconds after erasures the server restarts, to clear its memory of them; 0 means never."""
+    sync: str | None = Field(default=None, min_length=1)
+    """An export that the workspace is made equal to every day: a file, folder, pattern or URL, as for erasable sync."""
+    sync_at: str = Field(default="03:00", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
+    """At what time of day that begins, in universal time; if the service was down then, when it is back that day."""
+    sync_forget_missing: bool = False
+    """Whether people and interactions that the export lacks are forgotten, with certificates."""
     largest_body: int = Field(default=1_000_000, ge=1_000)
     """How many bytes the body of an HTTP request may have."""
     slowest_body: float = Field(default=10, gt=0)
@@ -59,6 +65,15 @@ class ServiceSettings(BaseModel):
     def window(self) -> timedelta:
         """The batch window."""
         return timedelta(days=self.batch_window)
+
+    def sync_time(self, now: datetime) -> datetime:
+        """Return when the sync of this day begins.
+
+        >>> DEFAULT_SETTINGS.sync_time(datetime(2026, 11, 18, 2, 30, tzinfo=UTC)).isoformat()
+        '2026-11-18T03:00:00+00:00'
+        """
+        hour, minute = map(int, self.sync_at.split(":"))
+        return now.astimezone(UTC).replace(hour=hour, minute=minute, second=0, microsecond=0)
 
     @model_validator(mode="after")
     def _alarm_comes_first(self) -> Self:

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -314,13 +314,24 @@ def _free(path: Path) -> int:
 
 
 @contextmanager
-def writer_lock(root: Path) -> Iterator[None]:
-    """Hold the writer lock, or refuse at once if another process holds it."""
-    path = _existing(root / WRITER_LOCK)
-    with _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as handle:
-        # A failed learn removes its lock file, and a lock on a removed file keeps nobody out.
-        if not _is_at(handle, path):
-            raise _busy(root)
+def writer_lock(root: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
+    """Hold the writer lock; if another process holds it, refuse at once, or call `waiting` and wait for it to end."""
+    mode = fcntl.LOCK_EX | fcntl.LOCK_NB
+    with ExitStack() as held:
+        while True:
+            path = _existing(root / WRITER_LOCK)
+            try:
+                # A failed learn removes its lock file, and a lock on a removed file keeps nobody out.
+                if _is_at(held.enter_context(_locked(path, mode)), path):
+                    break
+                raise _busy(root)
+            except WorkspaceBusy:
+                if waiting is None:
+                    raise
+                if mode & fcntl.LOCK_NB:
+                    waiting()
+                mode = fcntl.LOCK_EX  # who waits in the kernel comes in turn
+                held.close()
         yield
 
 

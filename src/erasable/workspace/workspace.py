@@ -125,15 +125,19 @@ class Workspace:
     @classmethod
     @contextmanager
     def writing(
-        cls, path: str | Path, fence: Callable[[], None] | None = None, model: type[Model] | None = None
+        cls,
+        path: str | Path,
+        fence: Callable[[], None] | None = None,
+        model: type[Model] | None = None,
+        waiting: Callable[[], None] | None = None,
     ) -> Iterator["Workspace"]:
         """Open a workspace as its only writer; what is not committed when the block ends is swept away.
 
         A fence is called before each commit, and raises if this writer may no longer write. Pass the model's class if
-        the model is not registered.
+        the model is not registered. A second writer is refused; with `waiting`, that is called and the writer waits.
         """
         root = existing_workspace(path)
-        with writer_lock(root):
+        with writer_lock(root, waiting):
             manifest = read_manifest(root)
             sweep_at_opening(root, NamedFiles.of(root, manifest))
             try:

@@ -76,9 +76,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def shop(learned, swift_path, clock):
+def settings() -> ServiceSettings:
+    return ServiceSettings(learn_seconds=0, retry_seconds=0, attempts=1)
+
+
+@pytest.fixture
+def shop(learned, swift_path, clock, settings):
     folder = copy_of(learned, swift_path / "shop")
-    shop = Service.open(folder, ServiceSettings(learn_seconds=0, retry_seconds=0, attempts=1), clock)
+    shop = Service.open(folder, settings, clock)
     yield shop
     shop.database.close()
 

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from erasable.requests.lease import QueueReporter
+from erasable.service.settings import ServiceSettings
 
 
 def figures(text: str) -> list[int]:
@@ -53,6 +54,43 @@ def test_figures_lead_to_what_they_count(office, late):
         re.findall(r'<a href="(/requests\?[^"]+)"><b>', office.get("/")), (2, 2, 1, 0), strict=True
     ):
         assert office.get(address).count('<th scope="row">') == count
+
+
+class TestTheSync:
+    @pytest.fixture
+    def settings(self, tmp_path):
+        return ServiceSettings(sync=str(tmp_path / "export.csv"))
+
+    def note(self, shop, name, **facts):
+        shop.queue.note(None, name, "worker", shop.clock(), facts)
+
+    def test_when_it_is_next_and_what_it_did_is_told(self, office, shop):
+        assert "none yet" in office.get("/")
+        done = dict.fromkeys(["users_added", "interactions_added", "interactions_changed"], 1)
+        self.note(shop, "synced", **done, users_forgotten=2, interactions_forgotten=3, left_out=0)
+        text = office.get("/")
+        assert "learned 1 new user, 1 new interaction and 1 changed interaction" in text
+        assert "forgot 2 people and 3 interactions of others" in text
+        assert "alarm" not in text
+
+    def test_a_refused_one_is_an_alarm_until_someone_decides(self, office, shop):
+        self.note(shop, "sync refused", reason="the export lacks data of 12 of 40 people", rows=99, needs_yes=True)
+        text = office.get("/")
+        assert "the export lacks data of 12 of 40 people. Nobody was forgotten." in text
+        assert "Forget them" in text
+        assert "Nothing now" not in text
+        office.send("/sync", yes="true", expect_rows="99")
+        asked = shop.history.last_event("sync asked")
+        assert asked.facts == {"yes": True, "expect_rows": 99}
+        assert "Forget them" not in office.get("/")
+
+    def test_another_site_can_not_ask_for_it(self, office, shop):
+        assert office.client.post("/sync", data={"yes": "true"}).status_code == 403
+        assert shop.history.last_event("sync asked") is None
+
+
+def test_without_an_export_nothing_is_said_of_it(office):
+    assert "Sync with the export" not in office.get("/")
 
 
 def test_last_scan_and_version_are_told(office, users, clock, worker, shop):

@@ -29,6 +29,7 @@ from erasable.service._http import (
     service_of,
 )
 from erasable.service._service import Service
+from erasable.service._syncing import ask_for_sync
 from erasable.service.api._schemas import (
     ErasureRequest,
     ErasureRequestDetail,
@@ -41,15 +42,19 @@ from erasable.service.api._schemas import (
     RequestList,
     RequiredRemark,
     Submitted,
+    SyncInfo,
+    SyncWanted,
     TakenIn,
     V1State,
     from_v1,
 )
+from erasable.service.settings import log
 
 erasure_requests_router = APIRouter(
     prefix="/v1/erasure-requests", tags=["erasure requests"], responses=RESPONSES, route_class=StrictRoute
 )
 NOTHING_SAID = Remark()
+NOTHING_CONFIRMED = SyncWanted()
 Key = Annotated[
     str | None,
     Header(
@@ -295,4 +300,22 @@ def _refuse_what_can_not_be_learned(service: Service, rows: list[WaitingInteract
     read_interactions(as_table(rows), columns, dataset.scale, fewest_users=1, weights=weights)
 
 
-ROUTERS = (erasure_requests_router, interactions_router, plan_router)
+sync_router = APIRouter(prefix="/v1/sync", tags=["learning"], responses=RESPONSES, route_class=StrictRoute)
+
+
+@sync_router.post("", status_code=202)
+def ask_for_a_sync(
+    request: HttpRequest, caller: Annotated[Caller, Depends(OFFICE)], wanted: SyncWanted = NOTHING_CONFIRMED
+) -> SyncInfo:
+    """Have the workspace made equal to the export now; `GET /v1/status` says what came of it.
+
+    If a sync was refused, `yes` and `expect_rows` confirm what the export lacks.
+    """
+    service = service_of(request)
+    facts = {"yes": wanted.yes, "expect_rows": wanted.expect_rows}
+    state = ask_for_sync(service.queue, service.settings, caller.actor, service.clock(), facts)
+    log("sync asked", actor=caller.actor)
+    return SyncInfo(**vars(state))
+
+
+ROUTERS = (erasure_requests_router, interactions_router, sync_router, plan_router)

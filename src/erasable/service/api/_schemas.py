@@ -322,6 +322,33 @@ class TakenIn(Schema):
     """Rows whose event counts 0, and rows of people whose erasure is under way; of those applications are not told."""
 
 
+class SyncWanted(Incoming):
+    """What is confirmed about the export, if a sync was refused."""
+
+    yes: bool = False
+    """Whether people whose data it lacks are forgotten even if they are many."""
+    expect_rows: int | None = Field(default=None, ge=1)
+    """How many rows it has; another number is refused."""
+
+
+class SyncInfo(Schema):
+    """When the workspace is next made equal to the export, and what became of the last time."""
+
+    next: datetime
+    asked: bool
+    """Whether a sync was asked for or is under way."""
+    last: datetime | None
+    outcome: Literal["synced", "refused", "failed"] | None
+    reason: str | None
+    """Why it was refused or failed."""
+    rows: int | None
+    """If it was refused: what to confirm as `expect_rows` if the export is whole."""
+    needs_yes: bool
+    """Whether it was refused because it lacks the data of many people, so that `yes` is needed."""
+    done: dict[str, int] | None
+    """What was learned and forgotten: counts of people and interactions."""
+
+
 class ServiceStatus(Schema):
     """What is served, and how many requests are in which state."""
 
@@ -349,6 +376,8 @@ class ServiceStatus(Schema):
     """What the worker is doing."""
     progress: float | None
     """How much of that is done, from 0 to 1, if known."""
+    sync: SyncInfo | None
+    """The daily sync with an export; null if there is none."""
     problem: str | None
     """What keeps the service from working, such as a full disk, and what to do; null if nothing does."""
 

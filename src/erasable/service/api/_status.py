@@ -17,7 +17,8 @@ from erasable.requests.request import DISK_FULL
 from erasable.requests.tokens import Caller
 from erasable.service._http import ANYONE, OFFICE, RESPONSES, in_answer, service_of
 from erasable.service._service import Service
-from erasable.service.api._schemas import V1_STATES, Health, Readiness, ServiceStatus, in_v1
+from erasable.service._syncing import last_sync, sync_state
+from erasable.service.api._schemas import V1_STATES, Health, Readiness, ServiceStatus, SyncInfo, in_v1
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
 _LATE: tuple[Urgency, ...] = ("late", "overdue", "alarming", "stuck")
@@ -45,6 +46,12 @@ class Metrics:
         self._suppressed = Gauge("erasable_people_suppressed", "People who are not served.", registry=self.registry)
         self._version = Gauge("erasable_model_version", "The version that is served.", registry=self.registry)
         self._worker = Gauge("erasable_worker", "Whether a worker is at work.", registry=self.registry)
+        self._sync_time = Gauge(
+            "erasable_sync_time", "When the last sync ended that was done, in Unix time.", registry=self.registry
+        )
+        self._sync_undone = Gauge(
+            "erasable_sync_undone", "Whether the last sync was refused or failed.", registry=self.registry
+        )
         self._waiting = Gauge("erasable_interactions_waiting", "Interactions to be learned.", registry=self.registry)
 
     def answered(self, scope: Scope, status: int, seconds: float) -> None:
@@ -66,6 +73,9 @@ class Metrics:
         self._version.set(service.live.version)
         self._worker.set(is_at_work(service.database, service.settings.lease_seconds))
         self._waiting.set(service.intake.count())
+        sync, done = sync_state(service.history, service.settings, service.clock()), last_sync(service.history)
+        self._sync_time.set(0 if done is None else done.timestamp())
+        self._sync_undone.set(sync is not None and sync.outcome in ("refused", "failed"))
         return generate_latest(self.registry)
 
 
@@ -104,6 +114,7 @@ def show_status(request: HttpRequest, caller: Annotated[Caller, Depends(OFFICE)]
     service = service_of(request)
     people = service.suppressed()
     found, progress = service.history.totals(service.clock()), read_progress(service.database)
+    sync = sync_state(service.history, service.settings, service.clock())
     return ServiceStatus(
         # The paths of the do-not-learn list are for whoever has the machine; with a faulty queue nobody gets an answer.
         workspace={
@@ -124,6 +135,7 @@ def show_status(request: HttpRequest, caller: Annotated[Caller, Depends(OFFICE)]
         worker=is_at_work(service.database, service.settings.lease_seconds),
         doing=None if progress is None else progress.step,
         progress=None if progress is None else progress.share,
+        sync=None if sync is None else SyncInfo(**vars(sync)),
         problem=service.problem(),
     )
 

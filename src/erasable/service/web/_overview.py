@@ -24,6 +24,7 @@ from erasable.requests.request import Request
 from erasable.requests.tokens import Caller
 from erasable.service._http import PAGES, service_of
 from erasable.service._service import Service, overview
+from erasable.service._syncing import ask_for_sync, sync_state
 from erasable.service.web._pages import item_lines, page, refuse_foreign_forms
 
 router = APIRouter(include_in_schema=False)
@@ -57,9 +58,23 @@ def show_overview(request: HttpRequest, caller: Annotated[Caller, Depends(PAGES)
         "working": is_at_work(service.database, service.settings.lease_seconds),
         "interactions_waiting": service.intake.count(),
         "version": service.live.version,
+        "sync": sync_state(service.history, service.settings, service.clock()),
         "problem": service.problem(),
     }
     return page(request, "overview.html", facts)
+
+
+@router.post("/sync", dependencies=[Depends(refuse_foreign_forms)])
+def ask_for_a_sync(
+    request: HttpRequest,
+    caller: Annotated[Caller, Depends(PAGES)],
+    yes: Annotated[bool, Form()] = False,
+    expect_rows: Annotated[int | None, Form(ge=1)] = None,
+) -> Response:
+    """Have the worker make the workspace equal to the export now."""
+    service, facts = service_of(request), {"yes": yes, "expect_rows": expect_rows}
+    ask_for_sync(service.queue, service.settings, caller.actor, service.clock(), facts)
+    return RedirectResponse("/", HTTPStatus.SEE_OTHER)
 
 
 def _action_needed(erasure_request: Request, service: Service) -> ActionNeeded:

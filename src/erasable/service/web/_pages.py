@@ -60,6 +60,7 @@ STEPS_IN_WORDS = {
     "evaluating": "Measuring how well it recommends",
     "replaying": "Training again from what is left, to compare every byte",
     "learning": "Learning what came in",
+    "comparing": "Comparing the export with what is held",
     "saving": "Saving",
 }
 _SENTENCES = {
@@ -92,6 +93,13 @@ _SENTENCES = {
     "learned more": "Learned {interactions} more interactions, {users} new users{left_out}",
     "learning failed": "Learning what came in failed: {reason}",
     "upgraded": "Trained again on the updated machine: {adopted} checkpoints with equal bytes, {trained} with new ones",
+    "sync asked": "Asked for a sync with the export",
+    "sync begun": "The sync with the export began",
+    "synced": "Made equal to the export: learned {users_added} new users, {interactions_added} new and "
+    "{interactions_changed} changed interactions; forgot {users_forgotten} people and {interactions_forgotten} "
+    "interactions of others{left_out}",
+    "sync refused": "The sync with the export was refused: {reason}",
+    "sync failed": "The sync with the export failed: {reason}",
     "server restarts": "A server restarted, because people were erased",
     "upgrade failed": "Training again on the updated machine failed: {reason}",
 }
