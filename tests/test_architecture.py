@@ -22,7 +22,10 @@ LOADED_BY_THE_ENTRY_POINT = {
     "__init__.py": {"importlib"},
     "__main__.py": {"erasable.interrupts", "erasable.cli.main", "erasable.without_pandas"},
 }
-LOADING_BY_NAME = {"__init__.py", "cli/main.py", "extensions.py", "grouping/registry.py", "models/registry.py"}
+LOADING_BY_NAME = {
+    *("__init__.py", "cli/main.py", "extensions.py", "grouping/registry.py", "models/registry.py"),
+    "operations/_one_model.py",
+}
 LOADED_WITH_AN_EXTRA = {"requests/opening.py": {"erasable.requests.postgres"}}
 
 

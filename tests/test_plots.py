@@ -1,13 +1,15 @@
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from erasable.errors import WrongUse
 from erasable.evaluation.attack import LOOKS, AttackResult, Interval
+from erasable.operations import ModelComparison
 from erasable.operations.attack import Probe
 from erasable.operations.inspect import GroupStudy
-from erasable.plots import draw_groups, draw_membership, figure_class, figure_file, one_legend, panels
+from erasable.plots import draw_comparison, draw_groups, draw_membership, figure_class, figure_file, one_legend, panels
 
 STUDY = GroupStudy(
     grouping="random",
@@ -116,3 +118,15 @@ def test_without_matplotlib_the_remedy_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(WrongUse, match=r"pip install 'erasable\[plots\]'"):
         figure_class()
+
+
+def test_the_figure_of_a_comparison_shows_each_model_that_was_measured(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("matplotlib").rcParams, "svg.fonttype", "none")
+    figures = {"ndcg@10": 0.3, "forget_cost": 0.0, "learn_seconds": 2.0, "forget_seconds": 0.5, "failed": None}
+    rows = [{"model": "als:anchors=0.1", **figures}, {"model": "ease", **figures, "forget_cost": 0.7}]
+    failed = {"model": "nmf", **dict.fromkeys(figures), "failed": "too few users"}
+    draw_comparison(ModelComparison(pa.Table.from_pylist([*rows, failed]), {}, ()), tmp_path / "compared.svg")
+    text = (tmp_path / "compared.svg").read_text()
+    for words in ("NDCG@10", "cost of forgetting one person", "als:anchors=0.1", "ease", "seconds"):
+        assert words in text
+    assert "nmf" not in text

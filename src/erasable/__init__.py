@@ -30,16 +30,18 @@ if TYPE_CHECKING:
     )
     from erasable.evaluation import hit_rate, ndcg, recall
     from erasable.models import ALS, DMF, EASE, NMF, ItemKNN, Popular
-    from erasable.operations import Claim, Inputs, Outside
+    from erasable.operations import Claim, Inputs, ModelComparison, Outside
     from erasable.proof.do_not_learn import DoNotLearnFiles
     from erasable.recommender import Recommender
+    from erasable.recommender.comparing import compare
     from erasable.requests import Request
 
 __version__ = "0.3.0"
 
 _UNITS = {
     "erasable.recommender": ("Recommender",),
-    "erasable.operations": ("Claim", "Inputs", "Outside"),
+    "erasable.recommender.comparing": ("compare",),
+    "erasable.operations": ("Claim", "Inputs", "ModelComparison", "Outside"),
     "erasable.models": ("ALS", "DMF", "EASE", "ItemKNN", "NMF", "Popular"),
     "erasable.chain": ("Laser", "Retrain", "Sisa"),
     "erasable.requests": ("Request",),
@@ -80,6 +82,7 @@ __all__ = [
     "ItemKNN",
     "Laser",
     "ListUnusable",
+    "ModelComparison",
     "NewerDocument",
     "NotReproducible",
     "Outside",
@@ -104,6 +107,7 @@ __all__ = [
     "WrongSetting",
     "WrongUse",
     "__version__",
+    "compare",
     "hit_rate",
     "ndcg",
     "recall",

@@ -1,4 +1,4 @@
-"""Figures of a recommender: its groups, and a membership attack; matplotlib comes with the extra `plots`."""
+"""Figures: groups, a membership attack, models compared; matplotlib comes with the extra `plots`."""
 
 import os
 from collections.abc import Mapping
@@ -12,6 +12,7 @@ from erasable.seeding import mix
 
 if TYPE_CHECKING:
     from erasable.operations.attack import Probe
+    from erasable.operations.compare import ModelComparison
     from erasable.operations.inspect import GroupStudy
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -165,3 +166,38 @@ def _title(probe: "Probe") -> str:
         f"Can an attack tell {probe.people:,} erased people from {probe.others:,} {others}?\n"
         f"Means and 95 % intervals over {probe.seeds} seeds, all attacks together"
     )
+
+
+_LEAST_COST = 1e-5  # what costs nothing has no place on a logarithmic axis
+
+
+def draw_comparison(comparison: "ModelComparison", file: Path) -> None:
+    """Draw each model's quality against the cost of forgetting one person, and beside it the seconds of both."""
+    figure, axes = panels(1, 2)
+    figure.set_size_inches(11, 4.6)
+    rows = [row for row in comparison.table.to_pylist() if row["failed"] is None]
+    quality, seconds = axes[0]
+    for row, colour in zip(rows, _several(len(rows)), strict=True):
+        cost = max(row["forget_cost"], _LEAST_COST)
+        quality.scatter([cost], [row["ndcg@10"]], color=colour, s=60, zorder=3)
+        quality.annotate(row["model"], (cost, row["ndcg@10"]), xytext=(6, 5), textcoords="offset points")
+    quality.set(xscale="log", xlim=(_LEAST_COST / 2, 4), ylim=(0, None))
+    quality.set(xlabel="cost of forgetting one person (1 is training everyone; left edge: none)", ylabel="NDCG@10")
+    quality.set_title("Better is up, cheaper to forget is left")
+    places = np.arange(len(rows))
+    for shift, name, colour in ((-0.2, "learn", _COLOURS[0]), (0.2, "forget", _COLOURS[2])):
+        seconds.barh(places + shift, [row[f"{name}_seconds"] for row in rows], 0.38, label=name, color=colour)
+    seconds.set_yticks(places, [row["model"] for row in rows])
+    seconds.invert_yaxis()
+    seconds.grid(axis="x", color="#dddddd", linewidth=0.6)
+    seconds.grid(axis="y", visible=False)
+    seconds.set(title="Seconds to learn everyone, and to forget one", xlabel="seconds")
+    seconds.legend(frameon=False)
+    figure.savefig(file, dpi=130, metadata={"Date": None} if file.suffix.lower() == ".svg" else None)
+
+
+def _several(count: int) -> list[Any]:
+    """Return so many colours."""
+    from matplotlib import colormaps
+
+    return [colormaps["viridis"](place / max(1, count)) for place in range(count)]

@@ -1,6 +1,7 @@
 """The use cases, written once for library, commands and service."""
 
 from erasable.operations.attack import Probe, attack, attack_erased
+from erasable.operations.compare import ModelComparison
 from erasable.operations.do_not_learn import Outside
 from erasable.operations.forget import Extent, Forgotten, forget, large_extent, learned_elsewhere, withdraw_submitted
 from erasable.operations.inspect import (
@@ -42,6 +43,7 @@ __all__ = [
     "Live",
     "LoadedVersion",
     "MemoryStorage",
+    "ModelComparison",
     "Outside",
     "Probe",
     "Recommendation",

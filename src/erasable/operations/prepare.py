@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,6 +166,32 @@ def prepare(
         kept, numbered = _kept(interactions, config, given)
     dataset = _arranged(kept, numbered, config, replace(given, scale=scale), inputs, work, risky)
     return Prepared(dataset, read.suppressed, read.source, read.readmitted)
+
+
+class RowsRead(NamedTuple):
+    """Rows that were read once, to learn from several times, and what was found of them."""
+
+    interactions: Interactions
+    scale: RatingScale
+    settings: Mapping[str, Any]
+    """What the columns ask for: the most that a pair weighs, if there are weights."""
+
+    def arranged(self, config: Config, work: Work) -> Dataset:
+        """Build the dataset of these rows, as learning them would."""
+        given = _Given(scale=self.scale)
+        return _arranged(*_kept(self.interactions, config, given), config, given, NO_INPUTS, work)
+
+
+def read_rows(source: Any, config: Config, inputs: Inputs, work: Work) -> RowsRead:  # noqa: ANN401 - path or table
+    """Read rows to learn from several times; nobody is left out, because nothing of it is kept."""
+    weighed = _weighing(config, inputs.columns)
+    declared = None if weighed.rating_scale is None else RatingScale(*weighed.rating_scale)
+    declared = declared if weighed.max_weight is None else RatingScale(1, weighed.max_weight)
+    read = read_source(source, inputs, declared, work, weights=weighed.weights)
+    with _naming(source):
+        scale = declared or recognise_scale(read.interactions.rating)
+    settings = {} if weighed.max_weight is None else {"max_weight": weighed.max_weight}
+    return RowsRead(read.interactions, scale, settings)
 
 
 def prepare_again(held: Dataset, everything: Interactions, config: Config, inputs: Inputs, work: Work) -> Dataset:
