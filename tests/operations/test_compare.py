@@ -96,12 +96,22 @@ def test_weights_reach_every_model(table):
     assert found.facts["settings"]["max_weight"] == 10
 
 
+def test_the_latest_interactions_are_held_out_from_every_model_if_that_is_asked_for(table):
+    timed = table.append_column("timestamp", [[float(row * 7 % 97) for row in range(table.num_rows)]])
+    found = compare(timed, ["popular"], split="leave-last-out", threads=1, progress=False)
+    own = Recommender("popular", split="leave-last-out", threads=1, progress=False).fit(timed)
+    assert found.table["ndcg@10"].to_pylist() == [own.evaluate().values["ndcg@10"]]
+    assert found.facts["settings"]["split"] == "leave-last-out"
+    assert found.facts["held_out"] == found.facts["users"]
+
+
 @pytest.mark.parametrize(
     ("models", "error", "said"),
     [
         (["ease", "ease"], WrongUse, "the model ease is given twice: leave one out"),
         ([], WrongUse, "there is no model to compare: name some, such as als"),
         (["ease:holdout=0.2"], WrongUse, "`holdout` must be the same for all models"),
+        (["ease:split=leave-last-out"], WrongUse, "`split` must be the same for all models"),
         (["ease:seed=2"], WrongUse, "`seed` must be the same for all models"),
         (["als:factors"], WrongUse, "is no model with settings: write NAME or NAME:setting=value"),
         (["als:factor=2"], WrongSetting, "did you mean `factors`"),

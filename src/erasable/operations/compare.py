@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from erasable.chain.settings import Config
-from erasable.data.interactions import DataSettings
+from erasable.data.splits import SplitSettings
 from erasable.errors import Refused, WrongUse
 from erasable.interrupts import kept_from_children
 from erasable.models.base import Model
@@ -109,7 +109,7 @@ def compare(
     if not measured:
         raise Refused(f"no model could be measured; {found[0]['model']}: ", found[0]["failed"])
     shared = entrants[0].config.own.written()
-    shared = {name: shared[name] for name in (*DataSettings.model_fields, "seed") if name in shared}
+    shared = {name: shared[name] for name in (*SplitSettings.model_fields, "seed") if name in shared}
     facts = {**measured[0]["facts"], "quick": quick, "settings": shared}
     cells = [{name: one.get(name) for name in _COLUMNS.names} for one in found]
     return ModelComparison(pa.Table.from_pylist(cells, _COLUMNS), facts, tuple(_notes(facts, entrants)))
@@ -131,7 +131,7 @@ def _entrants(
 def _entrant(given: str | Model | type[Model], common: Mapping[str, Any], quick: bool) -> _Entrant:
     label, own = _spelled(given) if isinstance(given, str) else (repr(given), {"model": given})
     for name in own:
-        if name in DataSettings.model_fields or name == "seed":
+        if name in SplitSettings.model_fields or name == "seed":
             raise WrongUse(f"{label}: `{name}` must be the same for all models: give it beside them")
     config = Config.of({**common, **own})
     label = config.model if isinstance(given, type) else label
