@@ -294,7 +294,7 @@ class TestWhileAnotherForgets:
     @pytest.fixture
     def other(self, shop, user, monkeypatch):
         # Whoever comes second waits that long for one that does not renew its lease.
-        monkeypatch.setattr(sys.modules[forget.__module__], "_LEASE_SECONDS", 2.0)
+        monkeypatch.setattr(sys.modules[forget.__module__], "LEASE_SECONDS", 2.0)
 
         def forgetting() -> None:
             files.before_change = standing_still_once("checkpoints")

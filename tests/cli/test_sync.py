@@ -79,6 +79,21 @@ def test_receipts_are_written_where_they_are_wanted(run, shop, write, tonight, t
     assert len([*(tmp_path / "receipts").iterdir()]) == 2
 
 
+def test_something_left_is_said_and_the_remedy_works(run, shop, write, facts):
+    ratings = facts.ratings
+    del ratings[facts.long]
+    (shop / "notes.txt").write_text(f"ask {facts.long} again\n")
+    done = run("sync", write(ratings), "--into", shop, "--forget-missing")
+    assert done.code == 1
+    assert "forgot 1 person: 0 certificates" in done.out
+    assert "not certified" in done.err
+    assert f"erasable forget {shop} --resume" in done.err
+    (shop / "notes.txt").unlink()
+    assert run("forget", shop, "--resume").code == 0
+    again = run("sync", write(facts.ratings), "--into", shop, "--forget-missing")
+    assert "learned 1 new user" in again.out  # who vanished is on no list
+
+
 def test_half_an_export_is_refused_whatever_is_said_and_the_remedy_works(run, shop, write, facts):
     half = write({"ann": facts.ratings["ann"], "cat": facts.ratings["cat"]})
     refused = run("sync", half, "--into", shop, "--forget-missing", "--yes")

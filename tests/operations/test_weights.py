@@ -12,6 +12,7 @@ from erasable.operations.learn import learn, learn_more
 from erasable.operations.prepare import Inputs
 from erasable.operations.scan import scan
 from erasable.operations.storage import DiskStorage
+from erasable.operations.sync import SyncRules, sync
 from erasable.operations.verify import verify
 from erasable.requests import Request
 from kit.small_shop import lasting_files
@@ -70,6 +71,19 @@ def test_forgetting_a_person_and_a_pair_equals_never_having_known_them(tmp_path,
     file = tmp_path / "shop.csv"
     pa.csv.write_csv(table, file)
     assert not scan(tmp_path / "a", "c03", str(file)).residues
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_sync_gives_the_weights_and_bytes_of_learning_the_export(tmp_path, way):
+    """Weights of an export are not added to those held, not even after learning more."""
+    table, tonight = shop(), shop(seed=4)
+    learn(table, tmp_path / "a", settings(way), named())
+    learn_more(DiskStorage(tmp_path / "a"), table.slice(0, 30))
+    for export in (tonight, tonight):
+        sync(DiskStorage(tmp_path / "a"), export, rules=SyncRules(forget_missing=True, yes=True))
+    learn(tonight, tmp_path / "b", settings(way), named())
+    assert arrays(tmp_path / "a") == arrays(tmp_path / "b")
+    assert verify(DiskStorage(tmp_path / "a")).identical
 
 
 @pytest.mark.parametrize("way", ["ease", "all neighbours"])

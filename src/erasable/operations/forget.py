@@ -424,11 +424,11 @@ class _ForgetCall:
     ) -> Forgotten:
         ids, plan = [*carried.outcomes], carried.plan
         ours = {*self._ids} if self._ids else {*carried.set_aside}
-        not_certified = {one: not_certified(why, self.storage.path) for one, why in carried.set_aside.items()}
-        own = [why for one, why in not_certified.items() if one in ours]
+        uncertified = {one: not_certified(why, self.storage.path) for one, why in carried.set_aside.items()}
+        own = [why for one, why in uncertified.items() if one in ours]
         if own and not ids:
             raise ResidueFound(own[0])
-        others = [said("of an earlier request: ", why) for one, why in not_certified.items() if one not in ours]
+        others = [said("of an earlier request: ", why) for one, why in uncertified.items() if one not in ours]
         return Forgotten(
             certificates=tuple(self.storage.certificate_place(f"{one}.json") for one in ids),
             receipts=tuple(one.receipt for one in carried.certified if one.receipt),
