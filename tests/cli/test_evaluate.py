@@ -1,15 +1,22 @@
 """`erasable evaluate`: on the holdout, on a file, and what it refuses."""
 
 import math
+import re
 
 import pytest
 
 METRICS = ["hr@10", "ndcg@10", "recall@10", "hr@20", "ndcg@20", "recall@20"]
+FURTHER = [f"{name}@{k}" for k in (10, 20) for name in ("precision", "map", "mrr")]
+OF_LISTS = [f"{name}@{k}" for k in (10, 20) for name in ("novelty", "diversity", "coverage")]
 
 
 def test_the_holdout_is_measured(run, measured):
     found = run("evaluate", measured, "--json").json
-    assert list(found) == ["users", *METRICS, "protocol"]
+    assert list(found)[:7] == ["users", *METRICS]
+    assert {*found} == {"users", *METRICS, *FURTHER, *OF_LISTS, "protocol", "intervals"}
+    assert {*found["intervals"]} == {*METRICS, *FURTHER, *OF_LISTS} - {"coverage@10", "coverage@20"}
+    for name, (low, high) in found["intervals"].items():
+        assert low <= found[name] <= high
     assert 0 < found["users"] <= 8
     # Six items at most: whatever is held out is among the first ten.
     assert [found[name] for name in ("hr@10", "recall@10", "hr@20", "recall@20")] == [1.0] * 4
@@ -20,7 +27,9 @@ def test_the_holdout_is_measured(run, measured):
 @pytest.mark.parametrize("protocol", ["whole-catalogue", "one-of-100", "held-out-only"])
 def test_each_protocol_can_be_asked_for(run, measured, protocol):
     found = run("evaluate", measured, "--protocol", protocol, "--json").json
-    assert list(found) == ["users", *METRICS, "protocol"]
+    assert list(found)[:7] == ["users", *METRICS]
+    assert {*FURTHER} < {*found}
+    assert (found.keys() >= {*OF_LISTS}) == (protocol == "whole-catalogue")
     assert found["protocol"] == protocol
     assert 0 < found["users"] <= 8
     assert all(0 <= found[name] <= 1 for name in METRICS)
@@ -33,7 +42,9 @@ def test_one_held_out_item_for_each_user_is_leave_one_out(run, learned, tmp_path
         run("evaluate", learned, "--test", tmp_path / "test.csv", "--protocol", protocol, "--json").json
         for protocol in ("one-of-100", "whole-catalogue")
     )
-    assert {**one, "protocol": None} == {**whole, "protocol": None}
+    both = [*METRICS, *FURTHER, "users"]
+    assert {name: one[name] for name in both} == {name: whole[name] for name in both}
+    assert {name: one["intervals"][name] for name in METRICS} == {name: whole["intervals"][name] for name in METRICS}
 
 
 def test_a_protocol_that_is_not_there_is_wrong_use(run, measured):
@@ -74,10 +85,64 @@ def test_one_thread_and_two_give_the_same(run, measured):
 
 
 def test_words_are_a_table(run, measured):
-    heading, values = run("evaluate", measured).out.splitlines()
-    assert heading.split() == ["protocol", "users", *METRICS]
-    assert values.split()[0] == "whole-catalogue"
-    assert len(values.split()) == 8
+    about, heading, *rows = run("evaluate", measured).out.splitlines()
+    assert about.startswith("whole-catalogue: ")
+    assert heading.split() == ["metric", "@10", "@20"]
+    assert [row.split()[0] for row in rows] == [
+        *("hr", "ndcg", "recall", "precision", "map", "mrr", "novelty", "diversity", "coverage"),
+    ]
+    assert re.fullmatch(r"hr +1\.0000 \[1\.0000, 1\.0000\]  1\.0000 \[1\.0000, 1\.0000\]", rows[0])
+    assert len(rows[-1].split()) == 3
+
+
+def test_metrics_may_be_chosen(run, measured):
+    found = run("evaluate", measured, "--metrics", "mrr@3,coverage@2,mrr@10", "--json").json
+    assert list(found) == ["users", "mrr@3", "mrr@10", "coverage@2", "protocol", "intervals"]
+    lines = run("evaluate", measured, "--metrics", "mrr@3,coverage@2").out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["metric", "mrr", "coverage"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--metrics", "ndgc@10"), "there is no metric 'ndgc@10'"),
+        (("--metrics", "coverage@10", "--protocol", "one-of-100"), "leave it out, or --protocol"),
+        (("--by", "genre"), "declare attributes of items with erasable items DIR --set FILE"),
+        (("--by", "popularity", "--protocol", "held-out-only"), "give --by activity, or another --protocol"),
+    ],
+)
+def test_what_can_not_be_measured_is_wrong_use(run, measured, options, said):
+    result = run("evaluate", measured, *options)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+
+
+def test_slices_of_few_people_are_not_shown(run, measured):
+    found = run("evaluate", measured, "--by", "activity", "--json").json
+    assert found["by"] == "activity"
+    assert {one["users"] for one in found["slices"]} == {None}
+    assert "not shown, because fewer than 10 people" in run("evaluate", measured, "--by", "activity").out
+
+
+def test_slices_by_an_attribute_of_the_items(run, tmp_path):
+    rows = [(f"u{user}", f"i{item}", user + item) for user in range(40) for item in range(user % 5, user % 5 + 6)]
+    text = "\n".join(f"{user},{item},{time}" for user, item, time in rows)
+    (tmp_path / "r.csv").write_text("user_id,item_id,time\n" + text + "\n")
+    names = ["old", "old", "old", "old", "old", "old", "new", "new", "new", ""]
+    kinds = "\n".join(f"i{item},{kind}" for item, kind in enumerate(names))
+    (tmp_path / "items.csv").write_text("item_id,kind\n" + kinds + "\n")
+    shop = tmp_path / "shop"
+    assert run("learn", tmp_path / "r.csv", "--into", shop, "--split", "leave-last-out").code == 0
+    assert run("items", shop, "--set", tmp_path / "items.csv").code == 0
+    found = run("evaluate", shop, "--by", "kind", "--json").json
+    # The last item of each fifth of the people is i5, i6, i7, i8 or i9; the eight of i5 and of i9 are too few.
+    assert {one["name"]: one["users"] for one in found["slices"]} == {"new": 24, "old": None, "unknown": None}
+    shown = run("evaluate", shop, "--by", "kind").out.splitlines()
+    assert shown[-3].split()[:3] == ["kind", "users", "hr@10"]
+    assert shown[-2].split()[:2] == ["new", "24"]
+    assert shown[-1].endswith(": old and unknown")
+    refused = run("evaluate", shop, "--by", "price")
+    assert (refused.code, "the declared attributes are kind" in refused.err) == (2, True)
 
 
 def test_an_erased_user_is_no_longer_measured(run, shop, tmp_path):

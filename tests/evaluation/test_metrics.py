@@ -3,9 +3,9 @@ import math
 import ir_measures
 import numpy as np
 import pytest
-from ir_measures import R, Success, nDCG
+from ir_measures import AP, RR, P, R, Success, nDCG
 
-from erasable.evaluation import hit_rate, ndcg, recall
+from erasable.evaluation import average_precision, hit_rate, ndcg, precision, recall, reciprocal_rank
 
 RANKED = ["a", "b", "c", "d"]
 
@@ -43,7 +43,24 @@ def test_a_list_shorter_than_k_is_measured_as_it_is():
     assert ndcg([], {"a"}, 10) == 0
 
 
-@pytest.mark.parametrize("metric", [hit_rate, ndcg, recall])
+def test_precision_counts_places_that_are_left_empty_as_misses():
+    assert precision(RANKED, {"a", "c", "x"}, 4) == 0.5
+    assert precision(["a"], {"a"}, 10) == 0.1
+
+
+def test_average_precision_worked_by_hand():
+    # Ranks 1 and 3, of three relevant items.
+    assert average_precision(RANKED, {"a", "c", "x"}, 4) == pytest.approx((1 + 2 / 3) / 3)
+    assert average_precision(RANKED, {"a", "c", "x"}, 2) == pytest.approx(1 / 3)
+    assert average_precision(RANKED, {"a", "b", "x", "y"}, 2) == pytest.approx(0.5)  # over all of them, not over k
+
+
+def test_the_reciprocal_rank_is_that_of_the_first_relevant_item():
+    assert reciprocal_rank(RANKED, {"c", "d"}, 4) == pytest.approx(1 / 3)
+    assert reciprocal_rank(RANKED, {"c", "d"}, 2) == 0
+
+
+@pytest.mark.parametrize("metric", [hit_rate, ndcg, recall, precision, average_precision, reciprocal_rank])
 def test_nothing_relevant_counts_as_0(metric):
     assert metric(RANKED, set(), 4) == 0
 
@@ -55,7 +72,7 @@ def test_agrees_with_ir_measures(seed):
     relevant = set(random.choice(80, size=random.integers(1, 30), replace=False).tolist())
     judged = [ir_measures.Qrel("q", str(item), 1) for item in relevant]
     run = [ir_measures.ScoredDoc("q", str(item), -float(place)) for place, item in enumerate(ranked)]
-    oracles = {hit_rate: Success, ndcg: nDCG, recall: R}
+    oracles = {hit_rate: Success, ndcg: nDCG, recall: R, precision: P, average_precision: AP, reciprocal_rank: RR}
     for k in (1, 10, 20):
         theirs = ir_measures.calc_aggregate([oracle @ k for oracle in oracles.values()], judged, run)
         for metric, oracle in oracles.items():

@@ -88,7 +88,9 @@ def test_the_holdout_is_measured_by_the_protocol_asked_for(storage, protocol):
     utility = evaluate(storage, protocol=protocol)
     with storage.reading() as session:
         state = session.state()
-        assert utility == measure(state, session.checkpoints, state.dataset.held_out, 1, protocol)
+        found = measure(state, session.checkpoints, state.dataset.held_out, 1, protocol)
+    assert utility.users == found.users
+    assert {name: utility.values[name] for name in found.values} == found.values
     assert utility.protocol == protocol
 
 

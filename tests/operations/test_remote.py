@@ -99,7 +99,7 @@ def test_whoever_has_asked_gets_none_there_either(shop, far):
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("everyone", [True, False])
 def test_evaluating_gives_the_same(shop, far, protocol, everyone):
-    ways = {"protocol": protocol, "everyone": everyone}
+    ways = {"protocol": protocol, "everyone": everyone, "by": "activity"}
     assert evaluate(DiskStorage(shop), work=far, **ways) == evaluate(DiskStorage(shop), work=Work(1), **ways)
 
 

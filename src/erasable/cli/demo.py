@@ -53,7 +53,7 @@ def _tell_learning(file: Path, storage: DiskStorage, work: Work) -> None:
     _heading(1, "Learn")
     config = Config(holdout=0.1)
     learned = learn(file, storage.path, config, work=work)
-    utility = evaluate(storage, work=work)
+    utility = evaluate(storage, work=work, metrics=["hr@10"])
     print_line(
         f"A made-up shop: {learned.users:,} users, {learned.items} items, {learned.interactions:,} purchases. For each "
         f"item the model ({learned.model}) has weights for the {config.setting('neighbours')} items that are nearest "

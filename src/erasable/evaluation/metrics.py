@@ -90,6 +90,85 @@ def recall(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -
     return found / len(relevant) if relevant else 0.0
 
 
+def precision(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -> float:
+    """Return Precision@k = relevant items among the first k, over k, also where fewer than k are ranked.
+
+    Parameters
+    ----------
+    ranked : sequence
+        Items, best first.
+    relevant : collection
+        The items to find; best given as a set.
+    k : int
+        How many of the ranked items count.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> precision(["a", "b", "c"], {"b", "c", "z"}, k=4)
+    0.5
+    """
+    return sum(item in relevant for item in ranked[:k]) / k
+
+
+def average_precision(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -> float:
+    """Return AP@k = Σ of Precision@r over the ranks r ≤ k that hold a relevant item, over all relevant ones.
+
+    Its mean over users is MAP@k, as trec_eval has it (`map_cut`). The divisor is the number of relevant items, also if
+    it is above k; some papers divide by k or by the smaller of the two.
+
+    Parameters
+    ----------
+    ranked : sequence
+        Items, best first.
+    relevant : collection
+        The items to find; best given as a set.
+    k : int
+        How many of the ranked items count.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> average_precision(["a", "b", "c", "d"], {"a", "d"}, k=4)
+    0.75
+    """
+    ranks = [rank for rank, item in enumerate(ranked[:k], start=1) if item in relevant]
+    return math.fsum(found / rank for found, rank in enumerate(ranks, start=1)) / len(relevant) if relevant else 0.0
+
+
+def reciprocal_rank(ranked: Sequence[Hashable], relevant: Collection[Hashable], k: int) -> float:
+    """Return RR@k = 1/r for the first rank r ≤ k that holds a relevant item, 0 if none does; its mean is MRR@k.
+
+    Parameters
+    ----------
+    ranked : sequence
+        Items, best first.
+    relevant : collection
+        The items to find; best given as a set.
+    k : int
+        How many of the ranked items count.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> reciprocal_rank(["a", "b", "c"], {"b", "c"}, k=3)
+    0.5
+    """
+    return next((1.0 / rank for rank, item in enumerate(ranked[:k], start=1) if item in relevant), 0.0)
+
+
 def _discount(rank: int) -> float:
     return 1.0 / math.log2(rank + 1)
 

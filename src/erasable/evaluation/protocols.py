@@ -20,7 +20,7 @@ from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.data.slots import slot_keys
 from erasable.errors import Refused, WrongUse, option
-from erasable.evaluation.metrics import LIKED, hit_rate, liked_ndcg, liked_share, ndcg, recall
+from erasable.evaluation.utility import USUAL_METRICS, Ranking, Utility, longest, measured, metrics_named
 from erasable.models.machine import ItemNumbers, one_blas_thread, top_items
 from erasable.seeding import id_keys, mix
 from erasable.threads import pool_of
@@ -187,39 +187,12 @@ Protocol = Literal["whole-catalogue", "one-of-100", "held-out-only"]
 """The name of a protocol; `measure_all` says what each ranks."""
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 """The names of all protocols."""
-CUTOFFS = (10, 20)
 CANDIDATES = 99
-_METRICS = {"hr": hit_rate, "ndcg": ndcg, "recall": recall}
-_NAMES = [f"{name}@{k}" for k in CUTOFFS for name in _METRICS]
 _NOTHING = np.empty(0, dtype=np.int64)
 
 _Scores: TypeAlias = NDArray[np.float32]
 _Owned: TypeAlias = NDArray[np.integer[Any]]
-_Rule: TypeAlias = Callable[[Case, _Scores, _Owned], list[float]]
-
-
-@dataclass(frozen=True)
-class Utility:
-    """How good recommendations are.
-
-    Attributes
-    ----------
-    protocol : str
-        What was ranked.
-    users : int
-        How many users were measured.
-    values : mapping of str to float
-        The mean over users of each metric: `hr@10`, `ndcg@10`, `recall@10`, `hr@20`, `ndcg@20`, `recall@20`.
-
-    Examples
-    --------
-    >>> Utility("whole-catalogue", users=2, values={"ndcg@10": 0.25}).values["ndcg@10"]
-    0.25
-    """
-
-    protocol: str
-    users: int
-    values: Mapping[str, float]
+_Rule: TypeAlias = Callable[[Case, _Scores, _Owned], Ranking]
 
 
 def measure(
@@ -228,6 +201,7 @@ def measure(
     test: Interactions,
     threads: int,
     protocol: Protocol = "whole-catalogue",
+    metrics: Sequence[str] | None = None,
 ) -> Utility:
     """Measure recommendations by one protocol; `measure_all` says what each ranks.
 
@@ -243,6 +217,9 @@ def measure(
         How many threads to use at most.
     protocol : str, default "whole-catalogue"
         One of `PROTOCOLS`.
+    metrics : sequence of str, optional
+        Metrics with cutoffs, such as `ndcg@10` or `map@5` (docs/reference/protocols.md); by default HR, NDCG and
+        recall at 10 and 20.
 
     Returns
     -------
@@ -267,7 +244,9 @@ def measure(
     ...         measure(state, workspace.checkpoints, state.dataset.held_out, threads=1).users
     2
     """
-    return measure_all(state, checkpoints, test, threads, (protocol,))[protocol]
+    chosen = USUAL_METRICS if metrics is None else metrics_named(metrics, protocol)
+    rankings = rank_people(state, checkpoints, test, threads, (protocol,), longest(chosen))[protocol]
+    return Utility(protocol, len(rankings), measured(state.dataset, rankings, chosen).means())
 
 
 def measure_all(
@@ -324,29 +303,31 @@ def measure_all(
     >>> list(found)
     ['whole-catalogue', 'one-of-100', 'held-out-only']
     """
-    cases = cases_of(state.dataset, test)
-    found = values_of_cases(state, checkpoints, test, cases, threads, protocols)
-    by_protocol = zip(protocols, zip(*found, strict=True), strict=True)
-    return {protocol: utility_of(protocol, rows) for protocol, rows in by_protocol}
+    found = rank_people(state, checkpoints, test, threads, protocols, longest(USUAL_METRICS))
+    return {
+        protocol: Utility(protocol, len(rankings), measured(state.dataset, rankings, USUAL_METRICS).means())
+        for protocol, rankings in found.items()
+    }
 
 
-def values_of_cases(
+def rank_people(
     state: State,
     checkpoints: CheckpointStore,
     test: Interactions,
-    cases: Sequence[Case],
     threads: int,
     protocols: Sequence[Protocol],
-) -> list[list[list[float]]]:
-    """Return the metrics of each case, by protocol."""
+    most: int,
+) -> dict[Protocol, list[Ranking]]:
+    """Rank items for every known user of the test set, in its order, by each protocol: the best `most`."""
     scoring = Scoring(state, checkpoints)
-    rules = [_rule(protocol, state.dataset, test) for protocol in protocols]
+    rules = [_rule(protocol, state.dataset, test, most) for protocol in protocols]
 
-    def values(case: Case, scores: _Scores) -> list[list[float]]:
+    def ranked(case: Case, scores: _Scores) -> list[Ranking]:
         owned = scoring.owned(case.place)
         return [rule(case, scores, owned) for rule in rules]
 
-    return for_each_case(scoring, cases, values, threads)
+    found = for_each_case(scoring, cases_of(state.dataset, test), ranked, threads)
+    return {protocol: list(rankings) for protocol, rankings in zip(protocols, zip(*found, strict=True), strict=True)}
 
 
 def sampled_candidates(
@@ -401,74 +382,64 @@ def sampled_candidates(
     ...         sampled_candidates(state, workspace.checkpoints, test, candidates, threads=1).values["hr@10"]
     1.0
     """
-    scoring = Scoring(state, checkpoints)
+    scoring, most = Scoring(state, checkpoints), longest(USUAL_METRICS)
     catalogue = state.dataset.items
 
-    def values(case: Case, scores: _Scores) -> list[float]:
+    def ranked(case: Case, scores: _Scores) -> Ranking:
         numbers = np.union1d(catalogue.positions(candidates[case.user]), case.items)
-        ranked = _ranked(scores, numbers[numbers >= 0])
-        return _values(ranked, case.items)
+        return _ranking(_ranked(scores, numbers[numbers >= 0], most), case.items, scoring.owned(case.place))
 
     cases = cases_of(state.dataset, test)
     missing = next((case.user for case in cases if case.user not in candidates), None)
     if missing is not None:
         raise WrongUse(f"no candidates for the user {missing!r}: give some for every user of the test set")
-    return utility_of("sampled candidates", for_each_case(scoring, cases, values, threads))
+    rankings = for_each_case(scoring, cases, ranked, threads)
+    return Utility("sampled candidates", len(rankings), measured(state.dataset, rankings, USUAL_METRICS).means())
 
 
-def _rule(protocol: Protocol, dataset: Dataset, test: Interactions) -> _Rule:
+def _rule(protocol: Protocol, dataset: Dataset, test: Interactions, most: int) -> _Rule:
     match protocol:
         case "whole-catalogue":
-            return _whole_catalogue
+            return _whole_catalogue(most)
         case "one-of-100":
-            return _one_of_100(UnseenItems(dataset.items, dataset.config.seed, "candidates"))
+            return _one_of_100(UnseenItems(dataset.items, dataset.config.seed, "candidates"), most)
         case "held-out-only":
             dataset.scale.check(test.rating)
-            return _held_out_only(dataset)
+            return _held_out_only(dataset, most)
         case _:
             raise WrongUse(f"there is no protocol {protocol!r}: choose one of {', '.join(PROTOCOLS)}")
 
 
-def _whole_catalogue(case: Case, scores: _Scores, owned: _Owned) -> list[float]:
-    return _values(top_items(scores, max(CUTOFFS), excluded=owned), case.items)
+def _whole_catalogue(most: int) -> _Rule:
+    def rule(case: Case, scores: _Scores, owned: _Owned) -> Ranking:
+        return _ranking(top_items(scores, most, excluded=owned), case.items, owned)
+
+    return rule
 
 
-def _one_of_100(unseen: UnseenItems) -> _Rule:
-    def rule(case: Case, scores: _Scores, owned: _Owned) -> list[float]:
+def _one_of_100(unseen: UnseenItems, most: int) -> _Rule:
+    def rule(case: Case, scores: _Scores, owned: _Owned) -> Ranking:
         seen = np.union1d(owned, case.items[case.items < len(scores)])
         wanted = np.array([case.chosen])
         among = np.union1d(unseen.draw(case.user, CANDIDATES, seen), wanted)
-        return _values(_ranked(scores, among), wanted)
+        return _ranking(_ranked(scores, among, most), wanted, owned)
 
     return rule
 
 
-def _held_out_only(dataset: Dataset) -> _Rule:
-    def rule(case: Case, scores: _Scores, owned: _Owned) -> list[float]:
-        shares = dataset.shares_of(case.ratings)
-        ratings = dict(zip(case.items.tolist(), shares.tolist(), strict=True))
-        liked = frozenset(item for item, rating in ratings.items() if rating >= LIKED)
-        ranked = _ranked(scores, np.sort(case.items)).tolist()
-        each = (
-            (liked_share(ranked, ratings, k), liked_ndcg(ranked, ratings, k), recall(ranked, liked, k)) for k in CUTOFFS
-        )
-        return [value for values in each for value in values]
+def _held_out_only(dataset: Dataset, most: int) -> _Rule:
+    def rule(case: Case, scores: _Scores, owned: _Owned) -> Ranking:
+        ranking = _ranking(_ranked(scores, np.sort(case.items), most), case.items, owned)
+        return ranking._replace(shares=dataset.shares_of(case.ratings).tolist())
 
     return rule
 
 
-def _ranked(scores: _Scores, items: ItemNumbers) -> ItemNumbers:
+def _ranked(scores: _Scores, items: ItemNumbers, most: int) -> ItemNumbers:
     """Rank these items, which ascend, best first; those past the catalogue's end have no score."""
     inside = items[items < len(scores)]
-    return inside[top_items(scores[inside], max(CUTOFFS), excluded=_NOTHING)]
+    return inside[top_items(scores[inside], most, excluded=_NOTHING)]
 
 
-def _values(ranked: ItemNumbers, relevant: ItemNumbers) -> list[float]:
-    found, wanted = ranked.tolist(), frozenset(relevant.tolist())
-    return [metric(found, wanted, k) for k in CUTOFFS for metric in _METRICS.values()]
-
-
-def utility_of(protocol: str, rows: Sequence[Sequence[float]]) -> Utility:
-    """Return the mean of each metric over users."""
-    means = np.mean(rows, axis=0).tolist()
-    return Utility(protocol, len(rows), dict(zip(_NAMES, means, strict=True)))
+def _ranking(ranked: ItemNumbers, items: ItemNumbers, owned: _Owned) -> Ranking:
+    return Ranking(ranked.tolist(), items.tolist(), (), len(owned))

@@ -17,7 +17,8 @@ from erasable.chain.dataset import (
     State,
 )
 from erasable.chain.plan import Erasure, Plan, carry_out, known_requests, largest_cost, plan_change
-from erasable.evaluation.protocols import Utility, measure, measured_people
+from erasable.evaluation.protocols import measure, measured_people
+from erasable.evaluation.utility import Utility
 from erasable.operations._vocabulary import vocabulary_of
 from erasable.operations.claims import RequestClaims, joined_cheaply
 from erasable.operations.do_not_learn import OpenList, Outside, lists_of, put_on_lists, still_listed, write_receipts

@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from erasable.chain.dataset import Dataset
 from erasable.data.columns import ANY_COLUMNS, ColumnNames, RememberedColumns, column_option
 from erasable.data.interactions import Interactions, RatingScale
+from erasable.data.item_attributes import ITEM
 from erasable.data.readers import read_interactions
 from erasable.data.sources import name_of
 from erasable.data.values import TimeForm, Weights, text_of_time
-from erasable.errors import Refused, Said, UnknownRequest, WorkspaceError, option
+from erasable.errors import Refused, Said, UnknownRequest, WorkspaceError, WrongUse, option
 from erasable.evaluation.metrics import LIKED
-from erasable.evaluation.protocols import Protocol, Utility, measure, measured_people
+from erasable.evaluation.protocols import Protocol, measured_people, rank_people
+from erasable.evaluation.slices import ACTIVITY, POPULARITY, assess
+from erasable.evaluation.utility import Utility, all_metrics, longest, metrics_named
 from erasable.grouping.balanced_clustering import plain_k_means
 from erasable.grouping.groups import (
     Cohesion,
@@ -28,8 +32,9 @@ from erasable.grouping.groups import (
 )
 from erasable.grouping.points import MOST_PAIRS, Labels, Points, bipartite_graph, most_pairs
 from erasable.grouping.registry import BY_VECTORS, GroupingName, GroupingSettings
-from erasable.operations._evaluating import measured_elsewhere
+from erasable.operations._evaluating import ranked_elsewhere
 from erasable.operations.claims import left_to_finish
+from erasable.operations.declared_items import DeclaredItems
 from erasable.operations.do_not_learn import list_facts
 from erasable.operations.people import not_served, telling_near_ids
 from erasable.operations.storage import Session, Storage, pending_people, queue_fault, suppressed_people
@@ -89,14 +94,19 @@ def evaluate(
     work: Work = QUIET_WORK,
     protocol: Protocol = "whole-catalogue",
     everyone: bool = False,
+    metrics: Sequence[str] | None = None,
+    by: str | None = None,
 ) -> Utility:
     """Measure recommendations on the holdout, or on a table or file, by a protocol (docs/reference/protocols.md).
 
     Of the holdout at most 10,000 people are measured, unless `everyone` is asked for. A table is read with the columns
-    that were learned from, if it has them and no others are named.
+    that were learned from, if it has them and no others are named. All metrics are measured if none are named. Slices
+    are by activity, popularity, or a column of the declared items.
     """
+    chosen = all_metrics(protocol) if metrics is None else metrics_named(metrics, protocol)
     with storage.reading() as session:
         state = session.state()
+        attributes = None if by in (None, ACTIVITY, POPULARITY) else _attributes(session, by or "")
         if test is not None:
             columns = RememberedColumns(**columns.given(), remembered=dict(session.documents().preferences.columns))
             dataset, weights = state.dataset, state.dataset.config.weights
@@ -109,8 +119,24 @@ def evaluate(
             raise Refused("nothing was held out: learn with ", option("holdout", 0.1), ", or give ", test_set)
         with work.reporter.track("evaluating"):
             if work.cluster is not None:
-                return measured_elsewhere(session, held_out, protocol, work.cluster)
-            return measure(state, session.checkpoints, held_out, work.threads, protocol)
+                rankings = ranked_elsewhere(session, held_out, protocol, longest(chosen), work.cluster)
+            else:
+                people = state, session.checkpoints, held_out, work.threads
+                rankings = rank_people(*people, (protocol,), longest(chosen))[protocol]
+            return assess(state.dataset, rankings, protocol, chosen, by, attributes)
+
+
+def _attributes(session: Session, column: str) -> dict[int, str]:
+    """Return the value of a declared attribute, as text, of each item that has one."""
+    declared = DeclaredItems(session.declared_items())
+    if column not in declared.attributes:
+        there = f"the declared attributes are {', '.join(declared.attributes)}" if declared.attributes else ""
+        items = Said("set_items(TABLE)", "erasable items DIR --set FILE")
+        remedy: tuple[str, ...] = (there,) if there else ("declare attributes of items with ", items)
+        raise WrongUse(f"slices are by {ACTIVITY}, {POPULARITY} or an attribute, and not by {column!r}: ", *remedy)
+    known = session.state().dataset.items.positions(declared.table[ITEM].to_pylist()).tolist()
+    values = declared.table[column].cast(pa.string()).to_pylist()
+    return {place: text for place, text in zip(known, values, strict=True) if place >= 0 and text is not None}
 
 
 def _test_set(

@@ -20,7 +20,7 @@ from erasable.chain.settings import Config
 from erasable.chain.tasks import OF_THE_CODE
 from erasable.documents import format_in, newer, read_json, says_more
 from erasable.errors import NewerDocument, Refused, Said
-from erasable.evaluation.protocols import Utility
+from erasable.evaluation.utility import Utility
 from erasable.proof import coarse
 from erasable.proof.certificate import (
     PART,

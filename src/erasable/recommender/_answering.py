@@ -1,7 +1,7 @@
 """Methods of a recommender that change nothing: recommend, score, explain, plan, verify, inspect."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,7 +10,8 @@ import pyarrow as pa
 from erasable.chain.plan import Plan
 from erasable.data.item_lists import ItemList, read_item_list
 from erasable.errors import WrongUse
-from erasable.evaluation.protocols import Protocol, Utility
+from erasable.evaluation.protocols import Protocol
+from erasable.evaluation.utility import Utility
 from erasable.operations.inspect import GroupFacts, Holding, evaluate, groups, show, status
 from erasable.operations.offers import Explanation
 from erasable.operations.people import Id, NumberedIds, text_of, texts_of
@@ -287,6 +288,8 @@ class Answering(Examining):
         protocol: Protocol = "whole-catalogue",
         *,
         everyone: bool = False,
+        metrics: Sequence[str] | None = None,
+        by: str | None = None,
         user: Column = None,
         item: Column = None,
         rating: Column = None,
@@ -297,18 +300,24 @@ class Answering(Examining):
         Parameters
         ----------
         table : table or path, optional
-            The test set, as for `fit`; the holdout if not given, which needs `holdout=0.1` or the like in `fit`.
+            The test set, as for `fit`; the holdout if not given, which needs `holdout=0.1`, `split="leave-last-out"`
+            or the like in the recommender.
         protocol : {"whole-catalogue", "one-of-100", "held-out-only"}, default "whole-catalogue"
             Which items are ranked, and what counts as a hit (docs/reference/protocols.md).
         everyone : bool, default False
             Whether all people of the holdout are measured; else at most 10,000, those with the smallest hash.
+        metrics : sequence of str, optional
+            Metrics with cutoffs, such as `["ndcg@10", "map@5"]`; all of them at 10 and 20 if not given.
+        by : str, optional
+            Measure slices too: by "activity" of the people, by "popularity" of the test items, or by a declared
+            attribute of them (`set_items`). Slices of fewer than 10 people are not shown.
         user, item, rating, time : str or int, optional
             The columns, as for `fit`; by default those that were learned from.
 
         Returns
         -------
         Utility
-            Hit rate, NDCG and recall, as means over `users`.
+            Means over `users`, with their 95 per cent intervals, and the slices.
 
         Examples
         --------
@@ -316,11 +325,13 @@ class Answering(Examining):
         >>> from erasable import Recommender
         >>> table = pa.table({"who": [1, 1, 2, 2, 3], "what": ["a", "b", "a", "c", "b"]})
         >>> recommender = Recommender(model="ease", regularisation=1).fit(table, user="who", item="what")
-        >>> recommender.evaluate(pa.table({"who": [3], "what": ["a"]})).values["hr@10"]
-        1.0
+        >>> found = recommender.evaluate(pa.table({"who": [3], "what": ["a"]}))
+        >>> found.values["hr@10"], found.intervals["hr@10"]
+        (1.0, (1.0, 1.0))
         """
         given = {"user": user, "item": item, "rating": rating, "time": time}
-        return evaluate(self._learned_storage(), table, named_columns(given), self._work, protocol, everyone)
+        storage, columns = self._learned_storage(), named_columns(given)
+        return evaluate(storage, table, columns, self._work, protocol, everyone, metrics, by)
 
     def show(self, user: Id) -> Holding:
         """Return everything that is held about a person.
