@@ -14,11 +14,12 @@ from erasable.chain.matching import Difference, difference
 from erasable.chain.plan import Plan, carry_out, plan_change
 from erasable.errors import Refused, Said, option
 from erasable.operations.claims import COMMAND
+from erasable.operations.declared_items import also_declaring, declare_held
 from erasable.operations.do_not_learn import OpenList, Outside, open_list_of, remember
 from erasable.operations.erase import Undertaking, make_current
 from erasable.operations.forget import Extent, forget, is_worked_on
 from erasable.operations.learn import read_further, refuse_unready, with_catalogue
-from erasable.operations.prepare import NO_INPUTS, Inputs, Read, risky_users
+from erasable.operations.prepare import NO_INPUTS, Inputs, Read, risky_users, with_new_features
 from erasable.operations.recording import InputFacts, remembering, version_facts
 from erasable.operations.storage import Session, Storage
 from erasable.operations.work import QUIET_WORK, Work
@@ -120,7 +121,8 @@ def sync(
         planned = plan_change(session.state(), after)
         requests = _requests(change)
         if not rules.dry_run:
-            _commit(session, Undertaking(requests, session.state(), after, planned), read, open_list, work, began)
+            change_made = Undertaking(requests, session.state(), after, planned)
+            _commit(session, change_made, replace(read, items=inputs.items), open_list, work, began)
     certificates = () if rules.dry_run else _certify(storage, requests, work, outside or Outside())
     return Synced(
         users=after.users,
@@ -170,10 +172,11 @@ def _refuse_many(found: Difference, before: Dataset, rules: SyncRules) -> None:
 
 
 def _after(before: Dataset, read: Read, change: Difference, inputs: Inputs, work: Work) -> Dataset:
+    renewed = with_new_features(before, inputs)
     if not change.touched:
-        return before
+        return renewed
     risky = risky_users(read.risk, before.config) if read.risk is not None else ()
-    return matched(with_catalogue(before, read.interactions, inputs), read.interactions, change, work.grouping, risky)
+    return matched(with_catalogue(renewed, read.interactions, inputs), read.interactions, change, work.grouping, risky)
 
 
 def _requests(change: Difference) -> list[Request]:
@@ -190,6 +193,7 @@ def _commit(session: Session, change: Undertaking, read: Read, open_list: OpenLi
     """Train, and make the result current, with a search for those who are forgotten."""
     if change.after is change.before.dataset:
         remember(session, open_list)
+        declare_held(session, read.items)
         return
     recorded = partial(_recorded, session=session, read=read, open_list=open_list, plan=change.plan)
     if change.requests:
@@ -210,7 +214,8 @@ def _recorded(
     preferences = open_list.remembered_by(remembering(documents.preferences, read.source), session.path)
     sought = read_search(documents.pending).made_again(plan.rerun)
     log = add_record(documents.log, "sync", version_facts(state, stamp))
-    return replace(documents, log=log, preferences=preferences, pending=sought.encoded())
+    documents = replace(documents, log=log, preferences=preferences, pending=sought.encoded())
+    return also_declaring(documents, session.declared_items(), read.items, stamp)
 
 
 def _certify(storage: Storage, requests: Sequence[Request], work: Work, outside: Outside) -> tuple[str, ...]:
