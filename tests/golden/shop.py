@@ -57,6 +57,8 @@ class Service:
             found["--groups-from"] = ("groups.csv", self._groups())
         if self.frozen or (self.declared and (step == "learn" or self.special == "extended")):
             found["--catalogue"] = (f"{step.replace(' ', '-')}-items.txt", self._items(step))
+        if self.special.startswith("features"):
+            found["--items"] = (f"{step.replace(' ', '-')}-attributes.csv", self._attributes(step))
         return found
 
     def forgotten(self, step: str) -> tuple[str, ...]:
@@ -118,6 +120,12 @@ class Service:
     def _groups(self) -> str:
         places = {user: int(_draw("group", user) * 3) for user in USERS}
         return "".join(["user_id,group,position\n", *(f"{user},{place},{place}\n" for user, place in places.items())])
+
+    def _attributes(self, step: str) -> str:
+        """Write attributes of most items, later of a new one too; some values are shared, and one item has two."""
+        items = [*ITEMS[:-4], *NEVER_HAD, *LEFT.values(), *([NEW_ITEM] if step == "learn more" else [])]
+        rows = [f"{item},m{int(_draw('maker', item) * 6)},{int(_draw('kind', item) * 3)}" for item in items]
+        return "".join(f"{row}\n" for row in ["item_id,maker,kind", f"{ITEMS[-4]},m1|m2,", *rows])
 
     def _items(self, step: str) -> str:
         if self.frozen:

@@ -23,6 +23,11 @@ class OnDisk:
             places = [place for place in range(dataset.stages) if dataset.learners_name(place) == name]
             return dataset.learners(places[0])
 
+    def features(self, name: RowsName) -> Interactions | None:
+        """Return the features that are learned with these rows."""
+        with Workspace.reading(self.path) as workspace:
+            return workspace.state().dataset.features_at(0)
+
     def checkpoint(self, name: str) -> Checkpoint:
         """Return the checkpoint of a name."""
         with Workspace.reading(self.path) as workspace:

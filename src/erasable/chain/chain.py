@@ -97,6 +97,11 @@ class InMemory:
         dataset, position = self.places[name]
         return dataset.learners(position)
 
+    def features(self, name: RowsName) -> Interactions | None:
+        """Return the features that are learned with the rows of a name."""
+        dataset, position = self.places[name]
+        return dataset.features_at(position)
+
     def change(self, shortcut: Shortcut, after: RowsName) -> Change:
         """Return how the rows of a shortcut differ from those of a task."""
         if self.before is None or self.before.learners_name(0) != shortcut.rows or after not in self.places:
@@ -117,7 +122,9 @@ class InMemory:
         start = task.begins_from
         checkpoints = {} if start == ORIGIN else {start: self.checkpoint(start)}
         change = None if task.shortcut is None else self.change(task.shortcut, task.rows)
-        return PackedInputs({task.rows: self.rows(task.rows)}, checkpoints, self.trained, change)
+        return PackedInputs(
+            {task.rows: self.rows(task.rows)}, checkpoints, self.trained, change, self.features(task.rows)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +135,15 @@ class PackedInputs:
     checkpoints: Mapping[str, Checkpoint] = field(repr=False)
     trained: Model
     changed: Change | None = field(default=None, repr=False)
+    featured: Interactions | None = field(default=None, repr=False)
 
     def rows(self, name: RowsName) -> Interactions:
         """Return the rows of a name."""
         return self.held[name]
+
+    def features(self, name: RowsName) -> Interactions | None:
+        """Return the features that were sent along."""
+        return self.featured
 
     def change(self, shortcut: Shortcut, after: RowsName) -> Change:
         """Return the change that was sent along."""
@@ -230,6 +242,8 @@ def _with_shortcut(task: Task, dataset: Dataset, earlier: Earlier) -> Task:
     model, before = make_model(dataset.config), earlier.dataset
     made = next((link for link in earlier.chain[:1] if link.parent == task.parent), None)
     if made is None or before is None or before.config != dataset.config or not isinstance(model, Amends):
+        return task
+    if before.learners_name(0).features != task.rows.features:  # every count may have changed
         return task
     visits = model.samples_amended(dataset.learners(0), dataset.change_from(before, 0))
     shortcut = Shortcut(made.fingerprint, before.learners_name(0), made.samples, made.seconds)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from erasable.chain.buckets import Bucket, Buckets, Place, dealt
@@ -13,8 +14,9 @@ from erasable.chain.counts import Counts, Rules
 from erasable.chain.known_items import KnownItems, items_brought, items_listed
 from erasable.chain.settings import Config
 from erasable.data.catalogue import Catalogue
-from erasable.data.ids import Ids
+from erasable.data.ids import Ids, encode_ids
 from erasable.data.interactions import Interactions, RatingScale, differing_rows
+from erasable.data.item_features import ItemFeatures
 from erasable.errors import UnknownUser
 from erasable.grouping.groups import Cohesion
 from erasable.grouping.registry import anchors_among
@@ -23,13 +25,15 @@ from erasable.models.base import Arrays, Change, Size
 
 @dataclass(frozen=True)
 class RowsName:
-    """The name of some rows: their digest, and the digest of the items that number them.
+    """The name of what a stage learns from: digests of its rows, of the items that number them, and of features.
 
     The digests have no salt, so a guess could be tested against them: they stay in memory and are never shown.
     """
 
     rows: str = field(repr=False)
     items: str = field(repr=False)
+    features: str = field(default="", repr=False)
+    """Empty without features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,8 @@ class Dataset:
     """The paper's ρ of each group, by position, where it is known; empty if it was never computed."""
     counted: Counts | None = field(default=None, repr=False)
     """The counts, if they are known already."""
+    features: ItemFeatures | None = field(default=None, repr=False)
+    """The declared features of items; without a catalogue their items are known from the first stage, and kept."""
 
     @staticmethod
     def of_groups(
@@ -85,7 +91,7 @@ class Dataset:
         self, groups: Sequence[Interactions] | None = None, held_out: Interactions | None = None
     ) -> "Dataset":
         """Return the dataset with other groups or another holdout."""
-        return Dataset.of_groups(
+        made = Dataset.of_groups(
             self.config,
             self.catalogue,
             self.scale,
@@ -93,6 +99,7 @@ class Dataset:
             self.held_out if held_out is None else held_out,
             self.kept_items,
         )
+        return replace(made, features=self.features)
 
     def __post_init__(self) -> None:
         if self.config.seed != self.buckets.seed:  # which slots depend on
@@ -175,7 +182,36 @@ class Dataset:
 
     def learners_name(self, position: int) -> RowsName:
         """Return the name of these interactions; no bucket is read if its slots were hashed before."""
-        return RowsName(self.counts.name_of_stage(position), self.known(position).ids.digest())
+        features = self.features_at(position)
+        named = () if features is None else (features.digest(),)
+        return RowsName(self.counts.name_of_stage(position), self.known(position).ids.digest(), *named)
+
+    def features_at(self, position: int) -> Interactions | None:
+        """Return the features that the stage at a position learns from, in its numbering; None if the model uses none.
+
+        A row stands for a value that several items have, and its rating for the weight of the feature.
+        """
+        weights = self.config.features
+        if self.features is None or weights is None or not self.config.learner.uses_features:
+            return None
+        if position not in self._kept_features:
+            self._kept_features[position] = self.features.over(self.known(position).ids, weights)
+        return self._kept_features[position]
+
+    @cached_property
+    def _kept_features(self) -> dict[int, Interactions]:
+        return {}
+
+    def size_of_stage(self, position: int, every_item: bool = False) -> Size:
+        """Return the size of what a stage learns from, features included; of the items known there, or of all."""
+        known = self.known(position)
+        size = self.counts.size_of_stage(position, len(self.items) if every_item else len(known))
+        return size.with_features(self.features_at(position), self.counts.learned[position][known.places] > 0)
+
+    def size_of_training(self) -> Size:
+        """Return the size of everyone's training data, features included."""
+        size, last = self.counts.size_of_training(), self.stages - 1
+        return size.with_features(self.features_at(last), self.counts.trained[self.known(last).places] > 0)
 
     def learners_over_all(self, position: int) -> Interactions:
         """Return the same interactions, numbered by all items: users by slot if the model takes them so, else by id."""
@@ -196,7 +232,8 @@ class Dataset:
             else no_interactions(known.ids)
             for data, numbers, known in ((self, new, self.known(position)), (before, old, before.known(position)))
         )
-        return Change(*differing_rows(earlier, after), self.learners(position))
+        features = self.features_at(position)
+        return Change(*differing_rows(earlier, after), self.learners(position), features=features)
 
     def lessons_of(self, users: Collection[str]) -> Interactions:
         """Return those interactions of some users that shaped shared parameters."""
@@ -222,8 +259,17 @@ class Dataset:
             return (KnownItems.among(self.items, np.arange(len(self.items))),) * self.stages
         had, apart = self.counts.learned > 0, self.config.strategy == "sisa"
         if self.catalogue is None:
-            return items_brought(had, self.items, apart)
+            return items_brought(had | self.is_declared, self.items, apart)
         return items_listed(had, self.catalogue, apart)
+
+    @cached_property
+    def is_declared(self) -> NDArray[np.bool_]:
+        """Which of all items are declared with their features: they stay, whoever has them."""
+        declared = np.zeros(len(self.items), bool)
+        if self.features is not None:
+            places = self.items.positions_of(self.features.items.array)
+            declared[places[places >= 0]] = True  # a catalogue may lack some
+        return declared
 
     @property
     def users(self) -> int:
@@ -323,14 +369,22 @@ class Dataset:
         return replace(self, catalogue=None, buckets=renumbered, counted=None).tidied()
 
     def tidied(self) -> "Dataset":
-        """Return the same dataset without items that nobody has, unless they are declared."""
+        """Return the same dataset without items that nobody has, unless they are declared; all that are, are there."""
         had = self.counts.rows > 0
-        if self.catalogue is not None or had.all():
+        if self.catalogue is not None or (self.features is None and had.all()):
             return self
-        place = np.where(had, np.cumsum(had) - 1, -1)
         items = self.items.take(np.flatnonzero(had))
-        counts = self.counts.over(place, len(items))
+        if self.features is not None:
+            items = encode_ids(pa.concat_arrays([items.array, self.features.items.array]))[0]
+        counts = self.counts.over(items.positions_of(self.items.array), len(items))
         return replace(self, buckets=self.buckets.over(items), counted=counts)
+
+    def with_features(self, features: ItemFeatures | None) -> "Dataset":
+        """Return the same people with other features of items; itself if these are the same."""
+        held = self.features
+        if held is not None and features is not None and features.table.equals(held.table):
+            return self
+        return replace(self, features=features, counted=self.counts).tidied()
 
     def data_held_out(self, users: Collection[str]) -> Interactions:
         """Return the held-out interactions of some users, by id."""

@@ -155,7 +155,7 @@ def largest_cost(planned: Plan, after: Dataset, people: int) -> float:
     model, epochs = make_model(after.config), after.config.stage_epochs
     # Under sisa each person is in one group, and only those groups are trained again.
     hit = people if after.config.strategy == "sisa" else after.stages
-    sizes = [after.counts.size_of_stage(position, len(after.items)) for position in range(after.stages)]
+    sizes = [after.size_of_stage(position, every_item=True) for position in range(after.stages)]
     every_item = [calls.counted(model, size, epochs) for size in sizes]
     samples = sum(sorted(every_item)[-hit:])
     return max(planned.cost_ratio, samples / planned.samples_retrain if planned.samples_retrain else 0.0)
@@ -163,7 +163,7 @@ def largest_cost(planned: Plan, after: Dataset, people: int) -> float:
 
 def _samples_of_retraining(after: Dataset) -> int:
     """Return how many samples training all users at once visits."""
-    return calls.counted(make_model(after.config), after.counts.size_of_training(), after.config.epochs)
+    return calls.counted(make_model(after.config), after.size_of_training(), after.config.epochs)
 
 
 def _seconds_per_sample(links: Sequence[Link]) -> float:
@@ -184,5 +184,5 @@ def samples_of(dataset: Dataset, places: Iterable[int] | None = None) -> int:
     """Return how many samples training the whole chain visits, or some of its stages; nothing is hashed."""
     model, epochs = make_model(dataset.config), dataset.config.stage_epochs
     wanted = range(dataset.stages) if places is None else places
-    sizes = (dataset.counts.size_of_stage(place, len(dataset.known(place))) for place in wanted)
+    sizes = (dataset.size_of_stage(place) for place in wanted)
     return sum(calls.counted(model, size, epochs) for size in sizes)

@@ -223,8 +223,9 @@ class Scoring:
         last = len(self._state.chain) - 1
         shared = self._shared_at(last)
         with one_blas_thread():
-            weighed = replace(change, weights=self._state.dataset.config.weighed)
-            provisional = calls.provisional(self._model, shared, weighed)
+            dataset = self._state.dataset
+            whole = replace(change, weights=dataset.config.weighed, features=dataset.features_at(last))
+            provisional = calls.provisional(self._model, shared, whole)
         if provisional is shared:
             return self
         other = copy(self)

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from erasable.chain.strategies import STRATEGIES, Aggregate, Policy, Strategy
+from erasable.data.item_features import features_named
 from erasable.data.splits import Split, SplitSettings
 from erasable.data.values import Weights
 from erasable.errors import WrongSetting, WrongUse
@@ -41,9 +42,19 @@ class OwnSettings(SplitSettings, Settings):
     seed: int = Field(0, ge=0, lt=2**63)
     """The seed of everything random."""
 
+    features: str | list[str] | dict[str, int] | None = None
+    """With --items: columns to learn from, such as author,publisher, or with weights author=5,publisher=1; 3 if not
+    given."""
+
+    @field_validator("features")
+    @classmethod
+    def _names_columns(cls, value: str | list[str] | dict[str, int] | None) -> dict[str, int] | None:
+        return None if value is None else features_named(value)
+
     def written(self) -> dict[str, Any]:
-        """Return the settings as workspaces and certificates hold them: of weights and splits only what is used."""
-        unused = {name for name in ("max_weight", "event_weights", "split_time") if getattr(self, name) is None}
+        """Return the settings as workspaces and certificates hold them: of weights, splits, features what is used."""
+        optional = ("max_weight", "event_weights", "split_time", "features")
+        unused = {name for name in optional if getattr(self, name) is None}
         unused |= {"split"} if self.split == "random" else set()
         return self.model_dump(mode="json", exclude=unused)
 
@@ -288,6 +299,12 @@ class Config:
     def max_weight(self) -> int | None:
         """The most that a pair weighs; None if no weights are learned."""
         return self.own.max_weight
+
+    @property
+    def features(self) -> Mapping[str, int] | None:
+        """The features of items that are learned from, with their weights; None if there are none."""
+        named = self.own.features
+        return named if isinstance(named, dict) else None
 
     @property
     def weighed(self) -> bool:

@@ -230,6 +230,9 @@ class TaskInputs(Protocol):
     def rows(self, name: RowsName) -> Interactions:
         """Return the rows of a name."""
 
+    def features(self, name: RowsName) -> Interactions | None:
+        """Return the features of items that are learned with the rows of a name, if there are any."""
+
     def change(self, shortcut: "Shortcut", after: RowsName) -> Change:
         """Return how the rows that a shortcut starts from differ from those of a name."""
 
@@ -288,6 +291,7 @@ class Task:
             "settings": self.settings,
             "seed": self.seed,
             **({"rows solved": True} if self.solves_rows else {}),
+            **({"features": self.rows.features} if self.rows.features else {}),
         }
         return fingerprint.of_value(facts)
 
@@ -305,7 +309,8 @@ class Task:
         """Train the stage; return its checkpoint, and what training it from scratch costs. Nothing is stored."""
         model, rows = inputs.model(self), inputs.rows(self.rows)
         scale, weights = RatingScale(*self.scale), self.settings.get("weights", False)
-        stage = Stage(rows, scale, self.settings["epochs"], self.seed, self.position, weights)
+        features = inputs.features(self.rows)
+        stage = Stage(rows, scale, self.settings["epochs"], self.seed, self.position, weights, features)
         start = self.begins_from
         shared = None if start == ORIGIN else inputs.checkpoint(start).parameters.shared
         began = time.perf_counter()
@@ -378,7 +383,7 @@ def link_names(dataset: Dataset) -> list[str]:
 
 def _stage(dataset: Dataset, position: int, parent: str, beside: Mapping[str, str]) -> Task:
     config, known = dataset.config, len(dataset.known(position))
-    samples = calls.counted(make_model(config), dataset.counts.size_of_stage(position, known), config.stage_epochs)
+    samples = calls.counted(make_model(config), dataset.size_of_stage(position), config.stage_epochs)
     return Task(
         parent=parent,
         position=position,

@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import pyarrow as pa
 import typer
 
 from erasable.chain.settings import USUAL_MODEL, Config, PresetName
@@ -37,7 +36,7 @@ from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse
 from erasable.models.registry import BUILT_IN
 from erasable.operations.again import LearnedAgain, learn_again
-from erasable.operations.declared_items import declare_attributes, read_declared
+from erasable.operations.declared_items import read_declared
 from erasable.operations.learn import Learned, LearnedMore, learn, learn_more
 from erasable.operations.prepare import Inputs
 from erasable.operations.recording import name_issuer
@@ -84,8 +83,8 @@ def _learn(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Declare attributes of items, for recommend --where: CSV or Parquet, one row an item; nothing about "
-            "people.",
+            help="Declare attributes of items, for recommend --where and --features: CSV or Parquet, one row an item; "
+            "nothing about people.",
         ),
     ] = None,
     on_bad_row: Annotated[
@@ -121,20 +120,24 @@ def _learn(
     if again:
         if more or readable_by_group:
             raise WrongUse("--again learns anew what is held: leave out --more and --readable-by-group")
-        inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
+        inputs = Inputs(
+            columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, items=attributes, **about_list
+        )
         changed = {**read_config(config), **(settings or {})}
         learned_again = learn_again(storage, data, Config.of(changed, preset) if preset else changed, inputs, work)
-        _declare(storage, issuer, attributes)
+        _declare(storage, issuer)
         _tell_again(learned_again, into, json_output)
         return
-    if data is None:
+    if data is None and not (more and items is not None):
         raise WrongUse("there is nothing to learn from: name a file, a folder, a pattern or a URL; or give --again")
     if more:
         given = {name: value for name, value in (("preset", preset), ("readable_by_group", readable_by_group)) if value}
         _refuse_settings({**given, **(settings or {})}, config)
-        inputs = Inputs(columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
+        inputs = Inputs(
+            columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, items=attributes, **about_list
+        )
         learned_more = learn_more(storage, data, inputs, work)
-        _declare(storage, issuer, attributes)
+        _declare(storage, issuer)
         _tell_more(learned_more, into, json_output)
         return
     if wait:
@@ -144,21 +147,19 @@ def _learn(
     named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
     chosen = Config.of({**from_file, **(settings or {})}, preset)
     named = {**named, **(columns or {})}
-    inputs = Inputs(columns_from(named), groups_from, catalogue, on_bad_row=on_bad_row, **about_list)
+    inputs = Inputs(columns_from(named), groups_from, catalogue, on_bad_row=on_bad_row, items=attributes, **about_list)
     learned = learn(data, into, chosen, replace(inputs, readable_by_group=readable_by_group), work)
-    _declare(storage, issuer, attributes)
+    _declare(storage, issuer)
     if json_output:
         print_json(asdict(learned))
     else:
         _tell(learned, into, chosen.own)
 
 
-def _declare(storage: DiskStorage, issuer: str | None, attributes: pa.Table | None) -> None:
-    """Write down what the owner declares beside the data."""
+def _declare(storage: DiskStorage, issuer: str | None) -> None:
+    """Write down who issues certificates, if that is said."""
     if issuer is not None:
         name_issuer(storage, issuer)
-    if attributes is not None:
-        declare_attributes(storage, attributes)
 
 
 command = settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS, LEARNING, EXECUTOR)(_learn)
@@ -247,7 +248,8 @@ def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
         f"{counted(learned.interactions_added, 'more interaction')}: {trained} "
         f"({duration(learned.seconds)})"
     )
-    _tell_input(learned)
+    if learned.columns:  # else only items were given
+        _tell_input(learned)
     if learned.items_unknown:
         print_line(of_newcomers(learned.items_unknown, into))
     print_line(

@@ -22,6 +22,7 @@ from erasable.cli.options import (
 from erasable.cli.output import of_newcomers, print_json, print_line
 from erasable.data.values import OnBadRow
 from erasable.errors import ResidueFound
+from erasable.operations.declared_items import read_declared
 from erasable.operations.do_not_learn import Outside
 from erasable.operations.prepare import Inputs
 from erasable.operations.storage import DiskStorage
@@ -63,6 +64,10 @@ def command(
     receipts: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the receipt of each person who is forgotten there.")
     ] = None,
+    items: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="New attributes of items; where features are learned, from these too."),
+    ] = None,
     on_bad_row: Annotated[
         OnBadRow, typer.Option(help="What to do about rows that can't be used: refuse the input, or leave them out.")
     ] = "refuse",
@@ -80,7 +85,12 @@ def command(
     is put on the do-not-learn list for that: whoever is in a later export is learned again. People who have asked to be
     erased stay out, or wait for their own request.
     """
-    inputs = Inputs(columns_from(columns or {}), do_not_learn=do_not_learn_from(listed_in or {}), on_bad_row=on_bad_row)
+    inputs = Inputs(
+        columns_from(columns or {}),
+        do_not_learn=do_not_learn_from(listed_in or {}),
+        on_bad_row=on_bad_row,
+        items=None if items is None else read_declared(items),
+    )
     rules = SyncRules(forget_missing, yes, expect_rows, dry_run)
     work = work_with(threads, quiet or json_output, executor)
     storage = DiskStorage(into, waiting=work.reporter if wait else None)

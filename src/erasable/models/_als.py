@@ -17,6 +17,7 @@ from erasable.data.interactions import Interactions
 from erasable.data.slots import SLOTS, in_slots, slots_of
 from erasable.errors import Refused, option
 from erasable.models._batches import Floats
+from erasable.models._columns import with_features
 from erasable.models._embedding_model import ITEM_ROWS, USER_ROWS, blocks
 from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Settings, Size, Stage
 from erasable.models.machine import cosines, one_blas_thread
@@ -192,6 +193,7 @@ class ALS(Model):
     uses: ClassVar[tuple[str, ...]] = ("blas", "numba")
     strategies: ClassVar[tuple[str, ...]] = ("retrain",)
     uses_weights: ClassVar[bool] = True
+    uses_features: ClassVar[bool] = True
     settings: ALSSettings
 
     @property
@@ -209,15 +211,19 @@ class ALS(Model):
         return {ITEM_ROWS: _frozen(np.concatenate([known, self._starting_rows(further, seed)]))}
 
     def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
-        """Alternate between the users' rows and the item factors; the rows are left to `represent`."""
+        """Alternate between the users' rows and the item factors; the rows are left to `represent`.
+
+        A feature has a row like a user, solved from the items that have it. Item factors follow from both, so an item
+        that nobody has gets its factors from its features.
+        """
         rows = in_slots(stage.interactions, stage.seed)
         items: Floats = shared[ITEM_ROWS].copy()
-        if len(rows) == 0:
+        if len(with_features(rows, stage.features)) == 0:
             return Parameters({ITEM_ROWS: items}, {})
-        slots = _runs_of_slots(rows.users, stage.seed)
-        by_user = _links_of_users(rows, stage)
-        by_item = _links_of_items(rows, by_user)
-        samples = self.samples(rows, 1)
+        slots = [*_runs_of_slots(rows.users, stage.seed), *_runs_of_features(rows, stage.features)]
+        by_user = _links_with_features(_links_of_users(rows, stage), stage.features)
+        by_item = _links_of_items(by_user, len(items))
+        samples = self.samples(with_features(rows, stage.features), 1)
         with one_blas_thread(), _on_threads(effort.threads) as share_out:
             for _ in range(stage.epochs):
                 users = _solved(by_user, self._item_side(items, share_out), _TRAINING_STEPS, share_out)
@@ -352,9 +358,24 @@ def _links_of_users(rows: Interactions, stage: Stage) -> Links:
     return Links(rows.user_starts, rows.item_index, rows.rating * np.float32(unit))
 
 
-def _links_of_items(rows: Interactions, of_users: Links) -> Links:
+def _links_with_features(users: Links, features: Interactions | None) -> Links:
+    """Append each feature's items: one unit of a feature's weight weighs as much as one of an interaction."""
+    if features is None:
+        return users
+    starts = np.concatenate([users.starts, features.user_starts[1:] + users.starts[-1]])
+    weights = np.concatenate([users.weights, features.rating * np.float32(_WEIGHT)])
+    return Links(_frozen(starts), _frozen(np.concatenate([users.others, features.item_index])), weights)
+
+
+def _runs_of_features(rows: Interactions, features: Interactions | None) -> list[NDArray[np.int64]]:
+    """Return where blocks of features begin and end among the rows, after those of people."""
+    parts = blocks(0 if features is None else len(features.users), _BLOCK)
+    return [_frozen(len(rows.users) + np.array([part.start, part.stop], np.int64)) for part in parts]
+
+
+def _links_of_items(of_users: Links, items: int) -> Links:
     """Return each item's users, in the order of their rows."""
-    shape = (len(rows.users), len(rows.items))
+    shape = (len(of_users.starts) - 1, items)
     columns = sparse.csr_array((of_users.weights, of_users.others, of_users.starts), shape=shape).tocsc()
     # Read-only like the users' links, so that the kernel is compiled once.
     return Links(_frozen(columns.indptr.astype(np.int64)), _frozen(columns.indices.astype(np.int32)), columns.data)

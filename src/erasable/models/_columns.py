@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.errors import WrongUse
 from erasable.models._columns_kernel import NOBODY, InteractionTable, beside
-from erasable.models.base import Arrays, Change, Effort, frozen, read_only
+from erasable.models.base import Arrays, Change, Effort, Stage, frozen, read_only
 from erasable.threads import pool_of
 
 NEIGHBOURS = "neighbours"
@@ -90,6 +91,60 @@ class Columns(ABC):
             columns[name][places[stays]] = array[stays]
         columns[NEIGHBOURS][places[stays]] = np.append(places, NOBODY)[shared[NEIGHBOURS][stays]]
         return columns
+
+
+def with_features(rows: Interactions, features: Interactions | None, weights: bool = False) -> Interactions:
+    """Return rows with one more for each feature, as if somebody had its items; without weights, each row counts 1."""
+    if features is None:
+        return rows
+    people, parts = len(rows.users), (rows if weights else rows.unweighted, features)
+    users = np.concatenate([rows.user_index, features.user_index + np.int32(people)])
+    items, rating = np.concatenate([part.item_index for part in parts]), np.concatenate([part.rating for part in parts])
+    return Interactions(_numbered(people + len(features.users)), rows.items, users, items, rating, by_slot=True)
+
+
+def rows_counted(rows: Interactions, stage: Stage) -> Interactions:
+    """Return a stage's rows with features as people to count, in levels; itself if each row counts once."""
+    return in_levels(rows) if stage.weights or stage.features is not None else rows
+
+
+def change_counted(change: Change) -> Change:
+    """Return a change in levels, with its features among the rows after it; itself if it has neither."""
+    if not change.weights and change.features is None:
+        return change
+    parts = change.taken, change.given
+    taken, given = (in_levels(part) for part in parts) if change.weights else parts
+    after = change.after
+    return Change(
+        taken, given, None if after is None else in_levels(with_features(after, change.features, change.weights))
+    )
+
+
+def in_levels(interactions: Interactions) -> Interactions:
+    """Return a row without weights for each unit of weight: at level n, what a person has with a weight of n or more.
+
+    So counts stay whole numbers, weights that are all 1 give the rows themselves, and whoever has two items with the
+    weights v and w adds min(v, w) to their count.
+    """
+    levels = interactions.rating.astype(np.int64)
+    most = int(np.max(levels, initial=1))
+    if most == 1:
+        return interactions
+    users, items, count = [], [], 0
+    for level in range(1, most + 1):
+        is_there = levels >= level
+        begins = np.diff(interactions.user_index[is_there], prepend=-1) > 0
+        users.append(count + np.cumsum(begins) - 1)
+        items.append(interactions.item_index[is_there])
+        count += int(np.count_nonzero(begins))
+    columns = np.concatenate(users), np.concatenate(items)
+    ones = np.ones(len(columns[0]), np.float32)
+    return Interactions(_numbered(count), interactions.items, *columns, ones, by_slot=True)
+
+
+def _numbered(count: int) -> Ids:
+    """Return ids for rows of which only the number matters."""
+    return Ids.unchecked(pa.array(np.arange(count)).cast(pa.string()))
 
 
 def interaction_table(rows: Interactions) -> InteractionTable:

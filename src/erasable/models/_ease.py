@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 from scipy.linalg import lapack
@@ -12,6 +11,7 @@ from scipy.linalg import lapack
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.errors import Refused, option
+from erasable.models._columns import change_counted, rows_counted, with_features
 from erasable.models._ease_columns import (
     LEAST_BASE,
     ColumnEASE,
@@ -187,33 +187,6 @@ def _renumbered(gram: NDArray[np.int32], before: Ids, after: Ids) -> NDArray[np.
     return moved
 
 
-def in_levels(interactions: Interactions) -> Interactions:
-    """Return a row without weights for each unit of weight: at level n, what a person has with a weight of n or more.
-
-    So counts stay whole numbers, weights that are all 1 give the rows themselves, and whoever has two items with the
-    weights v and w adds min(v, w) to their count.
-    """
-    levels = interactions.rating.astype(np.int64)
-    most = int(np.max(levels, initial=1))
-    if most == 1:
-        return interactions
-    users, items, count = [], [], 0
-    for level in range(1, most + 1):
-        is_there = levels >= level
-        begins = np.diff(interactions.user_index[is_there], prepend=-1) > 0
-        users.append(count + np.cumsum(begins) - 1)
-        items.append(interactions.item_index[is_there])
-        count += int(np.count_nonzero(begins))
-    numbered = Ids.unchecked(pa.array(np.arange(count)).cast(pa.string()))
-    columns = np.concatenate(users), np.concatenate(items)
-    return Interactions(numbered, interactions.items, *columns, np.ones(len(columns[0]), np.float32), by_slot=True)
-
-
-def _change_in_levels(change: Change) -> Change:
-    after = None if change.after is None else in_levels(change.after)
-    return Change(in_levels(change.taken), in_levels(change.given), after)
-
-
 _OF_ALL = 500.0
 _CLAMP = 1e-4
 
@@ -260,6 +233,7 @@ class EASE(Model):
     by_slot = True  # counts are whole numbers, so their order makes no difference
     has_rows = False
     uses_weights = True
+    uses_features = True
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as the settings class says
         super().__init__(**settings)
@@ -281,28 +255,31 @@ class EASE(Model):
     def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
         """Solve the weights in closed form; epochs and ratings make no difference, weights of interactions do.
 
-        With all neighbours the stage is added to the Gram matrix. Otherwise the stage holds all data there is.
+        A feature counts like as many people as its weight says, who have its items (Jeunen, Van Balen and Goethals,
+        "Closed-Form Models for Collaborative Filtering with Side-Information", RecSys 2020). With all neighbours the
+        stage is added to the Gram matrix. Otherwise the stage holds all data there is.
         """
-        rows = stage.interactions
+        rows = with_features(stage.interactions, stage.features, stage.weights)
         if len(rows) == 0:
             return Parameters({name: array.copy() for name, array in shared.items()}, {})
-        if not stage.weights:
+        counted = rows_counted(rows, stage)
+        if counted is rows:
             return Parameters(self._form.train(shared, rows, effort), {})
-        found = self._form.train(shared, in_levels(rows), Effort(effort.threads))
+        found = self._form.train(shared, counted, Effort(effort.threads))
         effort.advance(self.samples(rows, stage.epochs))  # which counts people, and not their levels
         return Parameters(found, {})
 
     def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays:
         """Solve what a change reaches; counts are whole numbers, so nothing is rounded before that."""
-        if not change.weights:
+        if not change.weights and change.features is None:
             return self._form.amended(trained, change, effort)
-        found = self._form.amended(trained, _change_in_levels(change), Effort(effort.threads))
+        found = self._form.amended(trained, change_counted(change), Effort(effort.threads))
         effort.advance(self.samples_amended(change.given if change.after is None else change.after, change))
         return found
 
     def provisional(self, shared: Arrays, change: Change) -> Arrays:
         """Return amended columns, or with all neighbours the inverse and its correction."""
-        return self._form.provisional(shared, _change_in_levels(change) if change.weights else change)
+        return self._form.provisional(shared, change_counted(change))
 
     def prepare(self, shared: Arrays) -> tuple[NDArray[Any], ...]:
         """Return the weights as the scoring kernel reads them."""
@@ -334,4 +311,4 @@ class EASE(Model):
 
     def samples_amended(self, interactions: Interactions, change: Change) -> int:
         """Return the same for amending by a change."""
-        return self._form.samples_amended(interactions, change)
+        return self._form.samples_amended(with_features(interactions, change.features), change)

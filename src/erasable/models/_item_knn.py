@@ -18,11 +18,14 @@ from erasable.models._columns import (
     NEIGHBOURS,
     Columns,
     TouchedItems,
+    change_counted,
     in_pieces,
     interaction_table,
     marked,
     owned_items,
+    rows_counted,
     touched_by,
+    with_features,
 )
 from erasable.models._columns_kernel import NOBODY, InteractionTable, by_source, count_together, summed, weights_for
 from erasable.models.base import (
@@ -306,6 +309,7 @@ class ItemKNN(Model):
     trains_rows = True  # there are none
     by_slot = True  # counts are whole numbers, so their order makes no difference
     has_rows = False
+    uses_features = True
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as the settings class says
         super().__init__(**settings)
@@ -324,18 +328,31 @@ class ItemKNN(Model):
         return self._columns.by_item
 
     def train(self, shared: Arrays, stage: Stage, effort: Effort) -> Parameters:
-        """Find the nearest items of each item; the stage holds all data there is."""
-        if len(stage.interactions) == 0:
+        """Find the nearest items of each item; the stage holds all data there is.
+
+        A feature counts like as many people as its weight says, who have its items.
+        """
+        rows = with_features(stage.interactions, stage.features)
+        if len(rows) == 0:
             return Parameters({name: array.copy() for name, array in shared.items()}, {})
-        return Parameters(self._columns.train(shared, stage.interactions, effort), {})
+        counted = rows_counted(rows, stage)
+        if counted is rows:
+            return Parameters(self._columns.train(shared, rows, effort), {})
+        found = self._columns.train(shared, counted, Effort(effort.threads))
+        effort.advance(self.samples(rows, stage.epochs))  # which counts features once
+        return Parameters(found, {})
 
     def amended(self, trained: Arrays, change: Change, effort: Effort) -> Arrays:
         """Find again only the lists that a change reaches."""
-        return self._columns.amended(trained, change, effort)
+        if change.features is None:
+            return self._columns.amended(trained, change, effort)
+        found = self._columns.amended(trained, change_counted(change), Effort(effort.threads))
+        effort.advance(self.samples_amended(change.given if change.after is None else change.after, change))
+        return found
 
     def provisional(self, shared: Arrays, change: Change) -> Arrays:
         """Return the amended lists: nothing of the users who leave is left in them."""
-        return self._columns.provisional(shared, change)
+        return self._columns.provisional(shared, change_counted(change))
 
     def prepare(self, shared: Arrays) -> tuple[NDArray[Any], ...]:
         """Return the similarities by source item: where its own begin, the items scored, the similarities (CSR)."""
@@ -377,4 +394,4 @@ class ItemKNN(Model):
 
     def samples_amended(self, interactions: Interactions, change: Change) -> int:
         """Return the same for amending by a change."""
-        return self._columns.samples_amended(interactions, change)
+        return self._columns.samples_amended(with_features(interactions, change.features), change)

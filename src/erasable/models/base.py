@@ -285,6 +285,9 @@ class Stage:
     weights : bool, default False
         Whether ratings are weights, whole numbers from 1 up: how often or how much. Only a model that `uses_weights` is
         given them.
+    features : Interactions, optional
+        Features of the items, declared and about nobody: a row for each value that several items have, as if it were a
+        person who has them; ratings are its weight. Only a model that `uses_features` is given them.
 
     Examples
     --------
@@ -302,6 +305,7 @@ class Stage:
     seed: int
     position: int
     weights: bool = False
+    features: Interactions | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,6 +355,15 @@ class Size:
         """How many pairs of items people have, the pairs of an item with itself included."""
         return int((self.lengths**2 * self.people).sum())
 
+    def with_features(self, features: Interactions | None, had: NDArray[np.bool_]) -> "Size":
+        """Return the size with one more row for each feature; `had` says which of a stage's items somebody has."""
+        if features is None:
+            return self
+        further = (np.bincount(features.item_index, minlength=len(had)) > 0) & ~had
+        lengths = np.concatenate([self.lengths, np.diff(features.user_starts)])
+        people = np.concatenate([self.people, np.ones(len(features.users), np.int64)])
+        return Size(self.items, self.items_had + int(np.count_nonzero(further)), lengths, people)
+
     def __len__(self) -> int:
         """How many interactions there are."""
         return int((self.lengths * self.people).sum())
@@ -393,6 +406,8 @@ class Change:
         Everyone's rows after the change, numbered like `given`; erasable always gives them.
     weights : bool, default False
         Whether ratings are weights, as in `Stage`.
+    features : Interactions, optional
+        Features of the items as in `Stage`, numbered like `given`. They are the same before and after.
 
     Examples
     --------
@@ -408,6 +423,7 @@ class Change:
     given: Interactions
     after: Interactions | None = None
     weights: bool = False
+    features: Interactions | None = None
 
     @classmethod
     def between(cls, before: Interactions, after: Interactions) -> "Change":
@@ -474,6 +490,8 @@ class Model(Configured[Settings], ABC):
     """Whether users have rows; if not, scores follow from the shared parameters and the user's own items."""
     uses_weights: ClassVar[bool] = False
     """Whether it learns from weights; if not, it is given rows that count 1 each, and learning says so."""
+    uses_features: ClassVar[bool] = False
+    """Whether it learns from features of items; if not, it is given none, and learning says so."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as the settings class says
         check_declared(type(self))

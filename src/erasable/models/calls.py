@@ -165,7 +165,7 @@ def _change_for(model: object, change: Change) -> Change:
     if not change.weights or getattr(model, "uses_weights", False):
         return change
     after = None if change.after is None else change.after.unweighted
-    return Change(change.taken.unweighted, change.given.unweighted, after)
+    return Change(change.taken.unweighted, change.given.unweighted, after, features=change.features)
 
 
 @contextmanager

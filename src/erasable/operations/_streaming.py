@@ -1,7 +1,7 @@
 """From a source to a dataset bucket by bucket, never all in memory: where nobody's group depends on others."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -16,6 +16,7 @@ from erasable.chain.settings import Config
 from erasable.data.catalogue import Catalogue
 from erasable.data.ids import Ids, encode_ids
 from erasable.data.interactions import Interactions, RatingScale
+from erasable.data.item_features import ItemFeatures
 from erasable.data.slots import SLOTS
 from erasable.grouping.groups import independent_labels
 from erasable.operations.storage import Session
@@ -41,6 +42,7 @@ class Dealt:
     catalogue: Catalogue | None
     positions: Positions | None
     erased: DoNotLearnList | None
+    features: ItemFeatures | None = None
     users: int = 0
     """How many people the source has."""
     left: int = 0
@@ -132,7 +134,7 @@ class Dealt:
         dataset = Dataset(
             self.config, self.catalogue, scale, found, count, cohesion=(None,) * count, counted=self._counts
         )
-        return dataset.tidied()
+        return replace(dataset, features=self.features).tidied()
 
 
 def _numbered_alike(parts: Sequence[Interactions]) -> Interactions:

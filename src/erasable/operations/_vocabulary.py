@@ -78,7 +78,7 @@ _OWN_NAMES = sorted({MANIFEST, NEW_MANIFEST, *LOCKS, *FOLDERS, *QUEUE_FILES})
 _NAMES = re.compile(
     "|".join(map(re.escape, _OWN_NAMES))
     + rf"|([0-9a-f]{{64}}|block-\d{{4,}}-{_HASH})(-{_HASH})?\.safetensors|[0-9a-f]{{32}}\.(json|html)"
-    rf"|(config|catalogue|kept-items|declared-items|audit|signing-key|pending)(-{_HASH})?\.(json|jsonl|parquet|txt)"
+    rf"|(config|catalogue|kept-items|declared-items|item-features|audit|signing-key|pending)(-{_HASH})?\.(json|jsonl|parquet|txt)"
     rf"|(bucket-\d+|items|slots|histories|group-\d+|held-out)(-{_HASH})?\.parquet"
     rf"|(certificates|log)-\d{{4,}}-{_HASH}\.jsonl?|requests-{_HASH}\.sqlite"
 )

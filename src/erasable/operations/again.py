@@ -12,6 +12,7 @@ from erasable.chain.plan import carry_out, plan_change
 from erasable.chain.settings import Config
 from erasable.data.interactions import Interactions
 from erasable.errors import Refused, option
+from erasable.operations.declared_items import also_declaring
 from erasable.operations.do_not_learn import open_list_of
 from erasable.operations.learn import read_further, refuse_unready
 from erasable.operations.prepare import NO_INPUTS, Inputs, Read, prepare_again
@@ -77,7 +78,8 @@ def learn_again(
             log = add_record(documents.log, "learn again", version_facts(new, stamp))
             sought = read_search(documents.pending).made_again(planned.rerun)
             kept = open_list.remembered_by(preferences, session.path)
-            session.commit(new, replace(documents, log=log, preferences=kept, pending=sought.encoded()), stamp)
+            documents = replace(documents, log=log, preferences=kept, pending=sought.encoded())
+            session.commit(new, also_declaring(documents, session.declared_items(), inputs.items, stamp), stamp)
     return LearnedAgain(
         model=after.config.model,
         users=after.users,
@@ -95,8 +97,9 @@ def learn_again(
 
 
 def _chosen(before: Config, given: Config | Mapping[str, Any] | None) -> Config:
-    """Return the settings to learn with; of another model only seed, split and weights stay."""
+    """Return the settings to learn with; of another model only seed, split, weights and features stay."""
     weights = {"max_weight": before.max_weight, "event_weights": before.own.event_weights} if before.weighed else {}
+    features = {} if before.features is None else {"features": before.own.features}
     if isinstance(given, Config):
         return _with_weights_of(before, given if given.weighed else given.changed(**weights))
     settings = dict(given or {})
@@ -104,7 +107,7 @@ def _chosen(before: Config, given: Config | Mapping[str, Any] | None) -> Config:
         own = before.own
         split = own.model_dump(include={"holdout", "split", "split_time"})
         split = split if split.keys().isdisjoint(settings) else {}  # one way to hold out takes the place of another
-        return _with_weights_of(before, Config.of({"seed": own.seed, **split, **weights, **settings}))
+        return _with_weights_of(before, Config.of({"seed": own.seed, **split, **weights, **features, **settings}))
     return _with_weights_of(before, before.changed(**settings).of_this_revision())
 
 

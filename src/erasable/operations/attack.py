@@ -254,7 +254,8 @@ def training_rows(dataset: Dataset) -> Dataset:
     """
     config = dataset.config.changed(holdout=0.0, min_interactions=0)
     catalogue = dataset.catalogue or Catalogue.from_items(dataset.items)
-    return Dataset.of_groups(config, catalogue, dataset.scale, dataset.groups, no_interactions(dataset.items))
+    made = Dataset.of_groups(config, catalogue, dataset.scale, dataset.groups, no_interactions(dataset.items))
+    return replace(made, features=dataset.features)
 
 
 def _learned(dataset: Dataset, key: int, effort: Effort) -> tuple[State, MemoryStore]:

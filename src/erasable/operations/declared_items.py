@@ -1,6 +1,7 @@
 """Declared items: attributes to filter by, and items that are hidden; declared by the owner, and about nobody.
 
-They reach no stage and no score, so that hiding an item trains nothing (docs/decisions/0043-hidden-items.md).
+They reach no stage and no score, so that hiding an item trains nothing (docs/decisions/0043-hidden-items.md). What is
+learned from them as features is a part of the dataset (docs/decisions/0049-item-features.md).
 """
 
 from collections.abc import Collection, Iterable
@@ -17,6 +18,7 @@ from erasable.errors import DataRefused, Said, UnknownItem, WrongUse
 from erasable.operations.storage import Session, Storage
 from erasable.proof.log import add_record
 from erasable.workspace.declared_items import HIDDEN, encode_declared
+from erasable.workspace.manifest import Documents, Stamp
 
 _MOST_FILTERS = 100
 
@@ -125,6 +127,20 @@ def declare_attributes(storage: Storage, table: pa.Table) -> ItemFacts:
     """Replace the attributes of items, as `read_declared` gives them; hidden items stay hidden."""
     with storage.writing() as session:
         return _declare(session, DeclaredItems(session.declared_items()).with_attributes(table))
+
+
+def also_declaring(documents: Documents, held: pa.Table | None, table: pa.Table | None, stamp: Stamp) -> Documents:
+    """Return the documents of a new version that also replaces the attributes of items, if a table is given."""
+    if table is None:
+        return documents
+    log = add_record(documents.log, "items", {"version": stamp.version})
+    return replace(documents, log=log, declared_items=DeclaredItems(held).with_attributes(table).encoded())
+
+
+def declare_held(session: Session, table: pa.Table | None) -> None:
+    """Replace the attributes of items in a session that is open for writing, if a table is given."""
+    if table is not None:
+        _declare(session, DeclaredItems(session.declared_items()).with_attributes(table))
 
 
 def hide_items(storage: Storage, hide: Collection[str] = (), show: Collection[str] = ()) -> ItemFacts:

@@ -6,23 +6,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from erasable.chain.arrangement import grown
 from erasable.chain.chain import carry_out_schedule, made_elsewhere, scheduled
 from erasable.chain.dataset import (
     Dataset,
     State,
+    no_interactions,
 )
 from erasable.chain.plan import Plan, carry_out, plan_change
 from erasable.chain.settings import Config
 from erasable.data.columns import OF_WEIGHTS, ColumnNames, RememberedColumns, column_option
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
+from erasable.data.readers import ReadResult
 from erasable.errors import DataRefused, NotReproducible, Refused, Said, WrongUse, option, said
 from erasable.models import calls
 from erasable.models.base import Arrays
 from erasable.models.registry import BUILT_IN, make_model
 from erasable.operations.claims import is_left
+from erasable.operations.declared_items import also_declaring, declare_held
 from erasable.operations.do_not_learn import OpenList, beginning, open_list_of, readmitting, remember
 from erasable.operations.prepare import (
     NO_INPUTS,
@@ -34,6 +38,7 @@ from erasable.operations.prepare import (
     read_source,
     refuse_other_times,
     risky_users,
+    with_new_features,
 )
 from erasable.operations.recording import InputFacts, first_documents, readmission_facts, remembering, version_facts
 from erasable.operations.storage import Session, Storage, resuming, upgrading
@@ -118,7 +123,8 @@ def _learned(
         )
         preferences = open_list.remembered_by(remembering(preferences, prepared.source), session.path)
         with readmitting(session, open_list, prepared.readmitted):
-            session.commit(state, replace(documents, preferences=preferences), stamp)
+            documents = replace(documents, preferences=preferences)
+            session.commit(state, also_declaring(documents, None, inputs.items, stamp), stamp)
     return Learned(
         users=dataset.users,
         items=len(dataset.items),
@@ -129,17 +135,21 @@ def _learned(
         suppressed=prepared.suppressed.total,
         left_out=prepared.suppressed,
         readmitted=len(inputs.readmit),
-        notes=(*prepared.source.notices, *_about_weights(dataset), *_about_split(dataset), *open_list.notes),
+        notes=(*prepared.source.notices, *_about_model(dataset), *_about_split(dataset), *open_list.notes),
         **vars(InputFacts.of(prepared.source, dataset)),
     )
 
 
-def _about_weights(dataset: Dataset) -> tuple[str, ...]:
-    """Return a notice if the model uses no weights."""
-    if not dataset.config.weighed or dataset.config.learner.uses_weights:
-        return ()
-    using = listed(sorted(name for name, model in BUILT_IN.items() if model.uses_weights))
-    return (f"the model {dataset.config.model} uses no weights: each pair counts once; {using} use them",)
+def _about_model(dataset: Dataset) -> tuple[str, ...]:
+    """Return a notice if the model uses no weights or features, although there are some."""
+    config, said = dataset.config, list[str]()
+    if config.weighed and not config.learner.uses_weights:
+        using = listed(sorted(name for name, model in BUILT_IN.items() if model.uses_weights))
+        said.append(f"the model {config.model} uses no weights: each pair counts once; {using} use them")
+    if dataset.features is not None and not config.learner.uses_features:
+        using = listed(sorted(name for name, model in BUILT_IN.items() if model.uses_features))
+        said.append(f"the model {config.model} uses no features of items; {using} use them")
+    return tuple(said)
 
 
 def _about_split(dataset: Dataset) -> tuple[str, ...]:
@@ -183,6 +193,8 @@ class _Listed:
     people: int
     taken_in: str | None = None
     """The id of these rows for the log."""
+    items: pa.Table | None = None
+    """New attributes of items."""
 
 
 @dataclass(frozen=True)
@@ -230,13 +242,16 @@ def learn_more(
     with storage.writing() as session:
         refuse_unready(storage, session, rerun)
         before, open_list = _earlier(session, rerun).dataset, open_list_of(session, inputs.listing, erasing=False)
-        read = read_further(source, inputs, before, session, open_list, work)
-        after = _grown(before, read, inputs, work) if len(read.interactions) else before
+        renewed = with_new_features(before, inputs)
+        read = _read_more(source, inputs, before, session, open_list, work)
+        after = _grown(renewed, read, inputs, work) if len(read.interactions) else renewed
         planned = plan_change(_earlier(session, rerun), after)
-        if len(read.interactions):
-            _learn(session, after, planned, _Listed(open_list, read, len(inputs.readmit), taken_in), work, rerun)
-        else:  # everyone in the table is on the list
+        if after is not before:
+            listing = _Listed(open_list, read, len(inputs.readmit), taken_in, inputs.items)
+            _learn(session, after, planned, listing, work, rerun)
+        else:  # everyone in the table is on the list, or the features are those that are held
             remember(session, open_list)
+            declare_held(session, inputs.items)
     return LearnedMore(
         users=after.users,
         items=len(after.items),
@@ -250,7 +265,7 @@ def learn_more(
         suppressed=read.suppressed.total,
         left_out=read.suppressed,
         readmitted=len(inputs.readmit),
-        notes=(*read.source.notices, *_about_weights(after), *open_list.notes),
+        notes=(*read.source.notices, *_about_model(after), *open_list.notes),
         stages_rerun=planned.stages_rerun,
         stages_total=planned.stages_total,
         cost_ratio=planned.cost_ratio,
@@ -266,6 +281,25 @@ def items_unknown(dataset: Dataset) -> int:
 def has_learned(session: Session, taken_in: str) -> bool:
     """Whether rows were learned that `learn_more` was given with this id."""
     return any(record.get("taken_in") == taken_in for record in records_of(session.documents().records()))
+
+
+def _read_more(
+    source: Any,  # noqa: ANN401 - a path or any table that data.read_interactions takes
+    inputs: Inputs,
+    before: Dataset,
+    session: Session,
+    open_list: OpenList,
+    work: Work,
+) -> Read:
+    """Read a table of further rows; without one there must be new features of items."""
+    if source is not None:
+        return read_further(source, inputs, before, session, open_list, work)
+    if inputs.items is None or before.features is None:
+        raise WrongUse(
+            "there is nothing to learn more from: give interactions, or where features are learned from, new items"
+        )
+    nothing = ReadResult(no_interactions(before.items), (), rated=before.scale.low < before.scale.high)
+    return Read(nothing.interactions, None, NONE_LISTED, nothing.rated, nothing)
 
 
 def read_further(
@@ -386,10 +420,11 @@ def _learn(session: Session, after: Dataset, planned: Plan, listed: _Listed, wor
         documents, stamp = session.documents(), Stamp.after(session.stamp.version)
         facts = {**version_facts(new, stamp), **readmission_facts(listed.people)}
         facts |= {} if listed.taken_in is None else {"taken_in": listed.taken_in}
-        preferences = remembering(documents.preferences, listed.read.source)
+        read = listed.read.source
+        preferences = remembering(documents.preferences, read) if read.taken.columns else documents.preferences
         preferences = listed.open_list.remembered_by(preferences, session.path)
         sought = read_search(documents.pending).made_again(planned.rerun)
         log = add_record(documents.log, "learn more", facts)
         more = replace(documents, log=log, preferences=preferences, pending=sought.encoded())
         with readmitting(session, listed.open_list, listed.read.readmitted):
-            session.commit(new, more, stamp)
+            session.commit(new, also_declaring(more, session.declared_items(), listed.items, stamp), stamp)

@@ -114,8 +114,8 @@ class Served:
 
     @cached_property
     def _items_of_nobody(self) -> ItemNumbers:
-        """The items that nobody who is served has."""
-        return np.flatnonzero(self.counts <= 0)
+        """The items that nobody who is served has, unless they are declared."""
+        return np.flatnonzero((self.counts <= 0) & ~self.dataset.is_declared)
 
     @cached_property
     def suppressed(self) -> frozenset[str]:
@@ -357,7 +357,7 @@ class Served:
         """Return the numbers of items; −1 for one that is unknown, or that nobody who is served has."""
         numbers = self.dataset.items.positions(items)
         if self.dataset.catalogue is None and self.asked.people:
-            gone = (self.stock.counts > 0) & (self.counts == 0)
+            gone = (self.stock.counts > 0) & (self.counts == 0) & ~self.dataset.is_declared
             numbers = np.where((numbers >= 0) & gone[numbers], -1, numbers)
         return numbers
 

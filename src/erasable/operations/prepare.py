@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from erasable.chain.arrangement import arrange
@@ -19,6 +20,7 @@ from erasable.data.catalogue import Catalogue, CoreFilter, read_catalogue
 from erasable.data.columns import ANY_COLUMNS, OF_WEIGHTS, ColumnNames, column_option
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions, RatingScale, recognise_scale
+from erasable.data.item_features import ItemFeatures
 from erasable.data.readers import ReadResult, read_batches, read_interactions
 from erasable.data.sources import name_of
 from erasable.data.values import OnBadRow, TimeForm, Weights, is_number
@@ -34,6 +36,7 @@ from erasable.workspace.workspace import Workspace
 _FOR_SCALE = Said("for another scale give rating_scale=(LOW, HIGH)", "for another scale give --rating-scale LOW HIGH")
 _FEWEST_USERS = 2
 _USUAL_MAX_WEIGHT = 10
+_ITEMS = Said("items=TABLE", "--items FILE")
 Column = str | int | None
 """A column by its name, or by its number from 1 if there are no names; None to recognise it."""
 
@@ -60,6 +63,8 @@ class Inputs:
         People on that list who want to come back.
     readable_by_group : bool, default False
         Whether the group of the owner may read the files of a new workspace.
+    items : pyarrow.Table, optional
+        Attributes of items, one row an item, among them the setting `features`.
 
     Examples
     --------
@@ -80,6 +85,8 @@ class Inputs:
     """People on that list who want to come back."""
     readable_by_group: bool = False
     """Whether the group of the owner may read the files of a new workspace."""
+    items: pa.Table | None = None
+    """Attributes of items, as `read_declared` gives them: the features are among them."""
 
     @property
     def listing(self) -> ListChoice:
@@ -113,6 +120,7 @@ class _Given:
     scale: RatingScale | None = None
     core: CoreFilter | None = None
     settings: Mapping[str, Any] | None = None
+    features: ItemFeatures | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +136,8 @@ class Read:
     """Everything that was read, before the do-not-learn list."""
     readmitted: DoNotLearnList | None = None
     """The entries to take off the list, because those people come back."""
+    items: pa.Table | None = None
+    """Attributes of items that came with them."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +164,7 @@ def prepare(
     declared = RatingScale(*config.rating_scale) if config.rating_scale is not None else given.scale
     declared = declared if config.max_weight is None else RatingScale(1, config.max_weight)
     if can_stream(config, given.positions) and not inputs.readmit and inputs.columns.risk is None:
-        dealt = Dealt(config, given.catalogue, given.positions, erased)
+        dealt = Dealt(config, given.catalogue, given.positions, erased, given.features)
         return _prepared_in_buckets(session or MemorySession(), source, inputs, dealt, declared, work)
     read = read_source(source, inputs, declared, work, erased=erased, weights=config.weights)
     with _naming(source):
@@ -196,7 +206,7 @@ def read_rows(source: Any, config: Config, inputs: Inputs, work: Work) -> RowsRe
 
 def prepare_again(held: Dataset, everything: Interactions, config: Config, inputs: Inputs, work: Work) -> Dataset:
     """Build the dataset of all rows that are held, as if they were learned for the first time with these settings."""
-    given = _given(config, inputs)
+    given = _given(config, inputs, needs_items=held.features is None)
     config = _with_given(config, given, inputs)
     if config.risk_threshold is not None:
         raise Refused(
@@ -206,7 +216,8 @@ def prepare_again(held: Dataset, everything: Interactions, config: Config, input
     declared.check(everything.rating)
     if config.splitting.needs_time and (everything.time is None or np.isnan(everything.time).all()):
         raise Refused("no times are held, so they can't be split by: leave out ", option("split"))
-    given = replace(given, catalogue=given.catalogue or held.catalogue, scale=declared)
+    features = given.features or _features_held(held, config)
+    given = replace(given, catalogue=given.catalogue or held.catalogue, scale=declared, features=features)
     return _arranged(*_kept(everything, config, given), config, given, inputs, work)
 
 
@@ -229,7 +240,7 @@ def _arranged(
     _check_groups(numbered, config, given, inputs)
     kept_items = frozenset(kept.items) if config.min_interactions else None
     frame = Dataset.of_nobody(config, given.catalogue, given.scale or recognise_scale(kept.rating), kept_items)
-    return arrange(numbered, frame, work.grouping, given.positions, risky)
+    return arrange(numbered, replace(frame, features=given.features), work.grouping, given.positions, risky)
 
 
 def _prepared_in_buckets(
@@ -394,12 +405,40 @@ def _naming(source: Any) -> Iterator[None]:  # noqa: ANN401 - path or table
         raise type(refused)(f"{name_of(source)}: ", refused.said) from refused
 
 
-def _given(config: Config, inputs: Inputs) -> _Given:
+def _given(config: Config, inputs: Inputs, needs_items: bool = True) -> _Given:
     groups = _given_groups(config, inputs.groups_from) if inputs.groups_from else _Given()
+    groups = replace(groups, features=_features(config, inputs, needs_items))
     if inputs.catalogue is None:
         return groups
     catalogue, scale = declared_catalogue(inputs.catalogue)
     return replace(groups, catalogue=catalogue, scale=groups.scale or scale)
+
+
+def _features(config: Config, inputs: Inputs, needs_items: bool = True) -> ItemFeatures | None:
+    """Return the features of items to learn from, if the settings name some."""
+    if config.features is None:
+        return None
+    if inputs.items is not None:
+        return ItemFeatures.chosen(inputs.items, [*config.features])
+    if needs_items:
+        raise WrongUse(option("features"), " are columns of the items: give them too, with ", _ITEMS)
+    return None
+
+
+def _features_held(held: Dataset, config: Config) -> ItemFeatures | None:
+    """Return those features that are held which the settings name."""
+    if config.features is None or held.features is None:
+        return None
+    missing = [name for name in config.features if name not in held.features.names]
+    if missing:
+        raise WrongUse(f"the feature {missing[0]!r} is not held: give the items with it, with ", _ITEMS)
+    return ItemFeatures.chosen(held.features.table, [*config.features])
+
+
+def with_new_features(before: Dataset, inputs: Inputs) -> Dataset:
+    """Return the dataset with the features that a new table of items says, where features are learned from."""
+    found = _features(before.config, inputs, needs_items=False)
+    return before if found is None else before.with_features(found)
 
 
 def declared_catalogue(source: Path) -> tuple[Catalogue, RatingScale | None]:

@@ -14,11 +14,12 @@ from erasable.chain.matching import Difference, difference
 from erasable.chain.plan import Plan, carry_out, plan_change
 from erasable.errors import Refused, Said, Unfinished, option
 from erasable.operations.claims import COMMAND, NOT_CERTIFIED, RequestClaims, is_left, take_over
+from erasable.operations.declared_items import also_declaring, declare_held
 from erasable.operations.do_not_learn import OpenList, Outside, open_list_of, prepare_outside, remember, write_receipts
 from erasable.operations.erase import Carried, Manner, Undertaking, erase, make_current
 from erasable.operations.forget import LEASE_SECONDS, Extent, Fence, forget, is_worked_on, not_certified
 from erasable.operations.learn import is_begun, items_unknown, read_further, refuse_elsewhere, with_catalogue
-from erasable.operations.prepare import NO_INPUTS, Inputs, Read, risky_users
+from erasable.operations.prepare import NO_INPUTS, Inputs, Read, risky_users, with_new_features
 from erasable.operations.recording import InputFacts, remembering, version_facts
 from erasable.operations.storage import Session, Storage, resuming
 from erasable.operations.work import QUIET_WORK, Work
@@ -154,7 +155,8 @@ def sync(
         requests = _requests(change)
         carried: Carried | None = Carried()
         if not rules.dry_run:
-            _commit(session, Undertaking(requests, session.state(), after, planned), read, open_list, work, began)
+            made = Undertaking(requests, session.state(), after, planned)
+            _commit(session, made, replace(read, items=inputs.items), open_list, work, began)
             if requests and rules.certify:
                 carried = _certify(storage, session, fence, Manner(open_list, outside), work)
     certificates, set_aside = _certified(storage, requests, carried, work, outside)
@@ -214,10 +216,11 @@ def _refuse_many(extent: Extent, rows: int, rules: SyncRules) -> None:
 
 
 def _after(before: Dataset, read: Read, change: Difference, inputs: Inputs, work: Work) -> Dataset:
+    renewed = with_new_features(before, inputs)
     if not change.touched:
-        return before
+        return renewed
     risky = risky_users(read.risk, before.config) if read.risk is not None else ()
-    return matched(with_catalogue(before, read.interactions, inputs), read.interactions, change, work.grouping, risky)
+    return matched(with_catalogue(renewed, read.interactions, inputs), read.interactions, change, work.grouping, risky)
 
 
 def _requests(change: Difference) -> list[Request]:
@@ -234,6 +237,7 @@ def _commit(session: Session, change: Undertaking, read: Read, open_list: OpenLi
     """Train, and make the result current, with a search for those who are forgotten."""
     if change.after is change.before.dataset:
         remember(session, open_list)
+        declare_held(session, read.items)
         return
     recorded = partial(_recorded, session=session, read=read, open_list=open_list, plan=change.plan)
     if change.requests:
@@ -254,7 +258,8 @@ def _recorded(
     preferences = open_list.remembered_by(remembering(documents.preferences, read.source), session.path)
     sought = read_search(documents.pending).made_again(plan.rerun)
     log = add_record(documents.log, "sync", version_facts(state, stamp))
-    return replace(documents, log=log, preferences=preferences, pending=sought.encoded())
+    documents = replace(documents, log=log, preferences=preferences, pending=sought.encoded())
+    return also_declaring(documents, session.declared_items(), read.items, stamp)
 
 
 def _certify(storage: Storage, session: Session, fence: Fence, manner: Manner, work: Work) -> Carried | None:

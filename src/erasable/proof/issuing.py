@@ -134,6 +134,8 @@ def policy_means(dataset: Dataset) -> str:
 
 def catalogue_origin(dataset: Dataset) -> str:
     """Say where the items come from."""
+    if dataset.catalogue is None and dataset.features is not None:
+        return "those with declared features, and what else people have: of this, what only the erased had is gone"
     if dataset.catalogue is None:
         return "those that people have: what only the erased had is gone with them"
     return "declared" if dataset.catalogue.declared else _FROZEN

@@ -1,6 +1,6 @@
 """The library's main class: it learns, recommends, forgets and verifies, in memory or in a workspace."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -12,6 +12,7 @@ from erasable.errors import WrongUse
 from erasable.models.base import Model, given_twice, in_our_words
 from erasable.models.registry import checked_model, find_model, make_model
 from erasable.operations.again import LearnedAgain, learn_again
+from erasable.operations.declared_items import read_declared
 from erasable.operations.do_not_learn import NOTHING_OUTSIDE, Outside
 from erasable.operations.forget import Forgotten, forget
 from erasable.operations.learn import Learned, LearnedMore, learn_into, learn_more
@@ -108,6 +109,8 @@ class Recommender(Estimator):
         weight: Column = None,
         event: Column = None,
         catalogue: str | Path | None = None,
+        items: Any = None,  # noqa: ANN401 - any table or path
+        features: str | Sequence[str] | Mapping[str, int] | None = None,
         groups_from: str | Path | None = None,
         on_bad_row: OnBadRow | None = None,
     ) -> Self:
@@ -129,6 +132,11 @@ class Recommender(Estimator):
             weighs; they take the place of ratings. Rows of one pair add up to at most the setting `max_weight`.
         catalogue : path, optional
             A file with the items that can be recommended, one a line, or a workspace with a declared catalogue.
+        items : table or path, optional
+            Attributes of items, one row an item, as for `set_items`.
+        features : names, optional
+            Attributes to learn from, such as `["author"]`, or with weights `{"author": 5}`; in place of the setting
+            `features`. All items of the table can then be recommended, also those that nobody has.
         groups_from : path, optional
             A CSV file or a workspace that says who is trained together.
         on_bad_row : {"refuse", "skip"}, optional
@@ -155,9 +163,11 @@ class Recommender(Estimator):
             catalogue=inputs.catalogue if catalogue is None else Path(catalogue),
             groups_from=inputs.groups_from if groups_from is None else Path(groups_from),
         )
+        named = replace(named, items=inputs.items if items is None else read_declared(items))
+        config = self._config if features is None else self._config.changed(features=features)
         storage = MemoryStorage()
         with storage.writing() as session:
-            self.learned = learn_into(session, table, self._config, named, self._work)
+            self.learned = learn_into(session, table, config, named, self._work)
         self._note(self.learned.notes)
         self._settle_in(storage)
         return self
@@ -176,6 +186,7 @@ class Recommender(Estimator):
         weight: Column = None,
         event: Column = None,
         catalogue: str | Path | None = None,
+        items: Any = None,  # noqa: ANN401 - any table or path
         on_bad_row: OnBadRow | None = None,
     ) -> LearnedMore:
         """Learn more: new users, and new interactions of existing users; settings and groups stay.
@@ -183,7 +194,8 @@ class Recommender(Estimator):
         Parameters
         ----------
         table : table or path
-            Interactions, as for `fit`. The columns that were read before are read again, unless others are named.
+            Interactions, as for `fit`. The columns that were read before are read again, unless others are named. None
+            if only `items` are new.
         inputs : Inputs, optional
             What has no keyword here.
         readmit : id or ids, optional
@@ -192,6 +204,8 @@ class Recommender(Estimator):
             The columns, as for `fit`. Weights add up with those learned before, so give new rows only.
         catalogue : path, optional
             The new catalogue, where one was declared.
+        items : table or path, optional
+            New attributes of items; where features are learned from, these too.
         on_bad_row : {"refuse", "skip"}, optional
             Whether unusable rows are refused or left out.
 
@@ -214,6 +228,7 @@ class Recommender(Estimator):
             named,
             catalogue=inputs.catalogue if catalogue is None else Path(catalogue),
             readmit=(*inputs.readmit, *texts_of(readmit)),
+            items=inputs.items if items is None else read_declared(items),
         )
         found = learn_more(self._learned_storage(), table, named, self._work)
         self._note(found.notes)
@@ -228,6 +243,7 @@ class Recommender(Estimator):
         yes: bool = False,
         expect_rows: int | None = None,
         dry_run: bool = False,
+        items: Any = None,  # noqa: ANN401 - any table or path
         outside: Outside = NOTHING_OUTSIDE,
     ) -> Synced:
         """Make the recommender equal to an export of all interactions, less who was erased, in one version.
@@ -247,6 +263,8 @@ class Recommender(Estimator):
             How many rows the export must have. Without it, one with less than half of the rows held is refused.
         dry_run : bool, default False
             Whether nothing is changed.
+        items : table or path, optional
+            New attributes of items; where features are learned from, these too.
         outside : Outside, optional
             A folder for receipts.
 
@@ -265,6 +283,7 @@ class Recommender(Estimator):
         (1, 1, 1)
         """
         rules = SyncRules(forget_missing, yes, expect_rows, dry_run)
+        inputs = inputs if items is None else replace(inputs, items=read_declared(items))
         done = sync(self._learned_storage(), table, inputs, rules, self._work, outside)
         if done.certificates:
             self._doubt_copies()
@@ -275,6 +294,7 @@ class Recommender(Estimator):
         self,
         table: Any = None,  # noqa: ANN401 - any table or path
         inputs: Inputs = NO_INPUTS,
+        items: Any = None,  # noqa: ANN401 - any table or path
         **settings: Any,  # noqa: ANN401 - settings of many types
     ) -> LearnedAgain:
         """Learn anew in place, from what is held and from a table if one is given; groups are chosen again.
@@ -287,8 +307,10 @@ class Recommender(Estimator):
             New interactions, as for `learn_more`.
         inputs : Inputs, optional
             Columns, a catalogue, groups.
+        items : table or path, optional
+            New attributes of items; the setting `features` names those to learn from.
         **settings
-            The settings to change; the others stay. With another model only seed, split and weights stay.
+            The settings to change; the others stay. With another model only seed, split, weights and features stay.
 
         Returns
         -------
@@ -302,6 +324,7 @@ class Recommender(Estimator):
         >>> recommender.learn_again(model="als", epochs=2).model
         'als'
         """
+        inputs = inputs if items is None else replace(inputs, items=read_declared(items))
         done = learn_again(self._learned_storage(), table, settings or None, inputs, self._work)
         self._note(done.notes)
         with self._learned_storage().reading() as session:

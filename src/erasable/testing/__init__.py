@@ -9,7 +9,9 @@ except ImportError as error:
     raise ImportError("erasable.testing needs pytest: pip install 'erasable[testing]'") from error
 
 # Before they are imported, so that an assertion that fails shows its values.
-pytest.register_assert_rewrite(*(f"erasable.testing.{name}" for name in ("_suite", "_behaviour", "_exactness")))
+pytest.register_assert_rewrite(
+    *(f"erasable.testing.{name}" for name in ("_suite", "_behaviour", "_exactness", "_features"))
+)
 
 from erasable.testing._behaviour import Behaviour  # noqa: E402
 from erasable.testing._exactness import AnyPath, Exactness  # noqa: E402

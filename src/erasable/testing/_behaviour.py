@@ -16,6 +16,7 @@ from erasable.fingerprint import of_arrays
 from erasable.models import calls
 from erasable.models.base import Arrays, Effort, prepared_by, probability_by
 from erasable.testing._exactness import Abilities
+from erasable.testing._features import WithFeatures
 from erasable.testing._suite import (
     Suite,
     bytes_by_user,
@@ -334,7 +335,7 @@ class _Changes(Suite):
         assert _told(lambda effort: self.model.train(start, at, effort)) == self.model.samples(some, 3)
 
 
-class Behaviour(_Training, _Rows, _Changes, Abilities):
+class Behaviour(_Training, _Rows, _Changes, Abilities, WithFeatures):
     """Tests that the methods of a model are pure functions of seed, ids and the data that they are given.
 
     It learns a checkerboard, gives the same bytes on any thread and in another process, and solves everyone's row from

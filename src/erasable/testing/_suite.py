@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from erasable import chain
@@ -21,6 +22,7 @@ from erasable.chain.settings import Config
 from erasable.data.catalogue import Catalogue, k_core
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions, RatingScale, Subject, recognise_scale
+from erasable.data.item_features import ItemFeatures
 from erasable.grouping.points import ALONE
 from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Stage, prepared_by
 from erasable.seeding import child_key, id_keys
@@ -208,12 +210,25 @@ def dataset(
     scale: RatingScale,
     declared: bool = False,
 ) -> Dataset:
-    """Arrange a table into groups; items follow the users, or the table's list of items is declared."""
+    """Arrange a table into groups; items follow the users, or the table's list of items is declared.
+
+    Where features are learned from, some items have them, also two that nobody has.
+    """
     frame = Dataset.of_nobody(config, Catalogue.from_items(data.items) if declared else None, scale)
+    if config.features is not None:
+        frame = replace(frame, features=ItemFeatures.chosen(_attributes(), [*config.features]))
     if config.min_interactions:
         core = k_core(data, config.min_interactions) if len(data) else data
         frame, data = replace(frame, kept_items=frozenset(core.items)), core.with_items(data.items)
     return arrange(data, frame, ALONE, positions)
+
+
+def _attributes() -> pa.Table:
+    """Return attributes of every second item, and of two that nobody has."""
+    items = [*(f"i{number:03d}" for number in range(0, 12, 2)), "new0", "new1"]
+    kinds = [f"k{number % 3}" for number in range(len(items))]
+    makers = [None if number == 2 else f"m{number // 4}|m9" for number in range(len(items))]
+    return pa.table({"item_id": items, "kind": kinds, "maker": makers})
 
 
 def positions_of(data: Interactions, config: Config) -> dict[str, int]:
@@ -275,6 +290,9 @@ _WAYS: Mapping[str, Mapping[str, object]] = {
     "anchors": {"strategy": "laser", "groups": 2, "anchors": 0.5},
     "anchors all at once": {"strategy": "retrain", "anchors": 0.5},
     "hardly an anchor": {"strategy": "retrain", "anchors": 0.0001},
+    "features": {"strategy": "retrain", "features": {"kind": 2, "maker": 1}},
+    "features and anchors": {"strategy": "retrain", "features": "kind", "anchors": 0.5},
+    "features in a chain": {"strategy": "laser", "groups": 3, "features": "kind"},
 }
 
 
@@ -292,4 +310,6 @@ def config_of(model: Model, way: str, **settings: object) -> Config:
 
 def _bears(model: Model, way: Mapping[str, object]) -> bool:
     """Whether a model can be learned this way: sisa, and the choice of rows, need rows that are trained."""
+    if "features" in way and not model.uses_features:
+        return False
     return model.trains_rows or (way["strategy"] != "sisa" and "rows" not in way)

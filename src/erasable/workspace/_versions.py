@@ -20,6 +20,7 @@ from erasable.chain.tasks import Environment, distinct, link_names
 from erasable.data.catalogue import Catalogue, over_own_items
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions, RatingScale
+from erasable.data.item_features import ItemFeatures
 from erasable.data.slots import SLOTS
 from erasable.documents import says_more
 from erasable.errors import WorkspaceError, WrongUse
@@ -59,10 +60,12 @@ from erasable.workspace.tables import (
     StoredFile,
     check_counts,
     decode_counts,
+    decode_features,
     decode_interactions,
     decode_items,
     decoded,
     encode_counts,
+    encode_features,
     encode_items,
     keep_bucket,
 )
@@ -108,7 +111,8 @@ def load_state(folder: CheckedFolder, manifest: Manifest, model: type[Model] | N
     else:
         count = len(manifest.groups)
         buckets, counts = _load_buckets(folder, manifest, manifest.counts, config, catalogue)
-        state = State(Dataset(config, catalogue, scale, buckets, count, kept, cohesion, counts), chain)
+        features = load_features(folder, manifest.catalogue)
+        state = State(Dataset(config, catalogue, scale, buckets, count, kept, cohesion, counts, features), chain)
     if not len({link.fingerprint for link in state.chain}) == len(state.chain) == state.dataset.stages:
         raise damaged(folder.root / MANIFEST)
     return state
@@ -217,6 +221,11 @@ def load_kept_items(folder: CheckedFolder, record: CatalogueRecord) -> frozenset
     return None if record.kept_items is None else frozenset(decoded(folder, record.kept_items, decode_items))
 
 
+def load_features(folder: CheckedFolder, record: CatalogueRecord) -> ItemFeatures | None:
+    """Return the declared features of items, if there are any."""
+    return None if record.features is None else decoded(folder, record.features, decode_features)
+
+
 def cohesion_in(group: GroupRecord) -> Cohesion | None:
     """Return the cohesion of a group, if it is known."""
     return None if group.cohesion is None else Cohesion(group.cohesion, group.cohesion_error or 0.0)
@@ -244,7 +253,7 @@ def write_version(state: State, documents: Documents, before: Version, stamp: St
         "environments": tuple(map(dict, environments)),
         "config": folder.write(files.CONFIG, encode_settings(dataset.config)),
         "scale": ScaleRecord(low=dataset.scale.low, high=dataset.scale.high),
-        "catalogue": write_catalogue(folder, dataset.catalogue, dataset.kept_items),
+        "catalogue": write_catalogue(folder, dataset),
         "groups": group_records(dataset),
         "holdout": None,
         "buckets": _write_buckets(folder, dataset),
@@ -289,18 +298,22 @@ def _with_hashes(manifest: Manifest, before: Manifest | None, folder: CheckedFol
     return manifest.model_copy(update={"files": folder.hashes(named_files(manifest) | others)}).sealed()
 
 
-def write_catalogue(folder: CheckedFolder, catalogue: Catalogue | None, kept: frozenset[str] | None) -> CatalogueRecord:
-    """Write a catalogue and the items that the filter kept."""
-    kept_file = None
+def write_catalogue(folder: CheckedFolder, dataset: Dataset) -> CatalogueRecord:
+    """Write a catalogue, the items that the filter kept, and the features of items."""
+    catalogue, kept, features = dataset.catalogue, dataset.kept_items, dataset.features
+    kept_file = features_file = None
     if kept is not None:
         kept_file = folder.write_hashed("kept-items.parquet", encode_items(Ids.of(kept).sorted()))
+    if features is not None:
+        features_file = folder.write_hashed("item-features.parquet", encode_features(features))
     if catalogue is None:
-        return CatalogueRecord(file=None, declared=False, versions=(), kept_items=kept_file)
+        return CatalogueRecord(file=None, declared=False, versions=(), kept_items=kept_file, features=features_file)
     return CatalogueRecord(
         file=folder.write_hashed("catalogue.parquet", encode_items(catalogue.items)),
         declared=catalogue.declared,
         versions=catalogue.versions,
         kept_items=kept_file,
+        features=features_file,
     )
 
 

@@ -40,7 +40,7 @@ LOCKS = (GATE_LOCK, READER_LOCK, WRITER_LOCK)
 _HASH_LENGTH = 12
 _HASH = f"[0-9a-f]{{{_HASH_LENGTH}}}"
 _OWN_AT_TOP = re.compile(
-    rf"manifest\.json\.new|config(-{_HASH})?\.json|(catalogue|kept-items|declared-items)-{_HASH}\.parquet"
+    rf"manifest\.json\.new|config(-{_HASH})?\.json|(catalogue|kept-items|declared-items|item-features)-{_HASH}\.parquet"
     rf"|audit-{_HASH}\.jsonl|signing-key(-{_HASH})?\.txt|pending-{_HASH}\.json"
 )
 

@@ -135,6 +135,8 @@ class CatalogueRecord(_Record):
     """The number of items at first, and after each extension."""
     kept_items: str | None
     """The file of the items that the filter kept, if one was used."""
+    features: str | None = None
+    """The file of the declared features of items, if there are any; without them the field is left out."""
 
 
 class GroupRecord(_Record):
@@ -282,6 +284,8 @@ class Manifest(_Record):
 def encode_manifest(manifest: Manifest) -> bytes:
     """Write a manifest as readable JSON, with its fingerprint last."""
     fields = manifest.model_dump(mode="json")
+    if fields["catalogue"]["features"] is None:
+        del fields["catalogue"]["features"]
     fields["fingerprint"] = fields.pop("fingerprint")
     return _written(fields)
 
@@ -296,7 +300,7 @@ def named_files(manifest: Manifest) -> set[str]:
     names |= {name for record in manifest.segments for name in (record.certificates, record.log)}
     optional = {manifest.catalogue.file, manifest.catalogue.kept_items, manifest.audit, manifest.key}
     optional |= {manifest.holdout.file if manifest.holdout else None, *(group.file for group in manifest.groups)}
-    optional |= {manifest.pending, manifest.requests, manifest.declared_items}
+    optional |= {manifest.pending, manifest.requests, manifest.declared_items, manifest.catalogue.features}
     return names | {name for name in optional if name is not None}
 
 

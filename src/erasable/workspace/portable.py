@@ -17,6 +17,7 @@ from erasable.workspace._versions import (
     group_records,
     load_catalogue,
     load_counts,
+    load_features,
     load_kept_items,
     write_catalogue,
     write_counts,
@@ -36,7 +37,7 @@ def put_dataset(scratch: Scratch, dataset: Dataset) -> str:
     facts = {
         "config": written.write(files.CONFIG, encode_settings(dataset.config)),
         "scale": [dataset.scale.low, dataset.scale.high],
-        "catalogue": write_catalogue(written, dataset.catalogue, dataset.kept_items).model_dump(),
+        "catalogue": write_catalogue(written, dataset).model_dump(),
         "groups": [record.model_dump() for record in group_records(dataset)],
         "cohesion": bool(dataset.cohesion),
         "buckets": buckets,
@@ -82,6 +83,7 @@ def get_dataset(scratch: Scratch, file: str) -> Dataset:
         load_kept_items(written, record),
         tuple(map(cohesion_in, groups)) if facts["cohesion"] else (),
         counts,
+        load_features(written, record),
     )
 
 

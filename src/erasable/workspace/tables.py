@@ -19,6 +19,8 @@ from erasable.chain.buckets import Bucket
 from erasable.chain.counts import Counts, Rules
 from erasable.data.ids import ArrowColumn, Ids
 from erasable.data.interactions import Interactions
+from erasable.data.item_attributes import ITEM
+from erasable.data.item_features import ItemFeatures
 from erasable.data.slots import SLOTS, slots_of
 from erasable.errors import DataRefused, WrongUse
 from erasable.fingerprint import DIGEST_BYTES
@@ -144,6 +146,25 @@ def decode_items(content: bytes) -> Ids:
 
 def _ids_of(table: Any) -> Ids:  # noqa: ANN401 - Arrow's own
     return Ids(pa.concat_arrays([pa.array([], pa.string()), *table["item_id"].chunks]))
+
+
+_OF_TEXTS = ":text"
+
+
+def encode_features(features: ItemFeatures) -> bytes:
+    """Write features of items: item_id, and a column of texts for each, its name marked as in declared items."""
+    named = [ITEM, *(f"{name}{_OF_TEXTS}" for name in features.names)]
+    return encode_table(features.table.rename_columns(named))
+
+
+def decode_features(content: bytes) -> ItemFeatures:
+    """Read features of items."""
+    table = decode_table(content)
+    columns = {name.removesuffix(_OF_TEXTS): table[name].cast(pa.string()) for name in table.column_names}
+    features = ItemFeatures(pa.table(columns).combine_chunks())
+    if features.table.column_names[:1] != [ITEM] or len(columns) < 2 or not features.items.is_sorted:
+        raise ValueError("not a table of features")
+    return features
 
 
 class CountsFiles(NamedTuple):
