@@ -9,20 +9,25 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "erasable"
 LAYERS = [
-    *("errors", "wording", "progress", "interrupts", "threads", "without_pandas", "seeding", "fingerprint"),
+    *("front_door", "errors", "wording", "progress", "interrupts", "threads", "without_pandas", "seeding"),
+    "fingerprint",
     *("documents", "extensions"),
     *("data", "grouping", "models", "chain", "testing", "evaluation", "scan", "workspace", "requests", "proof"),
     *("operations", "recommender", "plots", "paper", "service", "cli", "__main__"),
 ]
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN_IMPORTS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "random"}
-LOADED_LATE = {"gensim", "matplotlib", "jinja2", "ray"}  # slow to import, and most commands need none of them
+# Slow to import, and most commands need none of them. Numba takes 0.25 s and SciPy 0.2 s: to learn takes both, to
+# recommend to one user neither.
+LOADED_LATE = {"gensim", "matplotlib", "jinja2", "ray", "numba", "llvmlite", "scipy"}
 # The command takes Ctrl-C before it loads anything else; there is no other exception.
 LOADED_BY_THE_ENTRY_POINT = {
     "__init__.py": {"importlib"},
     "__main__.py": {"erasable.interrupts", "erasable.cli.main", "erasable.without_pandas"},
 }
-LOADING_BY_NAME = {"__init__.py", "cli/main.py", "extensions.py", "grouping/registry.py", "models/registry.py"}
+LOADING_BY_NAME = {
+    *("__init__.py", "cli/main.py", "extensions.py", "front_door.py", "grouping/registry.py", "models/registry.py"),
+}
 LOADED_WITH_AN_EXTRA = {"requests/opening.py": {"erasable.requests.postgres"}}
 
 
