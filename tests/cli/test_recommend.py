@@ -231,13 +231,13 @@ def loaded_by(cache, *words):
     return ended.stdout, set(ended.stderr.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("model", ["ease", "item-knn", "popular"])
+@pytest.mark.parametrize("model", ["ease", "item-knn", "popular", "nmf"])
 def test_recommending_to_one_user_compiles_nothing_and_loads_nothing_slow(run, ratings_file, tmp_path, model):
     assert run("learn", ratings_file, "--into", tmp_path / "shop", "--model", model, "--quiet").code == 0
     shown, loaded = loaded_by(tmp_path / "cache", "recommend", tmp_path / "shop", "--user", "ann", "--json")
     assert '"user_id": "ann"' in shown
     assert NOT_NEEDED & loaded == set()
-    others = {"ease": "item_knn", "item-knn": "ease", "popular": "ease"}
+    others = {"ease": "item_knn", "item-knn": "ease", "popular": "ease", "nmf": "ease"}
     assert f"erasable.models._{others[model]}" not in loaded
     assert not (tmp_path / "cache").exists()
 

@@ -1,20 +1,31 @@
 """Compiled code on several threads: they take the tasks of a run in order."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
-from erasable.seeding.atomics import atomic_add, atomic_load, atomic_swap
-from erasable.seeding.compiled import compiled
+from erasable.seeding.compiled import after_loading, compiled
 from erasable.threads import pool_of
+
+if TYPE_CHECKING:
+    from erasable.seeding.atomics import atomic_add, atomic_load, atomic_swap, yield_processor
 
 NEXT, DONE = 0, 8  # a cache line apart
 _SPINS_BEFORE_YIELD = 200
 _NO_TASK = np.iinfo(np.int64).max
-_yield_processor = types.ExternalFunction("sched_yield", types.int32())
+
+
+def _name_atomics() -> None:
+    """Give their names to what the kernels below use and only numba can make, when that is loaded."""
+    from erasable.seeding import atomics
+
+    names = ("atomic_add", "atomic_load", "atomic_swap", "yield_processor")
+    globals().update({name: getattr(atomics, name) for name in names})
+
+
+after_loading(_name_atomics)
 
 
 class TaskCounts(NamedTuple):
@@ -53,7 +64,7 @@ def take_task(control: NDArray[np.int64], counts: TaskCounts) -> tuple[int, int]
         else:
             spins += 1
             if spins > _SPINS_BEFORE_YIELD:
-                _yield_processor()
+                yield_processor()
 
 
 @compiled

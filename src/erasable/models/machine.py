@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from erasable.errors import Refused, option
-from erasable.seeding.compiled import AFTER_LOADING
+from erasable.seeding.compiled import after_loading
 
 _OF_SCIPY = "scipy.linalg.cython_blas"
 
@@ -93,7 +93,7 @@ def _take_control() -> None:
 
 
 _one_thread = _OneThread()
-AFTER_LOADING.append(_one_thread.limit)
+after_loading(_one_thread.limit)
 
 
 @contextmanager

@@ -51,3 +51,5 @@ def _atomic_swap(typing: Any, array: Any, index: Any, expected: Any, value: Any)
 atomic_load: Any = _atomic_load
 atomic_add: Any = _atomic_add
 atomic_swap: Any = _atomic_swap
+yield_processor: Any = types.ExternalFunction("sched_yield", types.int32())
+"""Lets another thread run."""

@@ -20,7 +20,7 @@ from functools import cache, update_wrapper
 from hashlib import blake2b
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -54,8 +54,6 @@ def source_stamp() -> str:
 
 FEW_CALLS = 100
 """So many calls are computed without compiled code, where that is possible and none is loaded yet."""
-AFTER_LOADING: list[Callable[[], object]] = []
-"""What is called once the compiler is loaded, and with it SciPy's BLAS, which compiled code calls."""
 _LOADING = RLock()
 
 
@@ -64,6 +62,7 @@ class _Process:
 
     has_compiler = False
     plain_calls = 0
+    after_loading: ClassVar[list[Callable[[], object]]] = []
 
 
 def load_compiler() -> None:
@@ -73,9 +72,17 @@ def load_compiler() -> None:
             import numba  # noqa: F401
             import scipy.linalg.cython_blas  # noqa: F401
 
-            for told in AFTER_LOADING:
+            for told in _Process.after_loading:
                 told()
             _Process.has_compiler = True
+
+
+def after_loading(told: Callable[[], object]) -> None:
+    """Call a function as soon as the compiler is loaded, and with it SciPy's BLAS, which compiled code calls."""
+    with _LOADING:
+        _Process.after_loading.append(told)
+        if _Process.has_compiler:
+            told()
 
 
 class Kernel:
