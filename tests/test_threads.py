@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from erasable.errors import DiskFull
-from erasable.models.machine import run_on_threads
+from erasable.models._threads import run_on_threads
 from erasable.threads import pool_of
 
 _FOR_EVER = 60

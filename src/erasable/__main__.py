@@ -18,6 +18,8 @@ def _command() -> None:
     from erasable.without_pandas import keep_pandas_out
 
     keep_pandas_out()
+    # Pydantic looks for plugins in every installed package, which takes 20 ms; they would see settings and documents.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from erasable.cli.main import main as command
 
     command()

@@ -2,7 +2,7 @@ import numba
 import numpy as np
 import pytest
 
-from erasable.models.machine import TaskCounts, finish_task, run_on_threads, take_task
+from erasable.models._threads import TaskCounts, finish_task, run_on_threads, take_task
 
 
 @numba.njit(nogil=True)

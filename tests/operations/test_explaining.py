@@ -13,7 +13,7 @@ from erasable.operations.learn import learn_into
 from erasable.operations.live import Live
 from erasable.operations.offers import MOST_REASONS, Served
 from erasable.operations.prepare import NO_INPUTS
-from erasable.recommender.serving import Serving
+from erasable.recommender._serving import Serving
 from erasable.requests import Request
 from erasable.requests.request import Asked
 from kit.asking import submit

@@ -6,7 +6,7 @@ import pytest
 from erasable.chain import Config, Scoring
 from erasable.errors import DataRefused, UnknownUser, WrongUse
 from erasable.operations import DiskStorage, Work, forget, learn, recommend, recommend_for_history
-from erasable.recommender.serving import Serving
+from erasable.recommender._serving import Serving
 from erasable.requests import Request
 
 

@@ -14,7 +14,7 @@ from erasable.operations import MemoryStorage, Work, forget, learn_more, recomme
 from erasable.operations.learn import learn_into
 from erasable.operations.prepare import NO_INPUTS
 from erasable.recommender import Recommender
-from erasable.recommender.serving import Serving
+from erasable.recommender._serving import Serving
 from erasable.requests import Request
 from kit.asking import submit
 

@@ -16,8 +16,6 @@ from importlib.util import find_spec
 from threading import Event, Lock
 from typing import Any, Protocol, TypeVar
 
-import llvmlite.binding
-
 from erasable import fingerprint
 from erasable.chain.checkpoints import (
     ORIGIN,
@@ -37,7 +35,7 @@ from erasable.models.base import Amends, Arrays, Change, Effort, Model, Paramete
 from erasable.models.machine import blas_libraries, one_blas_thread
 from erasable.models.registry import function_digest, is_ours, make_model, revisions_beneath, source_digest
 from erasable.progress import Advance
-from erasable.seeding.compiled import SOURCE_STAMP
+from erasable.seeding.compiled import source_stamp
 
 Environment = Mapping[str, str]
 NOTHING: Environment = {}
@@ -67,14 +65,16 @@ def numeric_environment() -> dict[str, str]:
 
 @cache
 def _environment() -> Environment:
+    from llvmlite.binding import get_host_cpu_name
+
     kernels = blas_libraries()
     return {
         "machine": platform.machine(),
-        "processor": llvmlite.binding.get_host_cpu_name(),
+        "processor": get_host_cpu_name(),
         "libc": " ".join(platform.libc_ver()),
         "blas": "; ".join(sorted({f"{k['internal_api']} {k['version']} {k.get('architecture', '')}" for k in kernels})),
         **{library: version(library) for library in _LIBRARIES if library not in _OF_EXTRAS or find_spec(library)},
-        "kernels": SOURCE_STAMP,
+        "kernels": source_stamp(),
     }
 
 

@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from pydantic import BaseModel, ValidationError
@@ -398,6 +398,17 @@ def _panel(owners: Sequence[str]) -> str:
     return f"Settings of {of_strategies}{listed(owners)}"
 
 
-CONFIG_OPTIONS = config_options()
-"""The options of the built-in models; another model is imported only if it is named."""
+if TYPE_CHECKING:
+    CONFIG_OPTIONS: dict[str, inspect.Parameter]
+    """The options of the built-in models; another model is imported only if it is named."""
+
+
+def __getattr__(name: str) -> object:
+    """Make the options of all built-in models on first use: most commands need none of them."""
+    if name != "CONFIG_OPTIONS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = config_options()
+    return found
+
+
 COLUMN_OPTIONS = parameters_of(ColumnNames, suffix="_column")

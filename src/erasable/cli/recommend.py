@@ -30,6 +30,7 @@ from erasable.cli.output import print_json, print_line, print_table
 from erasable.cli.selecting import SELECTING, ids_in, selection_from
 from erasable.errors import WrongUse
 from erasable.operations.recommend import (
+    RECOMMENDATIONS,
     Recommendation,
     UserRecommendations,
     recommend,
@@ -39,7 +40,6 @@ from erasable.operations.recommend import (
 from erasable.operations.scores import UserScores, score, score_for_history
 from erasable.operations.selection import EVERYTHING
 from erasable.operations.storage import DiskStorage
-from erasable.recommender.serving import RECOMMENDATIONS
 from erasable.wording import counted
 
 NAME = "recommend"

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
-from scipy import sparse
 
 from erasable.data.columns import ColumnNames, locate_by_name
 from erasable.data.ids import ArrowColumn
@@ -134,7 +133,9 @@ def open_sparse(matrix: Any, wanted: ColumnNames, rules: RowRules) -> OpenedSour
             )
     if matrix.ndim != 2:
         raise DataRefused("the sparse array must have two dimensions: users by items")
-    entries = sparse.coo_array(matrix, copy=True)
+    from scipy.sparse import coo_array
+
+    entries = coo_array(matrix, copy=True)
     # In SciPy, repeated entries mean their sum.
     entries.sum_duplicates()
     if not entries.nnz:

@@ -4,17 +4,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field, field_validator
-from scipy import sparse
 
 from erasable import fingerprint
 from erasable.data.ids import ArrowColumn, Ids, byte_order, encode_ids, latest_of_each_pair
 from erasable.errors import DataRefused, Said, WrongUse, option
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -254,11 +256,13 @@ class Interactions:
         """Return the item numbers of one user, ascending."""
         return self.item_index[self.user_starts[row] : self.user_starts[row + 1]]
 
-    def csr(self) -> sparse.csr_array[np.float32, tuple[int, int]]:
+    def csr(self) -> "csr_array[np.float32, tuple[int, int]]":
         """Return the ratings as a sparse matrix, users by items."""
+        from scipy.sparse import csr_array
+
         shape = (len(self.users), len(self.items))
         # Copies, because SciPy may sort or sum in place and these arrays are read-only.
-        return sparse.csr_array((self.rating.copy(), self.item_index.copy(), self.user_starts.copy()), shape=shape)
+        return csr_array((self.rating.copy(), self.item_index.copy(), self.user_starts.copy()), shape=shape)
 
     def digest(self) -> str:
         """Return the fingerprint of user ids, row pointer, item numbers and ratings; times and item ids don't count."""
@@ -483,7 +487,7 @@ def _weight_of_event(text: str) -> tuple[str, int]:
 class DataSettings(BaseModel):
     """Holdout, filter and rating scale."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     holdout: float = Field(0.0, ge=0, lt=1)
     """The share of interactions kept out of training for `evaluate`."""

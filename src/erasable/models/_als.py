@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy import sparse
 
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
@@ -375,6 +374,8 @@ def _runs_of_features(rows: Interactions, features: Interactions | None) -> list
 
 def _links_of_items(of_users: Links, items: int) -> Links:
     """Return each item's users, in the order of their rows."""
+    from scipy import sparse
+
     shape = (len(of_users.starts) - 1, items)
     columns = sparse.csr_array((of_users.weights, of_users.others, of_users.starts), shape=shape).tocsc()
     # Read-only like the users' links, so that the kernel is compiled once.

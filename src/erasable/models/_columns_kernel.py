@@ -452,7 +452,25 @@ def column_weights(
     return found
 
 
-@compiled(nogil=True)
+_SMALL = 1 << 16  # numbers below it are sorted in one pass, in less time than it takes to load compiled code
+
+
+def _by_source(
+    neighbours: NDArray[np.int32], weights: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]] | None:
+    """Do the same as `by_source` without compiled code, for a catalogue that is not large."""
+    size, number = neighbours.shape
+    if size > _SMALL:
+        return None
+    sources = neighbours.ravel()
+    places = np.flatnonzero((sources >= 0) & (sources < size))
+    sources = sources[places].astype(np.uint16)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=size))])
+    places = places[np.argsort(sources, kind="stable")]
+    return starts.astype(np.int64), (places // number).astype(np.int32), weights.ravel()[places]
+
+
+@compiled(nogil=True, plain=_by_source)
 def by_source(
     neighbours: NDArray[np.int32], weights: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
@@ -476,7 +494,18 @@ def by_source(
     return starts, columns, spoken
 
 
-@compiled(nogil=True)
+def _summed(
+    starts: NDArray[np.int64], columns: NDArray[np.int32], weights: NDArray[np.float32], owned: NDArray[np.int32]
+) -> NDArray[np.float32]:
+    """Do the same as `summed` without compiled code: item by item, so that each score is added up in the same order."""
+    scores = np.zeros(len(starts) - 1, np.float32)
+    for item in owned.tolist():
+        own = slice(starts[item], starts[item + 1])
+        scores[columns[own]] += weights[own]  # an item is at most once among the neighbours of a column
+    return scores
+
+
+@compiled(nogil=True, plain=_summed)
 def summed(
     starts: NDArray[np.int64], columns: NDArray[np.int32], weights: NDArray[np.float32], owned: NDArray[np.int32]
 ) -> NDArray[np.float32]:

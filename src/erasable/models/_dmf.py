@@ -46,8 +46,9 @@ from erasable.models._embedding_model import (
     step_row,
     steps_of_user,
 )
+from erasable.models._threads import TaskCounts, finish_task, take_task
 from erasable.models.base import Arrays, Scores, Settings
-from erasable.models.machine import TaskCounts, cosines, finish_task, take_task
+from erasable.models.machine import cosines
 from erasable.seeding.compiled import compiled
 
 WIDTH = 16

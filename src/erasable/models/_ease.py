@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
-from scipy.linalg import lapack
 
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
@@ -134,6 +133,8 @@ class DenseEASE:
 
     def _inverse(self, gram: NDArray[np.int32], effort: Effort) -> NDArray[np.float32]:
         """Return (gram + λI)⁻¹ by a Cholesky factorisation in float64, symmetric by construction, as float32."""
+        from scipy.linalg import lapack
+
         items = len(gram)
         if not gram.diagonal().any():
             return self._inverse_of_nothing(items)

@@ -96,7 +96,22 @@ def nearest_columns(
     return found, together
 
 
-@compiled(nogil=True)
+def _weights_of(
+    columns: NDArray[np.int64],
+    neighbours: NDArray[np.int32],
+    together: NDArray[np.int32],
+    owners: NDArray[np.int32],
+    shrinkage: float,
+) -> NDArray[np.float32]:
+    """Do the same as `weights_of` without compiled code: each number by the operations of `similarity`."""
+    near, both = neighbours[columns], together[columns]
+    others = np.append(owners, 1).astype(np.float64)[near]  # the last one stands for nobody
+    scale = np.sqrt(owners[columns].astype(np.float64)[:, None] * others) + shrinkage
+    found = np.divide(both, scale, out=np.zeros(near.shape), where=near != NOBODY)
+    return found.astype(np.float32)
+
+
+@compiled(nogil=True, plain=_weights_of)
 def weights_of(
     columns: NDArray[np.int64],
     neighbours: NDArray[np.int32],

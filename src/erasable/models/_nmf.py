@@ -17,7 +17,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from erasable.models._batches import (
     Batch,
@@ -48,8 +47,9 @@ from erasable.models._embedding_model import (
     step_row,
     steps_of_user,
 )
+from erasable.models._threads import TaskCounts, finish_task, take_task
 from erasable.models.base import Arrays, Scores, Settings
-from erasable.models.machine import TaskCounts, cosines, finish_task, take_task
+from erasable.models.machine import cosines
 from erasable.seeding.compiled import compiled
 
 WIDTH = 16
@@ -520,4 +520,6 @@ class NMF(EmbeddingModel):
 
     def probability(self, scores: Scores) -> NDArray[np.float64]:
         """Return the sigmoid of the scores."""
+        from scipy.special import expit
+
         return expit(scores.astype(np.float64))

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast, runtime_chec
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
-from scipy.special import expit
 
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions, RatingScale, differing_rows
@@ -870,7 +869,11 @@ def prepared_by(model: Model, shared: Arrays) -> Any:  # noqa: ANN401 - the mode
 
 def probability_by(model: Model, scores: Scores) -> NDArray[np.float64]:
     """Return scores as probabilities; their sigmoid, if the model does not define them."""
-    return model.probability(scores) if isinstance(model, Probabilities) else expit(scores.astype(np.float64))
+    if isinstance(model, Probabilities):
+        return model.probability(scores)
+    from scipy.special import expit
+
+    return expit(scores.astype(np.float64))
 
 
 def _with_known(fresh: NDArray[Any], known: NDArray[Any]) -> NDArray[Any]:

@@ -1,53 +1,84 @@
-"""What models need of the machine: one BLAS thread, memory, threads in compiled code; and `top_items`."""
+"""What models need of the machine: one BLAS thread, and memory; and `top_items`."""
 
 import os
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 import numpy as np
-import scipy
-import scipy.linalg.cython_blas
-from numba import types
 from numpy.typing import NDArray
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
 from erasable.errors import Refused, option
-from erasable.seeding.compiled import atomic_add, atomic_load, atomic_swap, compiled
-from erasable.threads import pool_of
+from erasable.seeding.compiled import after_loading
+
+_OF_SCIPY = "scipy.linalg.cython_blas"
 
 
 class _OneThread:
-    """Limits both BLAS copies (numpy's and scipy's) to one thread while any caller is inside."""
+    """Limits both BLAS copies (numpy's and scipy's) to one thread while any caller is inside.
+
+    SciPy's is loaded when it is needed, which may be after the first caller came in; then it is limited at once.
+    """
 
     def __init__(self) -> None:
-        self._controller = ThreadpoolController()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._inside = 0
-        self._limiter: Any = None
+        self._limiters: list[Any] = []
+        self._controller: ThreadpoolController | None = None
+        self._has_scipy = False
 
     def enter(self) -> None:
         with self._lock:
-            if self._inside == 0:
-                _take_control()
-                self._limiter = self._controller.limit(limits=1, user_api="blas")
-                if any(library["num_threads"] != 1 for library in self._controller.select(user_api="blas").info()):
-                    raise RuntimeError("BLAS can't be held to one thread, so equal bytes can't be promised")
             self._inside += 1
+            try:
+                self.limit()
+            except BaseException:
+                self.leave()
+                raise
 
     def leave(self) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
                 _take_control()
-                self._limiter.restore_original_limits()
+                for limiter in reversed(self._limiters):
+                    limiter.restore_original_limits()
+                self._limiters = []
+
+    def limit(self) -> None:
+        """Limit what is loaded by now, if a caller is inside."""
+        with self._lock:
+            controller, has_scipy = self._controller, _OF_SCIPY in sys.modules
+            if controller is None or has_scipy != self._has_scipy:
+                controller = self._controller = ThreadpoolController()
+                self._has_scipy = has_scipy
+            elif self._limiters:
+                return
+            if not self._inside:
+                return
+            _take_control()
+            self._limiters.append(controller.limit(limits=1, user_api="blas"))
+            if any(library["num_threads"] != 1 for library in controller.select(user_api="blas").info()):
+                raise RuntimeError("BLAS can't be held to one thread, so equal bytes can't be promised")
+
+
+def load_both_blas() -> None:
+    """Load SciPy's BLAS beside NumPy's, for code that may use either: then both are limited to one thread."""
+    import scipy.linalg.cython_blas  # noqa: F401
+
+    _one_thread.limit()
 
 
 def blas_libraries() -> list[dict[str, Any]]:
     """Describe the BLAS copies of numpy and scipy; the host program may have loaded others."""
+    load_both_blas()
+    import scipy
+
     folders = [str(Path(package.__file__ or "").parent) for package in (numpy, scipy)]
     found = ThreadpoolController().select(user_api="blas").info()
     # numpy.libs lies beside numpy; where both use a system library, take every BLAS that is loaded.
@@ -62,6 +93,7 @@ def _take_control() -> None:
 
 
 _one_thread = _OneThread()
+after_loading(_one_thread.limit)
 
 
 @contextmanager
@@ -136,57 +168,6 @@ def _named_numbers(path: Path) -> dict[str, int]:
     except OSError:
         return {}
     return {line[0]: int(line[1]) for line in words if len(line) > 1 and line[1].isdigit()}
-
-
-NEXT, DONE = 0, 8  # a cache line apart
-_SPINS_BEFORE_YIELD = 200
-_NO_TASK = np.iinfo(np.int64).max
-_yield_processor = types.ExternalFunction("sched_yield", types.int32())
-
-
-class TaskCounts(NamedTuple):
-    """The number of tasks in a run: `batches` times (`tiles` gradient tasks, then `lanes` update tasks)."""
-
-    batches: int
-    tiles: int
-    lanes: int
-
-
-def run_on_threads(threads: int, kernel: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401 - passed through
-    """Run a compiled `kernel(control, *arguments)` on several threads until all its tasks are done."""
-    control = np.zeros(16, dtype=np.int64)
-    with pool_of(threads) as pool:
-        try:
-            for finished in [pool.submit(kernel, control, *arguments) for _ in range(threads)]:
-                finished.result()
-        finally:
-            control[NEXT] = _NO_TASK  # after an interrupt the threads must not start the remaining tasks
-
-
-@compiled
-def take_task(control: NDArray[np.int64], counts: TaskCounts) -> tuple[int, int]:
-    """Return (batch, task) of the next task that may begin, or (−1, −1) if none is left."""
-    in_batch = counts.tiles + counts.lanes
-    spins = 0
-    while True:
-        number = atomic_load(control, NEXT)
-        if number >= counts.batches * in_batch:
-            return -1, -1
-        batch, task = number // in_batch, number % in_batch
-        needed = batch * in_batch + (0 if task < counts.tiles else counts.tiles)
-        if atomic_load(control, DONE) >= needed:
-            if atomic_swap(control, NEXT, number, number + 1):
-                return batch, task
-        else:
-            spins += 1
-            if spins > _SPINS_BEFORE_YIELD:
-                _yield_processor()
-
-
-@compiled
-def finish_task(control: NDArray[np.int64]) -> None:
-    """Mark a task as done, and publish what it wrote."""
-    atomic_add(control, DONE, 1)
 
 
 def cosines(vectors: NDArray[np.float32], number: int) -> NDArray[np.float32]:

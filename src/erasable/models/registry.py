@@ -17,6 +17,7 @@ from erasable.errors import UnknownModel, WrongSetting
 from erasable.extensions import loaded, no_such_name, registered
 from erasable.models._batches import HELPERS_REVISION
 from erasable.models.base import Model, Settings, check_declared, check_uses
+from erasable.models.machine import load_both_blas
 
 
 class AnySettings(Settings):
@@ -183,6 +184,8 @@ def checked_model(found: object, name: str | None = None) -> type[Model]:
     if BUILT_IN.get(model.name, model) is not model:  # a workspace would be opened with the built-in one
         raise WrongSetting(f"{found!r} has the name {model.name!r} of a model that is built in: give it another")
     check_uses(model.name, model.uses)
+    if not _is_ours(model):
+        load_both_blas()
     if name is not None and model.name != name:
         raise WrongSetting(f"the model {model.name!r} is registered as {name!r}: give both one name")
     _digest_of(model)

@@ -19,6 +19,7 @@ from erasable.operations.declared_items import NOTHING_DECLARED, DeclaredItems
 from erasable.operations.people import ALL_TEXT, NumberedIds, RemainingData, all_remaining_data
 from erasable.operations.selection import EVERYTHING, Barring, Selection
 from erasable.requests.request import Asked
+from erasable.seeding.compiled import load_compiler
 
 MOST_REASONS = 3
 """How many of the user's items are named with each recommendation, if it is asked why."""
@@ -340,7 +341,8 @@ class Served:
         return [Place(int(group), 0, int(row)) for group, row in found]
 
     def warm_up(self) -> None:
-        """Compute what is cached, and score one user of each group."""
+        """Load compiled code, compute what is cached, and score one user of each group."""
+        load_compiler()
         _ = self.counts
         for place in self._one_of_each_group():
             self.best(place, 1)

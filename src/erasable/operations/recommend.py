@@ -143,6 +143,16 @@ class RemoteBuckets:
         return [UserRecommendations(user, [Offer(*one) for one in zip(*offers, strict=True)]) for user, *offers in rows]
 
 
+RECOMMENDATIONS = pa.schema(
+    [
+        ("user_id", pa.string()),
+        ("item_id", pa.string()),
+        ("score", pa.float64()),
+        ("rank", pa.int64()),
+        ("popular", pa.bool_()),
+    ]
+)
+"""The columns of recommendations, one a row."""
 _OF_AN_OFFER = ("item_id", "score", "popular")
 _LISTS = pa.schema(
     [

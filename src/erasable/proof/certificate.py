@@ -54,7 +54,7 @@ def now() -> str:
 class FrozenDocument(BaseModel):
     """The base of everything that is written once and never changed."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def new_key() -> bytes:

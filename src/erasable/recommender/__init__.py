@@ -26,7 +26,7 @@ from erasable.operations.work import RayCluster, Work, available_cores
 from erasable.progress import LibraryReporter
 from erasable.recommender._answering import requests_of
 from erasable.recommender._estimator import Estimator, save_copy
-from erasable.recommender.serving import Serving
+from erasable.recommender._serving import Serving
 from erasable.workspace.files import MANIFEST
 from erasable.workspace.workspace import Workspace
 

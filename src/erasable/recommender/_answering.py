@@ -21,7 +21,7 @@ from erasable.operations.recommend import Unknown
 from erasable.operations.selection import Selection
 from erasable.operations.verify import NO_CLAIM, Claim, Verification, verify
 from erasable.recommender._examining import Examining
-from erasable.recommender.serving import (
+from erasable.recommender._serving import (
     Serving,
     recommendation_table,
     score_table,

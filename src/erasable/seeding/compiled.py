@@ -1,4 +1,7 @@
-"""Reproducible compiled code: the decorator of every kernel, numbered draws inside kernels, and atomic integers.
+"""Reproducible compiled code: the decorator of every kernel, and numbered draws inside kernels.
+
+A kernel loads numba when it is first called, since that takes longer than most commands: measured 0.25 s for numba and
+0.2 s for the first code from its cache, of 0.6 s for recommending to one user.
 
 numba compiles code on first use and caches it for the next process. numba checks only the file of the function itself,
 so a kernel would keep an old version of a function that it calls from another file. Here the cache is valid only while
@@ -6,22 +9,20 @@ every file with compiled code is unchanged; for a kernel of another package, its
 that it imports must be unchanged as well. There is no fast-math: a compiler that may reorder sums gives different
 bytes for the same source, depending on what it inlines (measured: fresh code against cached code).
 
-Private parts of numba are used here and nowhere else, and pyproject.toml has an upper bound on its version. Two things
-can't be done otherwise: to decide when cached code is valid, and to read and change an integer atomically on the
-processor (numba has atomics for GPUs only). With a new release of numba, run `tests/seeding` and
+Private parts of numba are used here and in `atomics` and nowhere else, and pyproject.toml has an upper bound on its
+version. Two things can't be done otherwise: to decide when cached code is valid, and to read and change an integer
+atomically on the processor (numba has atomics for GPUs only). With a new release of numba, run `tests/seeding` and
 `tests/models/test_machine.py`, then raise the bound.
 """
 
 from collections.abc import Callable, Iterable
+from functools import cache, update_wrapper
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from threading import RLock
+from typing import Any, ClassVar
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 
 def cache_follows(dispatcher: Any, stamp: Callable[[str], str]) -> None:  # noqa: ANN401 - numba's own type
@@ -40,71 +41,114 @@ def stamps_of(values: Iterable[object]) -> list[str]:
     return sorted({str(file._source_stamp) for file in files if file is not None})
 
 
-def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401 - numba's own types
-    array = context.make_array(signature.args[0])(context, builder, arguments[0])
-    item_pointer: Any = cgutils.get_item_pointer
-    return item_pointer(context, builder, signature.args[0], array, [arguments[1]])
-
-
-@intrinsic
-def _atomic_load(typing: Any, array: Any, index: Any) -> Any:  # noqa: ANN401 - numba's own types
-    """Read an element atomically."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
-        return builder.load_atomic(_element(context, builder, signature, arguments), "seq_cst", 8)
-
-    return types.int64(array, index), generate
-
-
-@intrinsic
-def _atomic_add(typing: Any, array: Any, index: Any, value: Any) -> Any:  # noqa: ANN401 - numba's own types
-    """Add to an element atomically; returns what it was."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
-        amount = context.cast(builder, arguments[2], signature.args[2], types.int64)
-        return builder.atomic_rmw("add", _element(context, builder, signature, arguments), amount, "seq_cst")
-
-    return types.int64(array, index, value), generate
-
-
-@intrinsic
-def _atomic_swap(typing: Any, array: Any, index: Any, expected: Any, value: Any) -> Any:  # noqa: ANN401 - numba's own types
-    """Replace an element if it is still as expected; returns whether it was."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ANN401
-        place = _element(context, builder, signature, arguments)
-        pair = builder.cmpxchg(place, arguments[2], arguments[3], "seq_cst", "seq_cst")
-        return builder.zext(builder.extract_value(pair, 1), ir.IntType(1))
-
-    return types.boolean(array, index, expected, value), generate
-
-
-# numba passes an intrinsic its first argument, which mypy can't know.
-atomic_load: Any = _atomic_load
-atomic_add: Any = _atomic_add
-atomic_swap: Any = _atomic_swap
-
-
 _PACKAGE = Path(__file__).parent.parent
 
 
-def _source_stamp() -> str:
+@cache
+def source_stamp() -> str:
+    """Return a digest of the sources of this package's compiled code."""
     here, files = Path(__file__).parent, sorted(_PACKAGE.rglob("*.py"))
     sources = [path.read_bytes() for path in files if path.parent == here or b"@compiled" in path.read_bytes()]
     return blake2b(b"".join(sources), digest_size=16).hexdigest()
 
 
-SOURCE_STAMP = _source_stamp()
-"""A digest of the sources of this package's compiled code."""
+FEW_CALLS = 100
+"""So many calls are computed without compiled code, where that is possible and none is loaded yet."""
+_LOADING = RLock()
 
 
-def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:  # noqa: ANN401 - numba's own
+class _Process:
+    """What this process has done so far."""
+
+    has_compiler = False
+    plain_calls = 0
+    after_loading: ClassVar[list[Callable[[], object]]] = []
+
+
+def load_compiler() -> None:
+    """Load the compiler; from now on every kernel runs as compiled code."""
+    with _LOADING:
+        if not _Process.has_compiler:
+            import numba  # noqa: F401
+            import scipy.linalg.cython_blas  # noqa: F401
+
+            for told in _Process.after_loading:
+                told()
+            _Process.has_compiler = True
+
+
+def after_loading(told: Callable[[], object]) -> None:
+    """Call a function as soon as the compiler is loaded, and with it SciPy's BLAS, which compiled code calls."""
+    with _LOADING:
+        _Process.after_loading.append(told)
+        if _Process.has_compiler:
+            told()
+
+
+class Kernel:
+    """A compiled function: it is compiled, or loaded from the cache, when it is first called or its attributes asked.
+
+    To numba it looks like its own dispatcher (whose `_numba_type_` it hands on), so that other kernels can call it.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], plain: Callable[..., Any] | None) -> None:
+        update_wrapper(self, function)
+        self.py_func, self.plain = function, plain
+        self._options = options
+        self._code: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - the function's own
+        """Compute the function."""
+        if self._code is not None:
+            return self._code(*arguments, **named)
+        if self.plain is not None and not _Process.has_compiler and _Process.plain_calls < FEW_CALLS:
+            _Process.plain_calls += 1
+            found = self.plain(*arguments, **named)
+            if found is not None:
+                return found
+        return self.code(*arguments, **named)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - numba's own
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.code, name)
+
+    @property
+    def code(self) -> Callable[..., Any]:
+        """The compiled function as numba has it."""
+        with _LOADING:
+            if self._code is None:
+                load_compiler()
+                self._code = _dispatcher(self.py_func, self._options)
+            return self._code
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
+    from numba import njit
+
+    try:
+        dispatcher: Callable[..., Any] = njit(cache=True, error_model="numpy", **options)(function)
+        cache_follows(dispatcher, lambda own: _stamp_of(function, own))
+    except (RuntimeError, AttributeError):  # no folder for the cache, or compiling is switched off: do without
+        dispatcher = njit(error_model="numpy", **options)(function)
+    return dispatcher
+
+
+def compiled(
+    function: Callable[..., Any] | None = None,
+    *,
+    plain: Callable[..., Any] | None = None,
+    **options: Any,  # noqa: ANN401 - numba's own
+) -> Any:  # noqa: ANN401 - a kernel, or a decorator
     """Compile a function with numba, with IEEE arithmetic as written, and cache the code between processes.
 
     Parameters
     ----------
     function : callable
         The function; without one, a decorator is returned.
+    plain : callable, optional
+        The same without compiled code and to the same bytes, or None where that would take too long. It is used for the
+        first calls of a process that has loaded no compiled code yet.
     **options
         Options of numba's `njit`, except fast-math.
 
@@ -122,22 +166,17 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     42
     """
     if function is None:
-        return lambda inner: compiled(inner, **options)
-    try:
-        dispatcher = njit(cache=True, error_model="numpy", **options)(function)
-        cache_follows(dispatcher, lambda own: _stamp_of(function, own))
-    except (RuntimeError, AttributeError):  # no folder for the cache, or compiling is switched off: do without
-        return njit(error_model="numpy", **options)(function)
-    return dispatcher
+        return lambda inner: Kernel(inner, options, plain)
+    return Kernel(function, options, plain)
 
 
 def _stamp_of(function: Callable[..., Any], own: str) -> str:
     """Return the stamp for which a function's cached code is valid; `own` is numba's own stamp."""
     file = Path(function.__code__.co_filename)
     if file.is_relative_to(_PACKAGE):
-        return SOURCE_STAMP
+        return source_stamp()
     sources = [path.read_bytes() for path in _files_with(file)]
-    parts = [SOURCE_STAMP, own, *stamps_of(function.__globals__.values()), blake2b(b"".join(sources)).hexdigest()]
+    parts = [source_stamp(), own, *stamps_of(function.__globals__.values()), blake2b(b"".join(sources)).hexdigest()]
     return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
 
 

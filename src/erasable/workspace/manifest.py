@@ -20,7 +20,7 @@ from erasable.workspace import files
 class Preferences(BaseModel):
     """Choices that hold for all later commands; fields that a newer version added are kept."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="allow")
 
     columns: tuple[tuple[str, str], ...] = ()
     """Pairs of a field (user, item, rating, time) and the input column it was read from."""
@@ -107,7 +107,7 @@ _SEAL = re.compile(rb'"fingerprint": "([0-9a-f]*)"\n}\n\Z')
 
 class _Record(BaseModel):
     # Fields that a newer version added are kept, and the seal covers them.
-    model_config = ConfigDict(frozen=True, extra="allow", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class ScaleRecord(_Record):

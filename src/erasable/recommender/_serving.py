@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,15 +28,6 @@ from erasable.operations.selection import EVERYTHING, Selection
 from erasable.operations.storage import AskingPeople, Storage
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.requests.request import Asked, Request
-
-_FIELDS: list[Any] = [
-    pa.field("user_id", pa.string()),
-    pa.field("item_id", pa.string()),
-    pa.field("score", pa.float64()),
-    pa.field("rank", pa.int64()),
-    pa.field("popular", pa.bool_()),
-]
-RECOMMENDATIONS = pa.schema(_FIELDS)
 
 
 def recommendation_table(found: Sequence[UserRecommendations], numbered: NumberedIds, why: bool = False) -> pa.Table:
