@@ -15,7 +15,10 @@ from erasable.requests.database import WaitingInteraction
 from erasable.service._syncing import Syncer, ask_for_sync, sync_state
 from erasable.service._worker import Worker, WorkerOptions
 from erasable.service.settings import ServiceSettings, settings_from
+from kit.erasure_service import work_off
+from kit.killing import at_changes, killed_at
 from kit.service_process import running
+from kit.small_shop import lasting_files
 
 
 def write(path, ratings):
@@ -235,6 +238,28 @@ def test_a_worker_that_was_killed_at_it_begins_again_and_gives_up_after_three(ni
     work(worker)
     assert told(shop)[-1] == "synced"
     worker.database.close()
+
+
+@at_changes
+def test_a_worker_killed_at_any_change_is_followed_by_one_that_finishes_the_sync(
+    served, settings, copied, swift_path, tonight, moments
+):
+    settings = settings.model_copy(update={"sync_at": "00:00"})
+    undisturbed = copied(served, swift_path / "undisturbed")
+    work_off(undisturbed, settings)
+    for change in moments(lambda: work_off(copied(served, swift_path / "looked at"), settings)):
+        path = copied(served, swift_path / f"shop-{change}")
+        died = killed_at(change, lambda path=path: work_off(path, settings))
+        work_off(path, settings)
+        assert lasting_files(path) == lasting_files(undisturbed)
+        with DiskStorage(path).reading() as session:
+            assert (session.stamp.version, session.erasures) == (2, 1)
+        with DiskStorage(path).queue() as queue:
+            assert queue.history.last_event("sync begun", "synced").name == "synced"
+            assert queue.history.counts() == {"erased": 1}
+        if not died:
+            break
+    assert change > 10
 
 
 @pytest.mark.parametrize("role", ["application", None])

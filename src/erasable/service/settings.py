@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -10,7 +11,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from erasable.errors import DiskFull, QueueLost, QueueUnreachable, SuppressionUnknown, WorkspaceDamaged
 from erasable.models.base import wrong_setting
@@ -52,7 +53,7 @@ class ServiceSettings(BaseModel):
     """Within how many seconds after erasures the server restarts, to clear its memory of them; 0 means never."""
     sync: str | None = Field(default=None, min_length=1)
     """An export that the workspace is made equal to every day: a file, folder, pattern or URL, as for erasable sync."""
-    sync_at: str = Field(default="03:00", pattern=r"^([01]\d|2[0-3]):[0-5]\d$")
+    sync_at: str = "03:00"
     """At what time of day that begins, in universal time; if the service was down then, when it is back that day."""
     sync_forget_missing: bool = False
     """Whether people and interactions that the export lacks are forgotten, with certificates."""
@@ -74,6 +75,13 @@ class ServiceSettings(BaseModel):
         """
         hour, minute = map(int, self.sync_at.split(":"))
         return now.astimezone(UTC).replace(hour=hour, minute=minute, second=0, microsecond=0)
+
+    @field_validator("sync_at")
+    @classmethod
+    def _is_a_time(cls, value: str) -> str:
+        if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", value):
+            raise ValueError("give hour and minute with two digits each, such as 03:00")
+        return value
 
     @model_validator(mode="after")
     def _alarm_comes_first(self) -> Self:
