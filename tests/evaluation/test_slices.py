@@ -37,7 +37,7 @@ def test_by_activity_people_are_told_apart_by_their_own_interactions(dataset):
     rankings = [*some(10, True, learned=3), *some(20, False, learned=5), *some(15, True, learned=400)]
     found = assessed(dataset, rankings, "activity")
     assert [(one.name, one.users, one.values["hr@2"]) for one in found.slices] == [
-        ("0–4", 10, 1.0),
+        ("1–4", 10, 1.0),
         ("5–19", 20, 0.0),
         ("100 and more", 15, 1.0),
     ]
@@ -77,7 +77,7 @@ def test_of_many_values_the_rest_are_together(dataset):
 def test_a_slice_of_few_people_is_not_shown_nor_another_so_that_the_rest_does_not_show_them(dataset):
     rankings = [*some(9, True, learned=3), *some(20, False, learned=5), *some(15, True, learned=400)]
     found = assessed(dataset, rankings, "activity")
-    assert [(one.name, one.users) for one in found.slices] == [("0–4", None), ("5–19", 20), ("100 and more", None)]
+    assert [(one.name, one.users) for one in found.slices] == [("1–4", None), ("5–19", 20), ("100 and more", None)]
     assert [len(one.values) + len(one.intervals) for one in found.slices] == [0, 4, 0]
 
 

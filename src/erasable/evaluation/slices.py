@@ -11,7 +11,7 @@ from erasable.errors import WrongUse, option
 from erasable.evaluation.utility import Measured, Metric, Ranking, Slice, Utility, measured
 
 ACTIVITY, POPULARITY = "activity", "popularity"
-_ACTIVITY_FROM = (0, 5, 20, 100)
+_ACTIVITY_FROM = (1, 5, 20, 100)  # everyone has one interaction in training
 _POPULARITY_FROM = (0, 10, 100, 1000)
 FEWEST = 10
 """How many people a slice must have to be shown."""

@@ -310,7 +310,8 @@ class NewInteractions(Incoming):
     )
     """Each with user_id and item_id; rating where ratings were learned, on their scale; time in seconds if known.
 
-    Where weights were learned: weight (else 1), and event where types of events are weighed.
+    Where weights were learned: weight (else 1), and event where types of events are weighed. Where a split by time
+    decides what is held out: time.
     """
 
 
