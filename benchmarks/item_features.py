@@ -13,7 +13,8 @@ Warm: a tenth of the rows is held out at random; NDCG@10 in the whole catalogue,
 
 The weight of features is one for all models, as it is for people who give none: chosen on validation rows, a tenth of
 the remaining items and of the training rows, never on those that are tested. Seconds are those of the processor, on one
-thread; forgetting is amending by one person, the median over five, or for ALS to train again.
+thread; forgetting is amending by one person, the median over five, or for ALS to train again. What is found for a model
+is one file under results/item_features/.
 """
 
 import argparse
@@ -38,7 +39,8 @@ from reporting import documented_parser, print_table, save, warn_if_busy
 MODELS: dict[str, type[Model]] = {"ease": EASE, "item-knn": ItemKNN, "als": ALS}
 NAMES = ("author", "publisher")
 WEIGHTS = (1, 3, 10)
-SHARE, TIMES, PEOPLE, VALIDATING = 0.1, 3.0, 5, 3000
+SHARE, TIMES, PEOPLE = 0.1, 3.0, 5
+TESTING, VALIDATING = 4000, 2000  # people, by a hash of their ids
 SCALE = RatingScale(1, 1)
 
 
@@ -53,6 +55,8 @@ def main() -> None:
     validating = _some(rows, "cold validation") & ~cold
     learned, found = _without_items(rows, cold), _with_items(rows, cold)
     warm = split_holdout(rows, SHARE, 0)
+    beside = _popularity(learned, found, cold, warm)
+    facts = {"items": len(rows.items), "cold_items": int(cold.sum()), "rows": len(rows), "weight": USUAL_WEIGHT}
     lines: list[dict[str, Any]] = []
     for name in options.models:
         kind = MODELS[name]
@@ -67,11 +71,8 @@ def main() -> None:
             weight: _tested(kind, features.get(weight), (learned, found), cold, warm) for weight in (0, USUAL_WEIGHT)
         }
         lines.append({"model": name, "validation": chosen, "without": tested[0], "with": tested[USUAL_WEIGHT]})
-        print(f"{name} done", flush=True)
-    beside = _popularity(learned, found, cold, warm)
+        print(f"written to {save(f'item_features/{name}', {**facts, 'popularity': beside, **lines[-1]})}", flush=True)
     _show(lines, beside)
-    facts = {"items": len(rows.items), "cold_items": int(cold.sum()), "rows": len(rows), "weight": USUAL_WEIGHT}
-    print(f"\nwritten to {save('item_features', {**facts, 'popularity': beside, 'lines': lines})}")
     bar = TIMES * beside["warm recall@20"]
     missed = [line["model"] for line in lines if line["with"]["cold recall@20"] < bar]
     missed += [line["model"] for line in lines if line["with"]["warm ndcg@10"] < line["without"]["warm ndcg@10"]]
@@ -108,7 +109,7 @@ def _validated(
 def _tested(kind: type[Model], features: Interactions | None, cold: Pair, among: Mask, warm: Pair) -> dict[str, float]:
     """Return quality on test rows, and the seconds of learning and of forgetting one person."""
     model = kind()
-    quality = _quality(model, features, cold, among, warm)
+    quality = _quality(model, features, cold, among, warm, TESTING)
     began = time.process_time()
     shared = _trained(model, warm[0], features)
     learning = time.process_time() - began
@@ -116,7 +117,7 @@ def _tested(kind: type[Model], features: Interactions | None, cold: Pair, among:
 
 
 def _quality(
-    model: Model, features: Interactions | None, cold: Pair, among: Mask, warm: Pair, most: int | None = None
+    model: Model, features: Interactions | None, cold: Pair, among: Mask, warm: Pair, most: int
 ) -> dict[str, float]:
     shared = _trained(model, cold[0], features)
     return {
@@ -147,7 +148,7 @@ def _forgetting(
     return statistics.median(seconds)
 
 
-def _judged(model: Model, shared: Arrays, split: Pair, among: Mask | None, most: int | None) -> dict[str, float]:
+def _judged(model: Model, shared: Arrays, split: Pair, among: Mask | None, most: int) -> dict[str, float]:
     """Rank for those who have rows in both parts, or for some of them by a hash."""
     learned, held = split
     prepared, own = prepared_by(model, shared), learned.users.positions_of(held.users.array)
@@ -160,7 +161,7 @@ def _judged(model: Model, shared: Arrays, split: Pair, among: Mask | None, most:
     return dict(zip(("recall@20", "ndcg@10"), np.mean(values, axis=0).tolist(), strict=True))
 
 
-def _people(held: Interactions, own: NDArray[np.int64], most: int | None) -> list[int]:
+def _people(held: Interactions, own: NDArray[np.int64], most: int) -> list[int]:
     people = np.flatnonzero(own >= 0)
     order = np.argsort(id_keys(0, "judged", held.users.take(people)), kind="stable")
     return people[order[:most]].tolist()
@@ -194,7 +195,7 @@ def _counted(counts: NDArray[np.int64], split: Pair, among: Mask | None) -> floa
     own = learned.users.positions_of(held.users.array)
     values = [
         _at_20(counts.astype(np.float32), learned.items_at(int(own[user])), held.items_at(user), among)[0]
-        for user in _people(held, own, None)
+        for user in _people(held, own, TESTING)
     ]
     return float(np.mean(values))
 

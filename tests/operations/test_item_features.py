@@ -7,7 +7,7 @@ import pytest
 from erasable import Recommender
 from erasable.chain import Config
 from erasable.errors import DataRefused, WrongSetting, WrongUse
-from erasable.operations import DiskStorage, Inputs, forget, learn, learn_more, recommend, scan, upgrade, verify
+from erasable.operations import DiskStorage, Inputs, Work, forget, learn, learn_more, recommend, scan, upgrade, verify
 from erasable.operations.again import learn_again
 from erasable.operations.declared_items import items_of, read_declared
 from erasable.operations.live import Live
@@ -16,6 +16,8 @@ from erasable.operations.sync import SyncRules, sync
 from erasable.proof import records_of
 from erasable.requests import Request
 from kit import elsewhere
+from kit.in_buckets import in_buckets_of
+from kit.ray_here import ClusterHere, RayHere
 
 MODELS = {
     "ease": {"neighbours": 4, "regularisation": 2.0},
@@ -83,6 +85,18 @@ def test_any_path_gives_the_bytes_of_learning_the_outcome_with_the_latest_table(
     with storage.reading() as session:
         told = [one["what"] for one in records_of(session.documents().records())]
     assert told == ["learn", "items", "learn more", "forget", "learn more", "items", "forget", "verify"]
+
+
+@pytest.mark.parametrize("way", MODELS)
+def test_in_many_buckets_and_by_workers_elsewhere_the_bytes_are_the_same(way, shop, tmp_path):
+    learn(shop, tmp_path / "near", config(way), given())
+    forget(DiskStorage(tmp_path / "near"), [Request("person-03")])
+    far = Work(1, cluster=ClusterHere(RayHere()))
+    with in_buckets_of(5):
+        learn(shop, tmp_path / "far", config(way), given(), far)
+        forget(DiskStorage(tmp_path / "far"), [Request("person-03")], work=far)
+        assert verify(DiskStorage(tmp_path / "far"), work=far).identical
+    assert arrays(tmp_path / "far") == arrays(tmp_path / "near")
 
 
 @pytest.mark.parametrize("way", MODELS)

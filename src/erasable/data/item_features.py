@@ -84,6 +84,17 @@ class ItemFeatures:
 
         Ratings are the weights of the features. Only what is declared decides which values there are.
         """
+        name = items.digest(), *sorted(weights.items())
+        if name not in self._last:  # whoever leaves, the items are mostly the same
+            self._last.clear()
+            self._last[name] = self._over(items, weights)
+        return self._last[name]
+
+    @cached_property
+    def _last(self) -> dict[tuple[object, ...], Interactions]:
+        return {}
+
+    def _over(self, items: Ids, weights: Mapping[str, int]) -> Interactions:
         places = items.positions_of(self.items.array)
         parts = [self._values(number, name, places) for number, name in enumerate(sorted(weights))]
         values = pa.concat_arrays([pa.array([], pa.string()), *(part[0] for part in parts)])

@@ -149,6 +149,10 @@ def _about_model(dataset: Dataset) -> tuple[str, ...]:
     if dataset.features is not None and not config.learner.uses_features:
         using = listed(sorted(name for name, model in BUILT_IN.items() if model.uses_features))
         said.append(f"the model {config.model} uses no features of items; {using} use them")
+    values = dataset.features_at(0)
+    if values is not None:
+        named = listed([*(config.features or {})])
+        said.append(f"features of items: {len(values.users):,} values of {named} that several items have")
     return tuple(said)
 
 
