@@ -22,8 +22,12 @@ LOADED_BY_THE_ENTRY_POINT = {
     "__init__.py": {"importlib"},
     "__main__.py": {"erasable.interrupts", "erasable.cli.main", "erasable.without_pandas"},
 }
-LOADING_BY_NAME = {"__init__.py", "cli/main.py", "extensions.py", "grouping/registry.py"}
-LOADED_WITH_AN_EXTRA = {"requests/opening.py": {"erasable.requests.postgres"}}
+LOADING_BY_NAME = {"__init__.py", "cli/main.py", "extensions.py", "grouping/registry.py", "models/_torch_server.py"}
+LOADED_WITH_AN_EXTRA = {
+    "requests/opening.py": {"erasable.requests.postgres"},
+    "models/_sasrec.py": {"erasable.models._sasrec_network"},
+    "models/_two_tower.py": {"erasable.models._two_tower_network"},
+}
 
 
 def _read(path: Path) -> tuple[ast.Module, str]:

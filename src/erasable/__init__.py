@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         WrongUse,
     )
     from erasable.evaluation import hit_rate, ndcg, recall
-    from erasable.models import ALS, DMF, EASE, NMF, ItemKNN, Popular
+    from erasable.models import ALS, DMF, EASE, NMF, ItemKNN, Popular, SASRec, TwoTower
     from erasable.operations import Claim, Inputs, Outside
     from erasable.proof.do_not_learn import DoNotLearnFiles
     from erasable.recommender import Recommender
@@ -40,7 +40,7 @@ __version__ = "0.3.0"
 _UNITS = {
     "erasable.recommender": ("Recommender",),
     "erasable.operations": ("Claim", "Inputs", "Outside"),
-    "erasable.models": ("ALS", "DMF", "EASE", "ItemKNN", "NMF", "Popular"),
+    "erasable.models": ("ALS", "DMF", "EASE", "ItemKNN", "NMF", "Popular", "SASRec", "TwoTower"),
     "erasable.chain": ("Laser", "Retrain", "Sisa"),
     "erasable.requests": ("Request",),
     "erasable.proof.do_not_learn": ("DoNotLearnFiles",),
@@ -89,9 +89,11 @@ __all__ = [
     "Request",
     "ResidueFound",
     "Retrain",
+    "SASRec",
     "Sisa",
     "Suppressed",
     "SuppressionUnknown",
+    "TwoTower",
     "Unfinished",
     "UnknownInteraction",
     "UnknownItem",

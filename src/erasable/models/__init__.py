@@ -7,6 +7,9 @@ from erasable.models._ease import EASE
 from erasable.models._item_knn import ItemKNN
 from erasable.models._nmf import NMF
 from erasable.models._popular import Popular
+from erasable.models._sasrec import SASRec
+from erasable.models._torch_model import TorchBatch, TorchModel, TorchSettings
+from erasable.models._two_tower import TwoTower
 from erasable.models.base import (
     Amends,
     Arrays,
@@ -44,12 +47,17 @@ __all__ = [
     "Popular",
     "Prepares",
     "Probabilities",
+    "SASRec",
     "Scores",
     "Settings",
     "Size",
     "Stage",
     "Subtracts",
     "TellsSimilarItems",
+    "TorchBatch",
+    "TorchModel",
+    "TorchSettings",
+    "TwoTower",
     "find_model",
     "missing_item",
     "model_names",

@@ -273,7 +273,8 @@ class Stage:
     Parameters
     ----------
     interactions : Interactions
-        The rows of the stage's users, sorted by user and item, without times.
+        The rows of the stage's users, sorted by user and item, without times. For a model that `uses_time`, the time of
+        a row is its place in its user's own order: earlier ones first, then by item id.
     scale : RatingScale
         The lowest and the highest possible rating.
     epochs : int
@@ -474,6 +475,8 @@ class Model(Configured[Settings], ABC):
     """Whether users have rows; if not, scores follow from the shared parameters and the user's own items."""
     uses_weights: ClassVar[bool] = False
     """Whether it learns from weights; if not, it is given rows that count 1 each, and learning says so."""
+    uses_time: ClassVar[bool] = False
+    """Whether it learns from the order in which people had their items; if not, no digest and no name covers that."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as the settings class says
         check_declared(type(self))

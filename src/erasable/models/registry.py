@@ -21,6 +21,9 @@ from erasable.models._ease import EASE
 from erasable.models._item_knn import ItemKNN
 from erasable.models._nmf import NMF
 from erasable.models._popular import Popular
+from erasable.models._sasrec import SASRec
+from erasable.models._torch_model import TorchModel, is_torch_there
+from erasable.models._two_tower import TwoTower
 from erasable.models.base import Model, Settings, check_declared, check_uses
 
 
@@ -62,6 +65,8 @@ BUILT_IN: Mapping[str, type[Model]] = {
     "dmf": DMF,
     "item-knn": ItemKNN,
     "popular": Popular,
+    "sasrec": SASRec,
+    "two-tower": TwoTower,
 }
 _DIGESTS: WeakKeyDictionary[type, str] = WeakKeyDictionary()
 
@@ -78,7 +83,14 @@ def make_model(config: HasModel) -> Model:
     """Return the model of a configuration; refuse one that is not installed."""
     if isinstance(config.learner, AbsentModel):
         config.learner.refuse()
+    refuse_without_torch(config.learner)
     return config.learner
+
+
+def refuse_without_torch(model: Model) -> None:
+    """Refuse a torch model where torch is not installed."""
+    if isinstance(model, TorchModel) and not is_torch_there():
+        raise UnknownModel(f"the model {model.name} needs PyTorch: pip install 'erasable[torch]'")
 
 
 def model_names() -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from erasable.operations.prepare import (
     declared_catalogue,
     prepare,
     read_source,
+    refuse_without_time,
     risky_users,
 )
 from erasable.operations.recording import InputFacts, first_documents, readmission_facts, remembering, version_facts
@@ -307,6 +308,7 @@ def _refuse_unlike(read: Read, before: Dataset, inputs: Inputs) -> None:
             raise DataRefused(
                 f"there is no {role}, and this was learned with weights: name it with ", column_option(role)
             )
+    refuse_without_time(before.config, "time" in read.source.taken.columns)
     if not read.rated and before.scale.low < before.scale.high:
         raise DataRefused(
             f"there is no rating, and ratings go from {before.scale} here: name one with ", column_option("rating")

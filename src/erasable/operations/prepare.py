@@ -157,6 +157,7 @@ def prepare(
         dealt = Dealt(config, given.catalogue, given.positions, erased)
         return _prepared_in_buckets(session or MemorySession(), source, inputs, dealt, declared, work)
     read = read_source(source, inputs, declared, work, erased=erased, weights=config.weights)
+    refuse_without_time(config, "time" in read.source.taken.columns)
     interactions, risky = read.interactions, risky_users(read.risk, config)
     with _naming(source):
         scale = declared or recognise_scale(interactions.rating)
@@ -176,6 +177,7 @@ def prepare_again(held: Dataset, everything: Interactions, config: Config, input
         )
     declared = held.scale if config.rating_scale is None else RatingScale(*config.rating_scale)
     declared.check(everything.rating)
+    refuse_without_time(config, everything.time is not None)
     given = replace(given, catalogue=given.catalogue or held.catalogue, scale=declared)
     return _arranged(*_kept(everything, config, given), config, given, inputs, work)
 
@@ -218,6 +220,7 @@ def _prepared_in_buckets(
             for values in batches:
                 dealing.add(values)
         facts = batches.facts
+        refuse_without_time(config, "time" in facts.taken.columns)
         with reporter.track("dealing out"), _naming(source):
             dealt.take(dealing, session, work)
     for note in facts.notes(dealt.repeated):
@@ -252,6 +255,16 @@ def _weighing(config: Config, columns: ColumnNames) -> Config:
         given = column_option("rating") if columns.rating is not None else option("rating_scale")
         raise WrongUse("either ratings or weights are learned: leave out ", given, ", or ", weight, " and ", event)
     return config if config.weighed else config.changed(max_weight=_USUAL_MAX_WEIGHT)
+
+
+def refuse_without_time(config: Config, timed: bool) -> None:
+    """Refuse data without times for a model that learns from their order."""
+    if config.learner.uses_time and not timed:
+        raise DataRefused(
+            f"{config.model} learns from the order in time, and there is no time: name its column with ",
+            column_option("time"),
+            ", or choose a model that needs none",
+        )
 
 
 def _scale_in_words(config: Config, scale: RatingScale) -> str:
