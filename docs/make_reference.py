@@ -37,8 +37,8 @@ strategy do not have is refused; no setting switches the model.
 
 | setting | of | default | meaning |
 |---|---|---|---|
-| `model` | | `ease` | ease or als (closed forms), item-knn or popular (counts), nmf or dmf (steps), or a package's. |
-| `strategy` | | | laser or sisa (nmf and dmf, laser if not given), or retrain (all; others have no other). |
+| `model` | | `ease` | ease, als (closed forms), item-knn, popular, nmf or dmf (steps), sasrec or two-tower (PyTorch). |
+| `strategy` | | | laser or sisa (nmf and dmf, laser if not given), or retrain (all). |
 """
 
 

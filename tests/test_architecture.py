@@ -26,10 +26,14 @@ LOADED_BY_THE_ENTRY_POINT = {
     "__main__.py": {"erasable.interrupts", "erasable.cli.main", "erasable.without_pandas"},
 }
 LOADING_BY_NAME = {
-    *("__init__.py", "cli/main.py", "extensions.py", "front_door.py", "grouping/registry.py", "models/registry.py"),
-    "operations/_one_model.py",
+    *("__init__.py", "cli/main.py", "extensions.py", "front_door.py", "grouping/registry.py", "models/__init__.py"),
+    *("models/_torch_server.py", "models/registry.py", "operations/_one_model.py"),
 }
-LOADED_WITH_AN_EXTRA = {"requests/opening.py": {"erasable.requests.postgres"}}
+LOADED_WITH_AN_EXTRA = {
+    "requests/opening.py": {"erasable.requests.postgres"},
+    "models/_sasrec.py": {"erasable.models._sasrec_network"},
+    "models/_two_tower.py": {"erasable.models._two_tower_network"},
+}
 LOADED_WITH_NUMBA = {
     "models/_threads.py": {"erasable.seeding"}
 }  # 0.25 s less for NMF in a process that compiles nothing

@@ -23,6 +23,9 @@ EXTRAS_OF = {
     "testing": {"testing"},
     "requests/postgres.py": {"postgres"},
     "operations/_ray.py": {"ray"},
+    "models/_sasrec_network.py": {"torch"},
+    "models/_two_tower_network.py": {"torch"},
+    "models/_torch_server.py": {"torch"},
 }
 # Part of a library is used that it does not promise to keep: where, of which, and so up to which release.
 PRIVATE = {"uvicorn": {"service/_running.py"}, "numba": {"seeding/atomics.py", "seeding/compiled.py"}}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         WrongUse,
     )
     from erasable.evaluation import hit_rate, ndcg, recall
-    from erasable.models import ALS, DMF, EASE, NMF, ItemKNN, Popular
+    from erasable.models import ALS, DMF, EASE, NMF, ItemKNN, Popular, SASRec, TwoTower
     from erasable.operations import Claim, Inputs, ModelComparison, Outside
     from erasable.proof.do_not_learn import DoNotLearnFiles
     from erasable.recommender import Recommender
@@ -42,7 +42,7 @@ _UNITS = {
     "erasable.recommender": ("Recommender",),
     "erasable.recommender.comparing": ("compare",),
     "erasable.operations": ("Claim", "Inputs", "ModelComparison", "Outside"),
-    "erasable.models": ("ALS", "DMF", "EASE", "ItemKNN", "NMF", "Popular"),
+    "erasable.models": ("ALS", "DMF", "EASE", "ItemKNN", "NMF", "Popular", "SASRec", "TwoTower"),
     "erasable.chain": ("Laser", "Retrain", "Sisa"),
     "erasable.requests": ("Request",),
     "erasable.proof.do_not_learn": ("DoNotLearnFiles",),
@@ -92,9 +92,11 @@ __all__ = [
     "Request",
     "ResidueFound",
     "Retrain",
+    "SASRec",
     "Sisa",
     "Suppressed",
     "SuppressionUnknown",
+    "TwoTower",
     "Unfinished",
     "UnknownInteraction",
     "UnknownItem",

@@ -77,7 +77,7 @@ def test_a_model_that_was_chosen_is_not_called_the_default():
 def test_a_setting_of_another_strategy_is_refused_in_the_words_of_where_it_was_given():
     with pytest.raises(WrongSetting) as refused:
         Config(groups=8)
-    whose = "it belongs to the strategies laser and sisa of nmf and dmf; give"
+    whose = "it belongs to the strategies laser and sisa of nmf, dmf, sasrec and two-tower; give"
     assert str(refused.value) == f'there is no setting `groups` in {DEFAULT}: {whose} `model="nmf"`, or leave it out'
     assert refused.value.of_command == f"{DEFAULT} has no option --groups: {whose} --model nmf, or leave it out"
     with pytest.raises(WrongSetting) as refused:
@@ -91,7 +91,7 @@ def test_a_setting_of_another_strategy_is_refused_in_the_words_of_where_it_was_g
 def test_a_setting_of_another_model_is_refused():
     with pytest.raises(WrongSetting) as refused:
         Config(learning_rate=0.1)
-    whose = "it belongs to nmf and dmf; give --model nmf, or leave it out"
+    whose = "it belongs to nmf, dmf, sasrec and two-tower; give --model nmf, or leave it out"
     assert refused.value.of_command == f"{DEFAULT} has no option --learning-rate: {whose}"
     with pytest.raises(WrongSetting, match="there is no setting `factors` in nmf: it belongs to als"):
         Config(model="nmf", factors=8)
@@ -113,7 +113,7 @@ def test_a_setting_that_nobody_has_is_refused_with_the_nearest():
 def test_a_setting_that_is_nearest_to_one_of_another_model_is_refused_with_that_model():
     with pytest.raises(WrongSetting) as refused:
         Config(n_factors=8)
-    whose = "did you mean {}? It belongs to als; give {}, or leave it out"
+    whose = "did you mean {}? It belongs to als, sasrec and two-tower; give {}, or leave it out"
     named = whose.format("`factors`", '`model="als"`')
     assert str(refused.value) == f"there is no setting `n_factors` in {DEFAULT}: {named}"
     named = whose.format("--factors", "--model als")

@@ -302,10 +302,10 @@ class TestRefusedInput:
                 "give --anchors below 1, or --strategy laser",
             ),
             (("--model", "als", "--groups", 3), "als has no option --groups: it belongs to the strategies laser and"),
-            (("--model", "ease", "--epochs", 3), "ease has no option --epochs: it belongs to als, nmf and dmf; give"),
+            (("--model", "ease", "--epochs", 3), "ease has no option --epochs: it belongs to als, nmf, dmf, sasrec"),
             (
                 ("--model", "als", "--batch", 3),
-                "als has no option --batch: it belongs to nmf and dmf; give --model nmf",
+                "als has no option --batch: it belongs to nmf, dmf, sasrec and two-tower; give --model nmf",
             ),
         ],
     )

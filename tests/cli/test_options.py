@@ -52,6 +52,16 @@ OTHER_VALUES = {
 VALUES_OF_WEIGHTS = {"max_weight": ("7", 7), "event_weights": ("view=1,buy=5", {"view": 1, "buy": 5})}
 # These are of another model.
 VALUES_OF_ALS = {"factors": ("5", 5), "regularisation": ("3", 3.0)}
+VALUES_OF_SASREC = {
+    "factors": ("8", 8),
+    "blocks": ("1", 1),
+    "heads": ("2", 2),
+    "dropout": ("0.1", 0.1),
+    "sampled": ("2", 2),
+    "length": ("7", 7),
+    "torch_threads": ("2", 2),
+}
+VALUES_OF_TWO_TOWER = {"hidden": ("8", 8), "masked": ("0.4", 0.4)}
 NAMES = {"model", "strategy", *(name for kind in settings_classes().values() for name in kind.model_fields)}
 
 
@@ -69,7 +79,8 @@ def test_every_setting_and_every_column_is_an_option_of_learn(run):
     options = set(re.findall(r"--[a-z-]+", text))
     names = [*NAMES, *(f"{name}_column" for name in ColumnNames.model_fields)]
     assert {"--" + name.replace("_", "-") for name in names} <= options
-    assert {*VALUES, *OTHER_VALUES, *VALUES_OF_WEIGHTS, *VALUES_OF_ALS, "neighbours", "shrinkage", "vectors"} == NAMES
+    given = {*VALUES, *OTHER_VALUES, *VALUES_OF_WEIGHTS, *VALUES_OF_ALS, *VALUES_OF_SASREC, *VALUES_OF_TWO_TOWER}
+    assert given | {"neighbours", "shrinkage", "vectors"} == NAMES
 
 
 def test_the_value_of_every_option_arrives(run, ratings_file, tmp_path):
@@ -139,6 +150,17 @@ def test_the_value_of_every_option_of_als_arrives(run, ratings_file, tmp_path):
     assert settings_in(tmp_path / "shop", VALUES_OF_ALS) == {name: value for name, (_, value) in VALUES_OF_ALS.items()}
 
 
+@pytest.mark.parametrize(
+    ("model", "values"), [("sasrec", VALUES_OF_SASREC), ("two-tower", VALUES_OF_TWO_TOWER)], ids=["sasrec", "two-tower"]
+)
+def test_the_value_of_every_option_of_a_torch_model_arrives(run, tmp_path, model, values):
+    (tmp_path / "t.csv").write_text("user,item,time\nann,a,1\nann,b,2\nbob,b,3\nbob,c,4\n")
+    words = [word for name, (given, _) in values.items() for word in ("--" + name.replace("_", "-"), given)]
+    options = "--into", tmp_path / "shop", "--model", model, "--epochs", 1, *words
+    assert run("learn", tmp_path / "t.csv", *options).code == 0
+    assert settings_in(tmp_path / "shop", values) == {name: value for name, (_, value) in values.items()}
+
+
 def test_the_value_of_every_column_arrives(run, tmp_path):
     (tmp_path / "t.csv").write_text("when,how,what,who\n50,2,a,ann\n60,3,b,bob\n")
     words = ("--user-column", "who", "--item-column", "what", "--rating-column", "how", "--time-column", "when")
@@ -164,11 +186,11 @@ def test_help_shows_the_sentence_and_the_default_of_a_setting(run):
 
 def test_help_shows_whose_settings_are_whose_with_their_true_defaults(run):
     text = " ".join(run("learn", "--help").out.split())
-    assert "Settings of als: --factors" in text
+    assert "Settings of als, sasrec and two-tower: --factors" in text
     assert "Settings of als and ease: --regularisation" in text
     assert "[default: (20.0 for als)]" in text
-    assert "Settings of nmf and dmf: --batch" in text
-    assert "Adam's step size. [default: (0.001 for nmf, 0.005 for dmf)]" in text
+    assert "Settings of nmf and dmf: --negatives" in text
+    assert "[default: (0.001 for nmf and sasrec, 0.005 for dmf, 0.003 for two-tower)]" in text
     assert "Settings of strategies laser and sisa: --grouping" in text
 
 

@@ -69,14 +69,14 @@ def test_every_model_has_its_name(name, kind, revision):
 
 
 def test_a_name_that_nobody_registers_is_refused_with_what_to_do():
-    known = "als, ease, nmf, dmf, item-knn, popular"
+    known = "als, ease, nmf, dmf, item-knn, popular, sasrec, two-tower"
     with pytest.raises(WrongSetting, match=f"no model 'os': choose one of {known}, or install the package"):
         find_model("os")
 
 
 def test_a_registered_model_is_found_by_its_name(module, registered):
     registered("foreign", "foreign_models:Foreign")
-    assert model_names() == ("als", "ease", "nmf", "dmf", "item-knn", "popular", "foreign")
+    assert model_names() == ("als", "ease", "nmf", "dmf", "item-knn", "popular", "sasrec", "two-tower", "foreign")
     assert find_model("foreign") is module.Foreign
     assert not is_ours(module.Foreign())
 
@@ -102,7 +102,7 @@ def test_what_is_no_model_or_has_another_name_is_refused(module, registered, nam
 def test_a_package_that_can_not_be_loaded_harms_no_other_model(registered):
     registered("gone", "no_such_module:Model")
     found, faults = every_model()
-    assert set(found) == {"als", "ease", "nmf", "dmf", "item-knn", "popular"}
+    assert set(found) == {"als", "ease", "nmf", "dmf", "item-knn", "popular", "sasrec", "two-tower"}
     assert "gone" not in settings_classes(found)
     assert len(faults) == 1
     with pytest.raises(WrongSetting, match=r"'gone' can't be loaded \(ModuleNotFound.*: fix or remove the package"):

@@ -5,7 +5,7 @@ from functools import wraps
 import numpy as np
 import pytest
 
-from erasable.models import ALS, DMF, EASE, NMF, ItemKNN, Popular
+from erasable.models import ALS, DMF, EASE, NMF, ItemKNN, Popular, SASRec, TwoTower
 from erasable.testing import ModelSuite
 from erasable.testing._suite import checkerboard, scores
 
@@ -49,6 +49,14 @@ class TestNMF(ModelSuite):
 
 class TestDMF(WithoutProcesses):
     model = DMF(batch=128, epochs=6)
+
+
+class TestSASRec(WithoutProcesses):
+    model = SASRec(factors=8, blocks=1, length=12, epochs=10, batch=16, learning_rate=0.01)
+
+
+class TestTwoTower(WithoutProcesses):
+    model = TwoTower(factors=8, hidden=8, epochs=60, batch=16, learning_rate=0.02)
 
 
 class TestItemKNN(WithoutProcesses):

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from erasable.chain.buckets import Bucket
+from erasable.chain.settings import Config
 from erasable.data.ids import starts_and_bytes
 from erasable.data.interactions import Interactions
 from erasable.fingerprint import DIGEST_BYTES
@@ -26,6 +27,17 @@ class Rules(NamedTuple):
     seed: int
     anchors: float
     stages: int
+    ordered: bool = False
+    """Whether each person's own order in time counts: only for a model that uses time."""
+
+    @staticmethod
+    def of(config: Config, stages: int) -> "Rules":
+        """Return the rules of a configuration for so many stages."""
+        return Rules(config.seed, config.anchors, stages, config.learner.uses_time)
+
+    def are_those_of(self, other: "Rules") -> bool:
+        """Whether both decide the same for as many stages."""
+        return self._replace(stages=other.stages) == other
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +82,7 @@ class Counts:
         whole = np.zeros((len(slots), DIGEST_BYTES), np.uint8)
         of_stages = np.zeros((rules.stages, *whole.shape), np.uint8)
         if hashed:
-            hashing = _Hashing(bucket)
+            hashing = _Hashing(bucket, rules.ordered)
             whole = hashing.everything()
             for stage, mine in enumerate(learners):
                 of_stages[stage] = hashing.learners(mine)
@@ -205,17 +217,21 @@ def _grouped(histories: NDArray[Any]) -> NDArray[np.int64]:
 
 
 class _Hashing:
-    """Hashes the people of a bucket, slot by slot: their ids, item ids, ratings, groups, and what is held out."""
+    """Hashes the people of a bucket, slot by slot: their ids, item ids, ratings, groups, and what is held out.
 
-    def __init__(self, bucket: Bucket) -> None:
-        self._bucket = bucket
+    If it counts, their own order in time too, of the rows that are learned from.
+    """
+
+    def __init__(self, bucket: Bucket, ordered: bool) -> None:
+        self._bucket = replace(bucket, training=bucket.training.ordered) if ordered else bucket
+        self._ordered = ordered
         self._numbers, first = np.unique(bucket.slots, return_index=True)
         self._bounds = np.append(first, len(bucket.slots)).astype(np.int64)
 
     def everything(self) -> NDArray[np.uint8]:
         """Return the digest of each slot with people."""
         bucket = self._bucket
-        parts = [_Texts.of(bucket.training)]
+        parts = [_Texts.of(bucket.training, self._ordered)]
         bounds = [self._bounds]
         if len(bucket.held_out):
             parts.append(_Texts.of(bucket.held_out))
@@ -241,7 +257,7 @@ class _Hashing:
             return np.zeros((len(self._numbers), DIGEST_BYTES), np.uint8)
         chosen = bucket.training if mine.all() else bucket.training.select(mine[bucket.training.user_index])
         bounds = np.concatenate([[0], np.cumsum(mine)])[self._bounds]
-        texts, are_there = _Texts.of(chosen), np.diff(bounds) > 0
+        texts, are_there = _Texts.of(chosen, self._ordered), np.diff(bounds) > 0
         return self._digests(lambda number: texts.of_people(bounds, number) if are_there[number] else [])
 
     def _digests(self, pieces_of: Any) -> NDArray[np.uint8]:  # noqa: ANN401 - a function
@@ -267,12 +283,14 @@ class _Texts:
     item_starts: NDArray[np.int64]
     items: NDArray[np.uint8]
     rating: NDArray[np.float32]
+    order: NDArray[np.int32] | None
 
     @staticmethod
-    def of(rows: Interactions) -> "_Texts":
-        """Return rows as bytes."""
+    def of(rows: Interactions, ordered: bool = False) -> "_Texts":
+        """Return rows as bytes; those of times only if they are places in an order."""
         users, items = rows.users.array, rows.items.array.take(pa.array(rows.item_index))
-        return _Texts(*starts_and_bytes(users), rows.user_starts, *starts_and_bytes(items), rows.rating)
+        order = None if rows.time is None or not ordered else rows.time.astype(np.int32)
+        return _Texts(*starts_and_bytes(users), rows.user_starts, *starts_and_bytes(items), rows.rating, order)
 
     def of_people(self, bounds: NDArray[np.int64], number: int) -> list[NDArray[Any]]:
         """Return the bytes of the people between two bounds, with all lengths."""
@@ -285,4 +303,5 @@ class _Texts:
             self.item_starts[first : last + 1] - self.item_starts[first],
             self.items[self.item_starts[first] : self.item_starts[last]],
             self.rating[first:last],
+            *([] if self.order is None else [self.order[first:last]]),
         ]

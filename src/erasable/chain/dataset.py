@@ -128,11 +128,12 @@ class Dataset:
     @cached_property
     def counts(self) -> Counts:
         """What is known of all people without reading a bucket."""
-        rules = Rules(self.config.seed, self.config.anchors, self.stages)
+        rules = Rules.of(self.config, self.stages)
         known = self.counted
         if known is not None and known.rules == rules:
             return known
-        if known is not None and known.rules[:2] == rules[:2] and not known.has_people(known.rules.stages, self.stages):
+        alike = known is not None and known.rules.are_those_of(rules)
+        if known is not None and alike and not known.has_people(known.rules.stages, self.stages):
             return known.for_stages(self.stages)
         return Counts.together(Counts.of(bucket, rules) for bucket in self.buckets)
 
@@ -219,9 +220,13 @@ class Dataset:
         return found if self.config.learner.by_slot else found.by_id()
 
     def _learners_in(self, bucket: Bucket, position: int) -> Interactions:
-        config, rows = self.config, bucket.training.timeless
+        config, rows = self.config, self.as_learned(bucket.training)
         mine = (bucket.groups == position) & anchors_among(bucket.users, config.anchors, config.seed)
         return rows if mine.all() else rows.select(mine[rows.user_index])
+
+    def as_learned(self, rows: Interactions) -> Interactions:
+        """Return rows as the model is given them: in each person's own order if it uses time, else without times."""
+        return rows.ordered if self.config.learner.uses_time else rows.timeless
 
     def change_from(self, before: "Dataset", position: int) -> Change:
         """Return how the learners of a stage differ from those of an earlier dataset; only changed buckets are read."""
@@ -245,7 +250,7 @@ class Dataset:
             rows = np.sort(rows[(rows >= 0)])
             rows = rows[bucket.groups[rows] < self.stages]
             rows = rows[anchors_among(bucket.users.take(rows), config.anchors, config.seed)]
-            parts.append(bucket.training.timeless.at(rows).by_id())
+            parts.append(self.as_learned(bucket.training).at(rows).by_id())
         return Interactions.merge(parts)
 
     def lessons_without(self, users: Collection[str]) -> Interactions:

@@ -191,7 +191,7 @@ class Scoring:
     def represent(self, people: Interactions, scorer: int) -> Arrays:
         """Return a row for each of these people, from their own histories and the shared parameters of a stage."""
         dataset, prepared = self._state.dataset, self._prepared_at(scorer)
-        config, known = dataset.config, dataset.known(scorer).over(people.timeless)
+        config, known = dataset.config, dataset.known(scorer).over(dataset.as_learned(people))
         weights = config.weighed
         stage = Stage(known, dataset.scale, config.row_epochs, config.seed, position=0, weights=weights)
         with one_blas_thread():

@@ -14,7 +14,7 @@ from erasable.data.values import Weights
 from erasable.errors import WrongSetting, WrongUse
 from erasable.grouping.registry import GroupingSettings, OrderName, check_grouping
 from erasable.models.base import Model, Settings, checked, given_twice, in_our_words, no_such_setting
-from erasable.models.registry import BUILT_IN, checked_model, find_model, made_with
+from erasable.models.registry import BUILT_IN, checked_model, find_model, made_with, refuse_without_torch
 from erasable.wording import listed
 
 PresetName = Literal["paper"]
@@ -114,7 +114,8 @@ class Config:
         below: Mapping[str, Any] = next((values for name, values in PRESETS.items() if name == preset), {})
         over = {name for part in ("model", "strategy") for name in _set_in(settings.get(part))}
         config = cls(**{name: value for name, value in below.items() if name not in over} | in_our_words(settings))
-        check_grouping(config.dividing)  # only here: a workspace may name a grouping that is not installed
+        check_grouping(config.dividing)  # only here: a workspace may name what is not installed
+        refuse_without_torch(config.learner)
         return config
 
     @classmethod
@@ -161,7 +162,8 @@ class Config:
         settings = self.learner.settings
         reaching = settings.model_dump(mode="json", exclude={"epochs", *settings.only_for_rows, *self.written.unnamed})
         facts = {"model": self.model, "revision": self.revision, "settings": reaching, "epochs": self.stage_epochs}
-        return {**facts, **({"weights": True} if self.weighed else {})}
+        facts |= {"weights": True} if self.weighed else {}
+        return {**facts, **({"order": True} if self.learner.uses_time else {})}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Config) and self._facts() == other._facts()

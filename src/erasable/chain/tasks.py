@@ -30,7 +30,7 @@ from erasable.chain.settings import Config
 from erasable.data.interactions import Interactions, RatingScale
 from erasable.errors import Refused, UnknownModel, WrongSetting, option, said
 from erasable.grouping.registry import BUILT_IN, check_grouping, find_grouping, libraries_of
-from erasable.models import calls
+from erasable.models import TorchModel, calls
 from erasable.models.base import Amends, Arrays, Change, Effort, Model, Parameters, Stage
 from erasable.models.machine import blas_libraries, one_blas_thread
 from erasable.models.registry import function_digest, is_ours, make_model, revisions_beneath, source_digest
@@ -87,6 +87,8 @@ def environment_of(model: Model, beside: Environment = NOTHING) -> dict[str, str
     here, source = _environment(), source_digest(model)
     uses = model.uses if is_ours(model) else ("numpy", *model.uses)
     found = {**beside, **{name: here[name] for name in _OF_THE_MACHINE}, **_versions(uses)}
+    if isinstance(model, TorchModel):
+        found["torch threads"] = str(model.settings.torch_threads)
     return {**found, **revisions_beneath(model), **({"source": source} if source else {})}
 
 

@@ -326,8 +326,8 @@ def _named_options() -> dict[str, inspect.Parameter]:
         "model": _parameter(
             "model",
             str,
-            "The model: ease or als (closed forms), item-knn or popular (counts), nmf or dmf (trained by steps), or "
-            "one that a package registers.",
+            "The model: ease or als (closed forms), item-knn or popular (counts), nmf or dmf (trained by steps), "
+            "sasrec or two-tower (PyTorch), or one that a package registers.",
             metavar="|".join(model_names()),
             show_default=USUAL_MODEL,
         ),

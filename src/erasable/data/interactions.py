@@ -241,6 +241,20 @@ class Interactions:
         return self if self.time is None else replace(self, time=None)
 
     @cached_property
+    def ordered(self) -> "Interactions":
+        """The same rows, each with its place in its user's own order, from 0, instead of its time.
+
+        The order is that of time, then of item id; an unknown time counts as the oldest.
+        """
+        times = np.zeros(len(self)) if self.time is None else np.where(np.isnan(self.time), -np.inf, self.time)
+        rank = np.argsort(np.asarray(byte_order(self.items.array))) if not self.items.is_sorted else None
+        ids = self.item_index if rank is None else rank[self.item_index]
+        order = np.lexsort((ids, times, self.user_index))
+        place = np.empty(len(self), np.float64)
+        place[order] = np.arange(len(self)) - self.user_starts[self.user_index]
+        return replace(self, time=place)
+
+    @cached_property
     def unweighted(self) -> "Interactions":
         """The same rows, each of which counts 1."""
         return replace(self, rating=np.ones(len(self), np.float32))
@@ -355,7 +369,8 @@ def _merged_times(parts: Sequence[Interactions]) -> NDArray[np.float64] | None:
 def unchanged_users(before: Interactions, after: Interactions) -> NDArray[np.int64]:
     """Return each user's position before the change if their items and ratings are the same, else −1.
 
-    Items may have come and gone. Those that stay must be in the same order, or their owners count as changed.
+    Times count where both have some. Items may have come and gone. Those that stay must be in the same order, or their
+    owners count as changed.
     """
     places = before.users.positions_of(after.users.array)
     owned_before, owned_after = np.diff(before.user_starts), np.diff(after.user_starts)
@@ -367,6 +382,9 @@ def unchanged_users(before: Interactions, after: Interactions) -> NDArray[np.int
         theirs = _rows_of(before, places[candidates])
         items = _numbers_before(before, after)[after.item_index[ours]]
         equal = (items == before.item_index[theirs]) & (after.rating[ours] == before.rating[theirs])
+        if before.time is not None and after.time is not None:
+            then, now = before.time[theirs], after.time[ours]
+            equal &= (then == now) | (np.isnan(then) & np.isnan(now))
         starts = np.concatenate([[0], np.cumsum(owned_after[candidates])[:-1]])
         same = np.logical_and.reduceat(equal, starts)
         unchanged[candidates[same]] = places[candidates[same]]

@@ -3,6 +3,7 @@
 A model's class is imported on first use, so that nobody waits for the libraries of the other models.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from erasable.models._batches import HELPERS_REVISION, missing_item, shuffled
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from erasable.models._item_knn import ItemKNN
     from erasable.models._nmf import NMF
     from erasable.models._popular import Popular
+    from erasable.models._sasrec import SASRec
+    from erasable.models._torch_model import TorchBatch, TorchModel, TorchSettings
+    from erasable.models._two_tower import TwoTower
 
 __all__ = [
     "ALS",
@@ -51,12 +55,17 @@ __all__ = [
     "Popular",
     "Prepares",
     "Probabilities",
+    "SASRec",
     "Scores",
     "Settings",
     "Size",
     "Stage",
     "Subtracts",
     "TellsSimilarItems",
+    "TorchBatch",
+    "TorchModel",
+    "TorchSettings",
+    "TwoTower",
     "find_model",
     "missing_item",
     "model_names",
@@ -66,6 +75,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name in ("TorchBatch", "TorchModel", "TorchSettings"):
+        return getattr(import_module("erasable.models._torch_model"), name)
     if name not in BUILT_IN.by_class:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = globals()[name] = BUILT_IN[BUILT_IN.by_class[name]]

@@ -272,7 +272,8 @@ class Stage:
     Parameters
     ----------
     interactions : Interactions
-        The rows of the stage's users, sorted by user and item, without times.
+        The rows of the stage's users, sorted by user and item, without times. For a model that `uses_time`, the time of
+        a row is its place in its user's own order: earlier ones first, then by item id.
     scale : RatingScale
         The lowest and the highest possible rating.
     epochs : int
@@ -491,6 +492,8 @@ class Model(Configured[Settings], ABC):
     """Whether it learns from weights; if not, it is given rows that count 1 each, and learning says so."""
     uses_features: ClassVar[bool] = False
     """Whether it learns from features of items; if not, it is given none, and learning says so."""
+    uses_time: ClassVar[bool] = False
+    """Whether it learns from the order in which people had their items; if not, no digest and no name covers that."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as the settings class says
         check_declared(type(self))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Protocol
 from weakref import WeakKeyDictionary
@@ -85,6 +86,8 @@ BUILT_IN = BuiltIn(
         "dmf": ("_dmf", "DMF"),
         "item-knn": ("_item_knn", "ItemKNN"),
         "popular": ("_popular", "Popular"),
+        "sasrec": ("_sasrec", "SASRec"),
+        "two-tower": ("_two_tower", "TwoTower"),
     }
 )
 _DIGESTS: WeakKeyDictionary[type, str] = WeakKeyDictionary()
@@ -102,7 +105,14 @@ def make_model(config: HasModel) -> Model:
     """Return the model of a configuration; refuse one that is not installed."""
     if isinstance(config.learner, AbsentModel):
         config.learner.refuse()
+    refuse_without_torch(config.learner)
     return config.learner
+
+
+def refuse_without_torch(model: Model) -> None:
+    """Refuse a torch model where torch is not installed."""
+    if "torch" in model.uses and find_spec("torch") is None:
+        raise UnknownModel(f"the model {model.name} needs PyTorch: pip install 'erasable[torch]'")
 
 
 def model_names() -> tuple[str, ...]:

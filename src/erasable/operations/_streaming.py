@@ -113,7 +113,7 @@ class Dealt:
 
     def _count(self, bucket: Bucket) -> None:
         """Count a bucket; items are numbered anew where it brings some."""
-        counts = Counts.of(bucket, Rules(self.config.seed, self.config.anchors, self.group_count))
+        counts = Counts.of(bucket, Rules.of(self.config, self.group_count))
         own = bucket.training.items
         if self._counts is None:
             self._items, self._counts = own, counts

@@ -399,8 +399,8 @@ def _lessons_left(dataset: Dataset, served: Served) -> Interactions:
     """Return everyone's training data except what was asked to be erased."""
     asked = served.asked.people
     others, learners = dataset.lessons_without(asked), dataset.lessons_of(asked).users
-    left = [served.partly_served[user].training.timeless for user in learners if user in served.partly_served]
-    return Interactions.merge([others, *left]) if left else others
+    left = [served.partly_served[user].training for user in learners if user in served.partly_served]
+    return Interactions.merge([others, *map(dataset.as_learned, left)]) if left else others
 
 
 def _compile_removal(loaded: _Snapshot) -> None:

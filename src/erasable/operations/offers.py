@@ -308,6 +308,7 @@ class Served:
         """Return a history as interactions of the id "", and the items that are not in the catalogue.
 
         An item without a rating counts as rated with the highest of the scale; where weights are learned it weighs 1.
+        The order in which they are given is the order in time, oldest first.
         """
         items, scale = self.dataset.items, self.dataset.scale
         usual = scale.low if self.dataset.config.weighed else scale.high
@@ -316,9 +317,8 @@ class Served:
         scale.check(given)
         order = np.argsort(numbers, kind="stable")[int(np.sum(numbers < 0)) :]
         users = Ids.of([""] if len(order) else [])
-        history = Interactions(
-            users, items, np.zeros(len(order), np.int32), numbers[order].astype(np.int32), given[order]
-        )
+        numbered = np.zeros(len(order), np.int32), numbers[order].astype(np.int32)
+        history = Interactions(users, items, *numbered, given[order], order.astype(np.float64))
         return history, [item for item, number in zip(ratings, numbers.tolist(), strict=True) if number < 0]
 
     def popular(self, k: int, barring: Barring | None = None, user: str = "") -> list[Offer]:

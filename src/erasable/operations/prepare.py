@@ -214,8 +214,10 @@ def prepare_again(held: Dataset, everything: Interactions, config: Config, input
         )
     declared = held.scale if config.rating_scale is None else RatingScale(*config.rating_scale)
     declared.check(everything.rating)
-    if config.splitting.needs_time and (everything.time is None or np.isnan(everything.time).all()):
-        raise Refused("no times are held, so they can't be split by: leave out ", option("split"))
+    if everything.time is None or np.isnan(everything.time).all():
+        refuse_without_time(config)
+        if config.splitting.needs_time:
+            raise Refused("no times are held, so they can't be split by: leave out ", option("split"))
     features = given.features or _features_held(held, config)
     given = replace(given, catalogue=given.catalogue or held.catalogue, scale=declared, features=features)
     return _arranged(*_kept(everything, config, given), config, given, inputs, work)
@@ -282,9 +284,21 @@ def _prepared_in_buckets(
     return Prepared(dataset, dealt.listed, read)
 
 
+def refuse_without_time(config: Config) -> None:
+    """Refuse a model that learns from the order in time, for data without times."""
+    if config.learner.uses_time:
+        raise DataRefused(
+            f"{config.model} learns from the order in time, and there is no time: name its column with ",
+            column_option("time"),
+            ", or choose a model that needs none",
+        )
+
+
 def refuse_other_times(config: Config, form: TimeForm | None) -> None:
-    """Refuse interactions whose times the split can't be decided by: none, or dates where a number is declared."""
+    """Refuse interactions without the times that model or split need, or with dates where a number is declared."""
     since = config.own.split_time
+    if form is None:
+        refuse_without_time(config)
     if form is None and config.splitting.needs_time:
         given = option("split", config.own.split) if since is None else option("split_time")
         raise DataRefused(given, " needs times, and there are none: name their column with ", column_option("time"))

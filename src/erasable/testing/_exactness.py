@@ -1,6 +1,7 @@
 """Tests of exactness in every way to learn a model, by any path; and of a model's optional abilities."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
@@ -44,6 +45,7 @@ from erasable.testing._suite import (
     some_of,
     stage,
     table,
+    timed,
     ways_of,
 )
 
@@ -122,6 +124,27 @@ class Exactness(InEveryWay):
             rows = rows.without(users=[user])
             assert_same(learned, learn(rows, config, positions, _SCALE))
         assert learned.state.dataset.interactions == 0
+
+    def test_with_times_the_state_is_the_one_learned_without_too(self, way: str) -> None:
+        """Forget people and single interactions, after which the order of the others has no gap."""
+        rows, config = timed(made_up(4, users=10, items=9), 4), config_of(self.model, way)
+        learned = learn(rows, config, scale=_SCALE)
+        positions, requests = learned.positions, _some_requests(rows, 4)
+        learned = _forget_and_clean_up(learned, requests)
+        assert_same(learned, learn(_remaining(rows, requests), config, positions, _SCALE))
+
+    def test_a_person_s_own_order_counts_for_a_model_that_uses_time_and_for_no_other(self, way: str) -> None:
+        """Only the order counts: the same people a year later are the same."""
+        rows, config = timed(made_up(8, users=10, items=9), 8), config_of(self.model, way)
+        times = np.nan_to_num(np.asarray(rows.time))
+        other = replace(rows, time=100 - times)
+        learned, otherwise = (learn(one, config, scale=_SCALE) for one in (rows, other))
+        assert_same(learned, learn(replace(rows, time=times + 365), config, scale=_SCALE))
+        if self.model.uses_time and learned.state.dataset.counts.learned.any():
+            assert learned.names != otherwise.names
+            assert learned.rows() != otherwise.rows()
+        elif not self.model.uses_time:
+            assert_same(learned, otherwise)
 
     def test_what_someone_taught_does_reach_the_bytes(self) -> None:
         """Bytes do depend on each person, so that equal bytes after forgetting mean something."""

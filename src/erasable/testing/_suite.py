@@ -54,12 +54,24 @@ def made_up(seed: int, users: int = 12, items: int = 9) -> Interactions:
 
 
 def checkerboard() -> tuple[Interactions, list[list[int]]]:
-    """Return a table in which users have the items of their own colour, and two items of each user left out of it."""
+    """Return a table in which users have the items of their own colour, and two items of each user left out of it.
+
+    Everyone has them in another order.
+    """
     users, items = 200, 40
     liked = [[item for item in range(items) if item % 2 == user % 2] for user in range(users)]
     left_out = [[liked[user][(user // 2 + shift) % 20] for shift in (0, 3)] for user in range(users)]
     kept = [[item for item in liked[user] if item not in left_out[user]] for user in range(users)]
-    return table({f"u{user:03d}": [f"i{item:02d}" for item in kept[user]] for user in range(users)}), left_out
+    rows = table({f"u{user:03d}": [f"i{item:02d}" for item in kept[user]] for user in range(users)})
+    return timed(rows, 0), left_out
+
+
+def timed(rows: Interactions, seed: int) -> Interactions:
+    """Make up times; some are equal, and some unknown."""
+    users, items = rows.users.texts(), rows.items.texts()
+    pairs = zip(rows.user_index.tolist(), rows.item_index.tolist(), strict=True)
+    drawn = np.array([child_key(seed, "time", users[user], items[item]) % 16 for user, item in pairs], np.float64)
+    return replace(rows, time=np.where(drawn == 0, np.nan, drawn))
 
 
 def rating_of(seed: int, user: str, item: str) -> float:

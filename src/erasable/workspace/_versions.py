@@ -144,7 +144,7 @@ def load_counts(
     """Return all items, and the counts."""
     contents = CountsFiles(*map(folder.read, (record.items, record.slots, record.histories)))
     try:
-        rules = Rules(config.seed, config.anchors, stages_in(config, groups))
+        rules = Rules.of(config, stages_in(config, groups))
         ids, counts = decode_counts(contents, rules, record.held_out)
         items = ids if catalogue is None else catalogue.items
         if items != ids:  # those that were counted are not those of the catalogue
