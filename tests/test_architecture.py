@@ -16,7 +16,7 @@ LAYERS = [
 ]
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN_IMPORTS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "random"}
-LOADED_LATE = {"gensim", "matplotlib", "jinja2", "ray"}  # slow to import, and most commands need none of them
+LOADED_LATE = {"gensim", "matplotlib", "jinja2", "ray", "optuna"}  # slow to import, and most commands need none of them
 # The command takes Ctrl-C before it loads anything else; there is no other exception.
 LOADED_BY_THE_ENTRY_POINT = {
     "__init__.py": {"importlib"},

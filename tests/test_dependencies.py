@@ -23,6 +23,7 @@ EXTRAS_OF = {
     "testing": {"testing"},
     "requests/postgres.py": {"postgres"},
     "operations/_ray.py": {"ray"},
+    "operations/_study.py": {"tune"},
 }
 # Part of a library is used that it does not promise to keep: where, of which, and so up to which release.
 PRIVATE = {"uvicorn": "service/_running.py", "numba": "seeding/compiled.py"}

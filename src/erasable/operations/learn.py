@@ -14,7 +14,7 @@ from erasable.chain.dataset import (
     State,
 )
 from erasable.chain.plan import Plan, carry_out, plan_change
-from erasable.chain.settings import Config
+from erasable.chain.settings import SPARSE, SPARSE_BELOW, Config
 from erasable.data.columns import OF_WEIGHTS, ColumnNames, RememberedColumns, column_option
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
@@ -40,7 +40,7 @@ from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof.do_not_learn import NONE_LISTED, ListedCount
 from erasable.proof.log import add_record, records_of
 from erasable.proof.search_file import read_search
-from erasable.wording import listed
+from erasable.wording import listed, percentage
 from erasable.workspace.manifest import Preferences, Stamp
 from erasable.workspace.workspace import Workspace
 
@@ -128,7 +128,7 @@ def _learned(
         suppressed=prepared.suppressed.total,
         left_out=prepared.suppressed,
         readmitted=len(inputs.readmit),
-        notes=(*prepared.source.notices, *_about_weights(dataset), *open_list.notes),
+        notes=(*prepared.source.notices, *_about_weights(dataset), *_about_density(dataset), *open_list.notes),
         **vars(InputFacts.of(prepared.source, dataset)),
     )
 
@@ -139,6 +139,17 @@ def _about_weights(dataset: Dataset) -> tuple[str, ...]:
         return ()
     using = listed(sorted(name for name, model in BUILT_IN.items() if model.uses_weights))
     return (f"the model {dataset.config.model} uses no weights: each pair counts once; {using} use them",)
+
+
+def _about_density(dataset: Dataset) -> tuple[str, ...]:
+    """Recommend the preset for sparse data; it is never taken by itself, so that nobody's leaving can change it."""
+    pairs = dataset.users * len(dataset.items)
+    share = dataset.interactions / pairs if pairs else 1.0
+    better, settings = SPARSE.get(dataset.config.model, {}), dataset.config.learner.settings
+    if share >= SPARSE_BELOW or not better or better.keys() & settings.model_fields_set:
+        return ()
+    there = f"only {percentage(share)} of all pairs of user and item are there: "
+    return (said(there, option("preset", "sparse"), " may recommend better"),)
 
 
 def _room_for(dataset: Dataset) -> int:
