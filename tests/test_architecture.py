@@ -19,7 +19,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN_IMPORTS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "random"}
 # Slow to import, and most commands need none of them. Numba takes 0.25 s and SciPy 0.2 s: to learn takes both, to
 # recommend to one user neither.
-LOADED_LATE = {"gensim", "matplotlib", "jinja2", "ray", "numba", "llvmlite", "scipy"}
+LOADED_LATE = {"gensim", "matplotlib", "jinja2", "ray", "numba", "llvmlite", "scipy", "optuna"}
 # The command takes Ctrl-C before it loads anything else; there is no other exception.
 LOADED_BY_THE_ENTRY_POINT = {
     "__init__.py": {"importlib"},

@@ -26,6 +26,7 @@ EXTRAS_OF = {
     "models/_sasrec_network.py": {"torch"},
     "models/_two_tower_network.py": {"torch"},
     "models/_torch_server.py": {"torch"},
+    "operations/_study.py": {"tune"},
 }
 # Part of a library is used that it does not promise to keep: where, of which, and so up to which release.
 PRIVATE = {"uvicorn": {"service/_running.py"}, "numba": {"seeding/atomics.py", "seeding/compiled.py"}}

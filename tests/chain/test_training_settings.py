@@ -7,7 +7,7 @@ from pydantic import Field
 
 from erasable.chain import Config, Laser, Retrain, Sisa
 from erasable.errors import WrongSetting, WrongUse
-from erasable.models import ALS, NMF
+from erasable.models import ALS, EASE, NMF
 from erasable.models._nmf import NMFSettings
 
 TEN_EPOCHS = {"model": "nmf", "groups": 8, "epochs": 10}
@@ -156,6 +156,14 @@ def test_a_model_that_is_given_both_names_of_a_setting_is_refused():
 def test_what_is_given_wins_over_a_preset_however_it_is_given():
     assert Config.of({"strategy": Laser(groups=3)}, "paper").groups == 3
     assert Config.of({"groups": 3}, "paper").groups == 3
+
+
+def test_the_preset_for_sparse_data_sets_what_its_model_gains_from():
+    assert Config.of({}, "sparse") == Config(model="ease", neighbours=300)
+    assert Config.of({"model": EASE(neighbours=7)}, "sparse").setting("neighbours") == 7
+    assert Config.of({"neighbours": 7}, "sparse").setting("neighbours") == 7
+    with pytest.raises(WrongUse, match="the preset 'sparse' changes nothing for als, only for ease: leave it out"):
+        Config.of({"model": "als"}, "sparse")
 
 
 def test_changing_a_setting_keeps_the_others():

@@ -19,7 +19,8 @@ def test_toml_and_json(tmp_path, name, text):
     [
         ("c.toml", "groups 3", "neither TOML nor JSON"),
         ("c.json", "[3]", "holds no settings"),
-        ("c.toml", "group = 3", "there is no setting 'group': the settings are epochs, groups"),
+        ("c.toml", "xyz = 3", "there is no setting 'xyz': the settings are epochs, groups"),
+        ("c.toml", "group = 3", "there is no setting 'group': did you mean 'groups'. The settings are epochs, groups"),
     ],
 )
 def test_what_is_wrong_is_said_with_the_file(tmp_path, name, text, said):

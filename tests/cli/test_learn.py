@@ -696,6 +696,27 @@ def test_the_documents_way_is_one_flag_away(learn, tmp_path):
     assert (config.model, config.strategy, config.grouping, config.order, config.rows, config.groups) == paper
 
 
+def test_for_sparse_data_the_preset_is_recommended_and_never_taken(run, tmp_path):
+    said = "of all pairs of user and item are there: --preset sparse may recommend better"
+    for people, options, recommended in (
+        (600, (), True),
+        (600, ("--preset", "sparse"), False),
+        (600, ("--neighbours", 50), False),
+        (600, ("--model", "als"), False),
+        (20, (), False),
+    ):
+        rows = [f"u{user},i{(user + other) % people}" for user in range(people) for other in (0, 1)]
+        (tmp_path / "rows.csv").write_text("\n".join(["user_id,item_id", *rows]))
+        into = tmp_path / f"shop {people} {options}"
+        out = run("learn", tmp_path / "rows.csv", "--into", into, *options).out
+        assert (said in out) is recommended
+        with Workspace.reading(into) as workspace:
+            config = workspace.state().dataset.config
+        usual = {"als": None}.get(config.model, 200)
+        named = {"--preset": 300, "--neighbours": 50}.get(next(iter(options), ""), usual)
+        assert config.setting("neighbours") == named
+
+
 def test_who_is_likely_to_go_is_put_behind_the_others(learn, tmp_path):
     text = "user_id,item_id,rating,churn\nann,a,1,0.9\nann,b,2,0.9\nbob,a,5,0.1\ncat,c,3,0.2\n"
     assert learn(text, "--groups", 2, "--risk-column", "churn", "--risk-threshold", "0.8").code == 0

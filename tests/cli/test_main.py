@@ -13,7 +13,7 @@ from kit.choosing import some
 
 COMMANDS = [
     *("demo", "learn", "sync", "recommend", "similar", "items", "show", "plan", "forget", "verify", "scan", "attack"),
-    *("evaluate", "compare", "groups", "status", "upgrade", "reproduce", "serve", "doctor", "data", "token"),
+    *("evaluate", "compare", "tune", "groups", "status", "upgrade", "reproduce", "serve", "doctor", "data", "token"),
 ]
 WITH_A_FOLDER = {
     "recommend": ("--user", "ann"),

@@ -40,6 +40,7 @@ VALUES = {
     "holdout": ("0.3", 0.3),
     "min_interactions": ("2", 2),
     "rating_scale": ("0 6", (0.0, 6.0)),
+    "chosen_on": ("declared", "declared"),
 }
 # These do not go with the others.
 OTHER_VALUES = {

@@ -17,11 +17,16 @@ from erasable.models.base import Model, Settings, checked, given_twice, in_our_w
 from erasable.models.registry import BUILT_IN, checked_model, find_model, made_with, refuse_without_torch
 from erasable.wording import listed
 
-PresetName = Literal["paper"]
+PresetName = Literal["paper", "sparse"]
 PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
     "paper": {"model": "nmf", "strategy": "laser", "grouping": "cbkm", "groups": 8, "order": "easy", "rows": "stage"},
+    "sparse": {},
 }
 """Sets of settings: `paper` is LASER as it was published."""
+SPARSE: Mapping[str, Mapping[str, Any]] = {"ease": {"neighbours": 300}}
+"""What the preset `sparse` sets for which model: what is better on validation rows of every sparse set."""
+SPARSE_BELOW = 0.005
+"""The share of all pairs of user and item, below which `learn` recommends the preset `sparse`."""
 USUAL_MODEL = "ease"
 RowsFrom = Literal["stage", "solved"]
 _SPLITTING = ("holdout", "split", "split_time")
@@ -46,14 +51,17 @@ class OwnSettings(SplitSettings, Settings):
     """With --items: columns to learn from, such as author,publisher, or with weights author=5,publisher=1; 3 if not
     given."""
 
+    chosen_on: Literal["data", "declared"] | None = None
+    """Say data if settings were tried on data, as tune does: certificates then say so; declared if they were not."""
+
     @field_validator("features")
     @classmethod
     def _names_columns(cls, value: str | list[str] | dict[str, int] | None) -> dict[str, int] | None:
         return None if value is None else features_named(value)
 
     def written(self) -> dict[str, Any]:
-        """Return the settings as workspaces and certificates hold them: of weights, splits, features what is used."""
-        optional = ("max_weight", "event_weights", "split_time", "features")
+        """Return the settings as workspaces and certificates hold them: some only where they are used."""
+        optional = ("max_weight", "event_weights", "split_time", "features", "chosen_on")
         unused = {name for name in optional if getattr(self, name) is None}
         unused |= {"split"} if self.split == "random" else set()
         return self.model_dump(mode="json", exclude=unused)
@@ -112,6 +120,7 @@ class Config:
         if preset is not None and preset not in PRESETS:
             raise WrongUse(f"there is no preset {preset!r}: choose one of {', '.join(PRESETS)}")
         below: Mapping[str, Any] = next((values for name, values in PRESETS.items() if name == preset), {})
+        below = _for_sparse_data(settings.get("model", USUAL_MODEL)) if preset == "sparse" else below
         over = {name for part in ("model", "strategy") for name in _set_in(settings.get(part))}
         config = cls(**{name: value for name, value in below.items() if name not in over} | in_our_words(settings))
         check_grouping(config.dividing)  # only here: a workspace may name what is not installed
@@ -278,6 +287,11 @@ class Config:
         return self.own.seed
 
     @property
+    def chosen_on(self) -> str | None:
+        """Whether settings were chosen on data or declared; None if that is not said."""
+        return self.own.chosen_on
+
+    @property
     def holdout(self) -> float:
         """The share of interactions kept out of training."""
         return self.own.holdout
@@ -377,6 +391,14 @@ def _set_in(given: Any) -> dict[str, Any]:  # noqa: ANN401 - a model, a strategy
     """Return the settings that an object was given."""
     found = getattr(given, "settings", None)
     return found.model_dump(exclude_unset=True) if isinstance(found, Settings) else {}
+
+
+def _for_sparse_data(model: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a name, a class or an object
+    """Return what the preset `sparse` sets for a model; refuse a model for which it sets nothing."""
+    name = model if isinstance(model, str) else getattr(model, "name", None)
+    if name not in SPARSE:
+        raise WrongUse(f"the preset 'sparse' changes nothing for {name}, only for {listed(SPARSE)}: leave it out")
+    return SPARSE[str(name)]
 
 
 def _own(given: Mapping[str, Any]) -> OwnSettings:

@@ -61,7 +61,7 @@ def command(
     settings: dict[str, Any] | None = None,
     columns: dict[str, str] | None = None,
 ) -> None:
-    """Compare models on your data: quality, speed, and the cost of forgetting.
+    """Compare models on your data, forgetting included.
 
     DATA is read once, and nothing of it is stored. A tenth of the interactions is held out unless --holdout says
     otherwise.

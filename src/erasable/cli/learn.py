@@ -67,7 +67,10 @@ def _learn(
     config: Annotated[Path | None, typer.Option(help="A TOML or JSON file with settings; options win over it.")] = None,
     preset: Annotated[
         PresetName | None,
-        typer.Option(help="Settings that belong together: paper is LASER as published. Other options win."),
+        typer.Option(
+            help="Settings that belong together: sparse for data with few of all pairs, paper is LASER as published. "
+            "Other options win."
+        ),
     ] = None,
     groups_from: Annotated[
         Path | None,

@@ -18,7 +18,7 @@ from erasable.interrupts import INTERRUPTED, STOPPED, received, take_last_word
 
 COMMANDS = (
     *("demo", "learn", "sync", "recommend", "similar", "items", "show", "plan", "forget", "verify", "scan", "attack"),
-    *("evaluate", "compare", "groups", "status", "upgrade", "reproduce", "serve", "doctor", "data", "token"),
+    *("evaluate", "compare", "tune", "groups", "status", "upgrade", "reproduce", "serve", "doctor", "data", "token"),
 )
 """The subcommands in the order of the help; each is the module of that name."""
 EARLIER_NAMES = {"audit": "attack"}

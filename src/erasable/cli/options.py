@@ -10,6 +10,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -49,7 +50,9 @@ def read_config(path: Path | None, known: Collection[str] | None = None) -> dict
         raise WrongUse(f"{path}: holds no settings: write lines such as groups = 8")
     unknown = [name for name in settings if known is not None and name not in known]
     if known is not None and unknown:
-        raise WrongUse(f"{path}: there is no setting {unknown[0]!r}: the settings are {', '.join(sorted(known))}")
+        near = get_close_matches(unknown[0], known, n=1)
+        meant = f"did you mean {near[0]!r}? T" if near else "t"
+        raise WrongUse(f"{path}: there is no setting {unknown[0]!r}: {meant}he settings are {', '.join(sorted(known))}")
     return settings
 
 

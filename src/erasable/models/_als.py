@@ -1,6 +1,6 @@
 """ALS for implicit feedback (Hu, Koren and Volinsky 2008): item factors, and a row for each user in closed form."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
@@ -160,6 +160,8 @@ class Side(NamedTuple):
 
 class ALSSettings(Settings):
     """The settings of ALS."""
+
+    searched: ClassVar[Mapping[str, Any]] = {"factors": (16, 256), "regularisation": (1.0, 200.0), "epochs": (5, 40)}
 
     factors: int = Field(64, ge=1, le=1024)
     """The number of factors of each user and each item."""

@@ -196,6 +196,7 @@ class EASESettings(Settings):
     """The settings of EASE."""
 
     earlier: ClassVar[Mapping[str, Any]] = {"neighbours": "all"}
+    searched: ClassVar[Mapping[str, Any]] = {"neighbours": (50, 1000), "regularisation": [None, 30.0, 100.0, 300.0]}
 
     neighbours: Annotated[int, Field(ge=1, le=10_000)] | Literal["all"] = 200
     """How many nearest items an item's weights come from; all of them take memory for each pair of items."""

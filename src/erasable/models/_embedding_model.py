@@ -206,6 +206,7 @@ class StepSettings(Settings):
     """The settings of a model that is trained by gradient steps."""
 
     only_for_rows = frozenset({"row_epochs"})
+    searched: ClassVar[Mapping[str, Any]] = {"epochs": (8, 80), "learning_rate": (0.0003, 0.01), "negatives": (1, 8)}
 
     epochs: int = Field(20, ge=1, le=10_000)
     """The total number of training epochs, the paper's T."""

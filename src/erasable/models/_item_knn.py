@@ -4,6 +4,7 @@ The shared parameters are whole numbers: how many people have each item, its nea
 both. Similarities are computed from them when people are scored. So someone is subtracted without rounding.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -290,6 +291,8 @@ def _nearest_of_some(
 
 class ItemKNNSettings(Settings):
     """The settings of item-kNN."""
+
+    searched: ClassVar[Mapping[str, Any]] = {"neighbours": (20, 1000), "shrinkage": (0.5, 500.0)}
 
     neighbours: int = Field(200, ge=1, le=10_000)
     """How many nearest items an item is scored by."""

@@ -101,6 +101,8 @@ class Settings(BaseModel):
     """Settings that only solving rows uses, so that they reach no stage."""
     earlier: ClassVar[Mapping[str, Any]] = {}
     """What to assume of a setting in workspaces that are older than it, where its default would be wrong."""
+    searched: ClassVar[Mapping[str, tuple[float, float] | list[Any]]] = {}
+    """What `tune` searches: a range (low, high), on a logarithmic scale, or a list of choices, for each setting."""
 
 
 _S = TypeVar("_S", bound=Settings)
@@ -234,6 +236,10 @@ def _check_settings(kind: type, settings: type[Settings]) -> None:
     for name, field in fields.items():
         if field.is_required():
             raise _no_model(kind, f"its setting {name!r} has no default: give it one in {settings.__name__}")
+    searched = getattr(settings, "searched", {})
+    wrong = sorted(set(searched) - set(fields))
+    if wrong:
+        raise _no_model(kind, f"searched of {settings.__name__} names {wrong[0]!r}: give names of its settings")
     for_rows = getattr(settings, "only_for_rows", None)
     unknown = sorted(set(for_rows) - set(fields)) if isinstance(for_rows, frozenset | set) else [f"{for_rows!r}"]
     if unknown:

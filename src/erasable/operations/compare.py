@@ -129,11 +129,13 @@ def _entrants(
 
 
 def _entrant(given: str | Model | type[Model], common: Mapping[str, Any], quick: bool) -> _Entrant:
-    label, own = _spelled(given) if isinstance(given, str) else (repr(given), {"model": given})
+    named: tuple[str, dict[str, Any]] = (repr(given), {"model": given})
+    label, own = _spelled(given) if isinstance(given, str) else named
     for name in own:
         if name in SplitSettings.model_fields or name == "seed":
             raise WrongUse(f"{label}: `{name}` must be the same for all models: give it beside them")
-    config = Config.of({**common, **own})
+    preset = own.pop("preset", None)
+    config = Config.of({**common, **own}, preset)
     label = config.model if isinstance(given, type) else label
     epochs = _QUICK_EPOCHS.get(config.model)
     lowered = quick and epochs is not None and "epochs" not in config.learner.settings.model_fields_set

@@ -16,7 +16,7 @@ from erasable.chain.dataset import (
     no_interactions,
 )
 from erasable.chain.plan import Plan, carry_out, plan_change
-from erasable.chain.settings import Config
+from erasable.chain.settings import SPARSE, SPARSE_BELOW, Config
 from erasable.data.columns import OF_WEIGHTS, ColumnNames, RememberedColumns, column_option
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
@@ -46,7 +46,7 @@ from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof.do_not_learn import NONE_LISTED, ListedCount
 from erasable.proof.log import add_record, records_of
 from erasable.proof.search_file import read_search
-from erasable.wording import listed
+from erasable.wording import listed, percentage
 from erasable.workspace.manifest import Preferences, Stamp
 from erasable.workspace.workspace import Workspace
 
@@ -135,9 +135,14 @@ def _learned(
         suppressed=prepared.suppressed.total,
         left_out=prepared.suppressed,
         readmitted=len(inputs.readmit),
-        notes=(*prepared.source.notices, *_about_model(dataset), *_about_split(dataset), *open_list.notes),
+        notes=(*prepared.source.notices, *_about(dataset), *open_list.notes),
         **vars(InputFacts.of(prepared.source, dataset)),
     )
+
+
+def _about(dataset: Dataset) -> tuple[str, ...]:
+    """Return what to say about model, split and density."""
+    return (*_about_model(dataset), *_about_split(dataset), *_about_density(dataset))
 
 
 def _about_model(dataset: Dataset) -> tuple[str, ...]:
@@ -166,6 +171,17 @@ def _about_split(dataset: Dataset) -> tuple[str, ...]:
     return (
         said(f"{what}: check ", option("split_time"), " (times that are numbers are compared as seconds since 1970)"),
     )
+
+
+def _about_density(dataset: Dataset) -> tuple[str, ...]:
+    """Recommend the preset for sparse data; it is never taken by itself, so that nobody's leaving can change it."""
+    pairs = dataset.users * len(dataset.items)
+    share = dataset.interactions / pairs if pairs else 1.0
+    better, settings = SPARSE.get(dataset.config.model, {}), dataset.config.learner.settings
+    if share >= SPARSE_BELOW or not better or better.keys() & settings.model_fields_set:
+        return ()
+    there = f"only {percentage(share)} of all pairs of user and item are there: "
+    return (said(there, option("preset", "sparse"), " may recommend better"),)
 
 
 def _room_for(dataset: Dataset) -> int:

@@ -80,6 +80,10 @@ _OUTSIDE_MEMORY = (
 _SCALE = (
     "The rating scale was not declared: it was recognised from data, of which the erased data may have been a part."
 )
+_TUNED = (
+    "The settings were chosen by trying them on data, of which the erased data may have been a part, and stay as they "
+    "were."
+)
 _SIGNATURE = (
     "The signature shows that nothing was changed since, not that its holder is honest: the replay is what can be "
     "checked."
@@ -119,6 +123,8 @@ def does_not_prove(dataset: Dataset, on_disk: bool) -> str:
         )
     if dataset.config.rating_scale is None:
         said.append(_SCALE)
+    if dataset.config.own.chosen_on == "data":
+        said.append(_TUNED)
     return " ".join([*said, _SIGNATURE])
 
 

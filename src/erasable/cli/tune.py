@@ -1,0 +1,84 @@
+"""`erasable tune`."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from erasable.cli.options import (
+    COLUMN_OPTIONS,
+    CONFIG_OPTIONS,
+    Json,
+    Quiet,
+    Threads,
+    columns_from,
+    settings_options,
+    work_with,
+)
+from erasable.cli.output import print_json, print_line
+from erasable.data.values import OnBadRow
+from erasable.errors import WrongUse
+from erasable.operations.compare import USUAL_HOLDOUT
+from erasable.operations.prepare import Inputs
+from erasable.operations.tune import SettingsSearch, tune
+from erasable.wording import counted
+
+NAME = "tune"
+_NOT_HERE = ("rows", "risk_threshold", "chosen_on")
+_OPTIONS = {name: one for name, one in CONFIG_OPTIONS.items() if name not in _NOT_HERE}
+
+
+@settings_options(_OPTIONS, {name: one for name, one in COLUMN_OPTIONS.items() if name != "risk_column"})
+def command(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="The interactions, as for learn.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where the settings go, for learn --config.", show_default=False)
+    ],
+    trials: Annotated[
+        int, typer.Option(min=1, help="How many settings are tried, those of earlier runs included.")
+    ] = 30,
+    objective: Annotated[str, typer.Option(help="What is to be raised.")] = "ndcg@10",
+    study: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where trials are recorded, never in a workspace; beside --out if not given."
+        ),
+    ] = None,
+    on_bad_row: Annotated[
+        OnBadRow, typer.Option(help="What to do about rows that can't be used: refuse the input, or leave them out.")
+    ] = "refuse",
+    threads: Threads = None,
+    json_output: Json = False,
+    quiet: Quiet = False,
+    settings: dict[str, Any] | None = None,
+    columns: dict[str, str] | None = None,
+) -> None:
+    """Search for settings of a model, on rows that are not test rows.
+
+    The test rows (--holdout, a tenth if not given) are set aside first and never looked at; settings are tried on
+    validation rows inside the rest. Settings that are given stay. Stop at any time: the same command goes on.
+    """
+    if not out.absolute().parent.is_dir() or out.is_dir():
+        raise WrongUse(f"{out}: can't be written: name a file in a folder that is there")
+    given = dict(settings or {})
+    if not any(name == "holdout" or name.startswith("split") for name in given):
+        given["holdout"] = USUAL_HOLDOUT
+    search = SettingsSearch(study or out.with_suffix(".study"), trials, objective)
+    inputs = Inputs(columns_from(columns or {}), on_bad_row=on_bad_row)
+    found = tune(data, given, search, inputs, work_with(threads, quiet or json_output))
+    out.write_text(found.as_toml(), encoding="utf-8")
+    if json_output:
+        print_json({**asdict(found), "out": str(out), "study": str(search.study)})
+        return
+    print_line(f"the best of {counted(found.trials, 'trial')}: {objective} {found.score:.4f} on validation rows")
+    if found.usual is not None:
+        print_line(f"the defaults: {found.usual:.4f}")
+    for name, value in found.settings.items():
+        print_line(f"{name} = {value}")
+    print_line(f"trials are in {search.study}: settings and scores, nobody's data; the same command goes on from there")
+    print_line(f"written to {out}; next: erasable learn DATA --into DIR --config {out}")
+    print_line(
+        "these settings were chosen on data: certificates of what is learned with them say so, unless you declare them "
+        "(--chosen-on declared)"
+    )

@@ -1,0 +1,51 @@
+"""Validation: settings are tried on rows that are taken from the training rows, so test rows never decide."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from erasable.chain.settings import Config, OwnSettings
+from erasable.data.interactions import Interactions
+from erasable.errors import Refused, WrongUse, option
+from erasable.evaluation.protocols import measure, measured_people
+from erasable.operations._one_model import learned_in_memory
+from erasable.operations.prepare import RowsRead
+from erasable.operations.work import Work
+
+SHARE = 0.1
+"""The share of the training rows that settings are tried on."""
+_NEXT = 1  # the test rows are those with a small hash under the seed; under the next one, all rows have a chance
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Training rows, and how they are divided again: into rows to learn and rows to measure on."""
+
+    rows: RowsRead
+    """The training rows alone; test rows are not here."""
+    own: dict[str, Any]
+    """The settings of the recommender for each trial."""
+    work: Work
+
+    @staticmethod
+    def inside(rows: RowsRead, config: Config, work: Work) -> "Validation":
+        """Set the test rows of a configuration aside, and the filter's rows, for good."""
+        dataset = rows.arranged(config, work)
+        training = Interactions.joined([bucket.training for bucket in dataset.buckets]).by_id()
+        split = {name: field.default for name, field in OwnSettings.model_fields.items() if name.startswith("split")}
+        seed = (config.seed + _NEXT) % 2**63
+        own = {"holdout": SHARE, "min_interactions": 0, "seed": seed, **split}
+        found = Validation(rows._replace(interactions=training), own, work)
+        if not found.rows.arranged(config.changed(**own), work).counts.held_out:
+            raise Refused(
+                "there are too few interactions to try settings on: give more data, or a smaller ", option("holdout")
+            )
+        return found
+
+    def score(self, config: Config, objective: str = "ndcg@10") -> float:
+        """Learn the training rows less the validation rows, and return the quality on these."""
+        trial = config.changed(**self.own)
+        state, store, _ = learned_in_memory(self.rows, trial, self.work)
+        found = measure(state, store, measured_people(state.dataset), self.work.threads).values
+        if objective not in found:
+            raise WrongUse(f"there is no measure {objective!r}: choose one of {', '.join(found)}")
+        return found[objective]

@@ -1,0 +1,134 @@
+"""Tune: search for settings of a model on validation rows inside the training rows; test rows are never seen."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from erasable.chain.settings import USUAL_MODEL, Config
+from erasable.data.interactions import DataSettings
+from erasable.errors import DataRefused, Refused, WrongUse
+from erasable.models.base import in_our_words
+from erasable.models.registry import BUILT_IN
+from erasable.operations._study import Study
+from erasable.operations._validation import Validation
+from erasable.operations.prepare import Inputs, read_rows
+from erasable.operations.work import Work
+from erasable.proof import coarse
+from erasable.wording import listed
+
+_FURTHER = 2  # times as many trials are begun, at most, where some can't be learned
+
+
+@dataclass(frozen=True)
+class SettingsSearch:
+    """How many trials, what they are to raise, and where they are recorded."""
+
+    study: Path
+    trials: int = 30
+    objective: str = "ndcg@10"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What was found."""
+
+    model: str
+    settings: dict[str, Any]
+    """The settings that were searched and are not the model's defaults."""
+    score: float
+    usual: float | None
+    """The score of the defaults."""
+    objective: str
+    trials: int
+    users: str
+    interactions: str
+    """About how many there were."""
+    day: str
+
+    def as_toml(self) -> str:
+        """Return a file of settings for `learn --config`."""
+        lines = [
+            f"# Chosen on data on {self.day}: the best of {self.trials} trials by {self.objective} on validation rows",
+            f"# ({self.score:.4f}; the defaults: {'not measured' if self.usual is None else f'{self.usual:.4f}'}).",
+            f"# It rests on {self.interactions} interactions of {self.users} people, so these settings are a trace of",
+            '# their data. Certificates of what is learned with chosen_on = "data" say so.',
+            f'model = "{self.model}"',
+            *(f"{name} = {json.dumps(value)}" for name, value in self.settings.items()),
+            'chosen_on = "data"',
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def tune(
+    source: Any,  # noqa: ANN401 - a path or any table that data.read_interactions takes
+    settings: Mapping[str, Any],
+    search: SettingsSearch,
+    inputs: Inputs,
+    work: Work,
+) -> Tuned:
+    """Search for settings of a model; the test rows that the settings name are set aside first.
+
+    Settings that are given stay as they are, and the others that the model's `searched` names are searched.
+    """
+    given = in_our_words(settings)
+    config = Config.of({"model": USUAL_MODEL, **given})
+    kind = _narrowed(config, given)
+    rows = read_rows(source, config, inputs, work)
+    config = config.changed(**rows.settings) if rows.settings else config
+    validation = Validation.inside(rows, config, work)
+    users, interactions = (coarse.count(number) for number in (len(rows.interactions.users), len(rows.interactions)))
+    facts = {**config.flat(), "objective": search.objective, "users": users, "interactions": interactions}
+    study = Study(search.study, kind, facts, config.seed)
+    work.reporter.note(
+        f"trials are in {search.study}: settings and scores, nobody's data; the same command goes on from there"
+    )
+    with work.reporter.track("tuning", search.trials) as advance:
+        advance(min(study.finished, search.trials))
+        while study.finished < search.trials and study.tried < _FURTHER * search.trials:
+            trial, proposed = study.propose()
+            study.tell(trial, _score(validation, config, proposed, search.objective))
+            advance(1)
+    if not study.finished:
+        raise Refused(f"no trial of {config.model} could be learned: compare models first, to see why")
+    best, score = study.best()
+    usual = kind()
+    changed = {name: value for name, value in best.items() if value not in (None, getattr(usual, name))}
+    whole = config.flat()
+    fixed = {name: whole[name] for name in given if name not in (*DataSettings.model_fields, "model", "seed")}
+    return Tuned(
+        model=config.model,
+        settings={**fixed, **changed},
+        score=score,
+        usual=study.first(),
+        objective=search.objective,
+        trials=study.finished,
+        users=users,
+        interactions=interactions,
+        day=datetime.now(UTC).date().isoformat(),
+    )
+
+
+def _narrowed(config: Config, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a class of settings
+    """Return the model's settings class, searched only in what is not given; refuse a model with nothing to search."""
+    kind = config.learner.settings_class
+    if not kind.searched:
+        can = listed([name for name, model in BUILT_IN.items() if model.settings_class.searched], "or")
+        raise WrongUse(
+            f"the model {config.model} says of none of its settings what to search (`searched` of {kind.__name__}): "
+            f"choose {can}"
+        )
+    left = {name: space for name, space in kind.searched.items() if name not in given}
+    if not left:
+        raise WrongUse(f"all settings that {config.model} searches are given: leave one of them out")
+    return type(kind.__name__, (kind,), {"searched": left, "__module__": kind.__module__, "__doc__": kind.__doc__})
+
+
+def _score(validation: Validation, config: Config, proposed: Mapping[str, Any], objective: str) -> float | None:
+    """Return the score of a proposal; None if it can't be learned."""
+    try:
+        return validation.score(config.changed(**proposed), objective)
+    except (Refused, DataRefused):
+        return None

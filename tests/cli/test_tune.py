@@ -1,0 +1,77 @@
+"""`erasable tune`, then `learn --config`, `forget`, and the certificate: the whole walk."""
+
+import json
+import tomllib
+
+import pytest
+
+SENTENCE = "The settings were chosen by trying them on data"
+
+
+@pytest.fixture
+def many(tmp_path):
+    rows = [f"u{user:03},i{(user * 7 + item * 13) % 40:02}" for user in range(50) for item in range(10)]
+    (tmp_path / "many.csv").write_text("\n".join(["user_id,item_id", *rows]))
+    return tmp_path / "many.csv"
+
+
+def certificate(run, folder) -> str:
+    assert run("forget", folder, "--user", "u007").code == 0
+    (file,) = (folder / "certificates").glob("*.json")
+    return file.read_text()
+
+
+def test_from_tuning_to_a_certificate_that_says_so(run, many, tmp_path):
+    out = tmp_path / "settings.toml"
+    result = run("tune", many, "--model", "item-knn", "--trials", 3, "--threads", 1, "--out", out)
+    assert result.code == 0, result.err
+    assert f"trials are in {tmp_path / 'settings.study'}" in result.out
+    settings = tomllib.loads(out.read_text())
+    assert settings["model"] == "item-knn"
+    assert settings["chosen_on"] == "data"
+    assert "# It rests on < 1,000 interactions of < 100 people" in out.read_text()
+    for name, options, says in (
+        ("tuned", ("--config", out), True),
+        ("declared", ("--config", out, "--chosen-on", "declared"), False),
+        ("usual", ("--model", "item-knn"), False),
+    ):
+        learned = run("learn", many, "--into", tmp_path / name, *options)
+        assert learned.code == 0, learned.err
+        assert (SENTENCE in certificate(run, tmp_path / name)) is says
+    # It stays with the workspace when more is learned, and when it is learned again.
+    again = run("learn", "--again", "--into", tmp_path / "tuned")
+    assert again.code == 0, again.err
+    assert run("forget", tmp_path / "tuned", "--user", "u008").code == 0
+    texts = [file.read_text() for file in (tmp_path / "tuned" / "certificates").glob("*.json")]
+    assert len(texts) == 2
+    assert all(SENTENCE in text for text in texts)
+
+
+def test_one_json_object_and_the_same_command_goes_on(run, many, tmp_path):
+    words = ("tune", many, "--model", "als", "--epochs", 2, "--threads", 1, "--out", tmp_path / "s.toml", "--json")
+    first = run(*words, "--trials", 2).json
+    assert first["trials"] == 2
+    assert json.loads(json.dumps(first["settings"]))["epochs"] == 2
+    assert run(*words, "--trials", 3).json["trials"] == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--model", "popular"), "choose als, ease, nmf, dmf or item-knn"),
+        (("--model", "als", "--objective", "ndgc@10"), "there is no measure 'ndgc@10'"),
+        (("--model", "als", "--factor", "3"), "No such option"),
+    ],
+)
+def test_wrong_use_names_the_remedy(run, many, tmp_path, words, said):
+    result = run("tune", many, *words, "--threads", 1, "--out", tmp_path / "s.toml")
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+    assert not (tmp_path / "s.toml").exists()
+
+
+def test_a_settings_file_with_an_unknown_name_is_refused_with_the_nearest(run, many, tmp_path):
+    (tmp_path / "s.toml").write_text('model = "als"\nfactor = 3\n')
+    result = run("learn", many, "--into", tmp_path / "shop", "--config", tmp_path / "s.toml")
+    assert result.code == 2
+    assert "there is no setting 'factor': did you mean 'factors'?" in result.err

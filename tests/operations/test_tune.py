@@ -1,0 +1,167 @@
+"""`tune`: test rows never decide, finished trials stay, the study names nobody; certificates say what it rested on."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from erasable import Recommender, WrongUse
+from erasable.chain import Config
+from erasable.data.catalogue import split_holdout
+from erasable.operations import Inputs, Work
+from erasable.operations._validation import Validation
+from erasable.operations.prepare import read_rows
+from erasable.operations.tune import SettingsSearch, tune
+from kit import small_shop
+
+HELD = {"model": "als", "holdout": 0.2, "seed": 3}
+_WORK = Work(1)
+SENTENCE = "The settings were chosen by trying them on data, of which the erased data may have been a part"
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    return small_shop.table(users=60, items=30)
+
+
+def tuned(table, place: Path, trials=4, **settings):
+    return tune(table, {**HELD, **settings}, SettingsSearch(place, trials), Inputs(), _WORK)
+
+
+def rated(table: pa.Table, seed: int) -> tuple[pa.Table, int]:
+    """Return the table with other items in the rows that are test rows, and how many there are."""
+    rows = read_rows(table, Config(**HELD), Inputs(), _WORK)
+    _, test = split_holdout(rows.interactions, 0.2, 3)
+    pairs = {(test.users[u], test.items[i]) for u, i in zip(test.user_index, test.item_index, strict=True)}
+    draw = np.random.default_rng(seed)
+    cells = zip(table["user_id"].to_pylist(), table["item_id"].to_pylist(), table["rating"].to_pylist(), strict=True)
+    changed = [(u, i, float(draw.integers(1, 6)) if (u, i) in pairs else r) for u, i, r in cells]
+    columns = list(zip(*changed, strict=True))
+    return pa.table(dict(zip(("user_id", "item_id", "rating"), columns, strict=True))), len(pairs)
+
+
+def test_test_rows_are_not_among_the_rows_that_are_tried(table):
+    config = Config(**HELD)
+    rows = read_rows(table, config, Inputs(), _WORK)
+    training, test = split_holdout(rows.interactions, 0.2, 3)
+    validation = Validation.inside(rows, config, _WORK)
+    assert len(test) > 50
+    assert validation.rows.interactions.has_rows_of(training)
+    inner = validation.rows.arranged(config.changed(**validation.own), _WORK)
+    assert 0 < inner.counts.held_out < len(training)
+
+
+def test_what_test_rows_say_changes_nothing(table, tmp_path):
+    as_it_is = tuned(table, tmp_path / "a.study")
+    other, count = rated(table, seed=1)
+    assert count > 50
+    assert tuned(other, tmp_path / "b.study") == as_it_is
+
+
+def test_what_training_rows_say_changes_the_outcome(table, tmp_path):
+    # Planted: the same change in rows that are not test rows is seen.
+    draw = np.random.default_rng(1)
+    other = table.set_column(2, "rating", pa.array(draw.integers(1, 6, table.num_rows), pa.float32()))
+    assert tuned(other, tmp_path / "b.study").score != tuned(table, tmp_path / "a.study").score
+
+
+def test_a_search_that_was_stopped_goes_on_as_if_it_had_not_been(table, tmp_path):
+    whole = tuned(table, tmp_path / "whole.study", trials=5)
+    tuned(table, tmp_path / "parts.study", trials=2)
+    lines = (tmp_path / "parts.study").read_text().count("\n")
+    assert tuned(table, tmp_path / "parts.study", trials=5) == whole
+    assert (tmp_path / "parts.study").read_text().count("\n") > lines
+
+
+def test_a_trial_that_was_interrupted_counts_for_nothing(table, tmp_path, monkeypatch):
+    real, asked = Validation.score, []
+
+    def stopped(self, config, objective="ndcg@10"):
+        asked.append(config)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return real(self, config, objective)
+
+    monkeypatch.setattr(Validation, "score", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        tuned(table, tmp_path / "a.study", trials=4)
+    monkeypatch.undo()
+    assert tuned(table, tmp_path / "a.study", trials=2).trials == 2
+    assert tuned(table, tmp_path / "a.study", trials=4).trials == 4
+
+
+def test_the_first_trial_is_the_defaults_and_the_best_is_no_worse(table, tmp_path):
+    found = tuned(table, tmp_path / "a.study")
+    assert found.usual is not None
+    assert found.score >= found.usual
+    assert {*found.settings} <= {"factors", "regularisation", "epochs"}
+
+
+def test_the_study_names_nobody(table, tmp_path):
+    tuned(table, tmp_path / "a.study")
+    text = (tmp_path / "a.study").read_text()
+    assert '"factors"' in text
+    assert not any(user in text for user in set(table["user_id"].to_pylist()))
+    assert not any(item in text for item in set(table["item_id"].to_pylist()))
+    assert f": {table.num_rows}" not in text
+
+
+def test_a_study_of_another_search_is_refused(table, tmp_path):
+    tuned(table, tmp_path / "a.study", trials=1)
+    with pytest.raises(WrongUse, match="holds a search with other data or settings: name another file"):
+        tuned(table, tmp_path / "a.study", trials=2, seed=4)
+    (tmp_path / "b.study").write_text("user,item\n")
+    with pytest.raises(WrongUse, match="is no study: name another file"):
+        tuned(table, tmp_path / "b.study", trials=1)
+
+
+def test_a_study_in_a_workspace_is_refused(table, tmp_path):
+    Recommender("popular", threads=1, progress=False).fit(table).save(tmp_path / "shop")
+    with pytest.raises(WrongUse, match="name a file elsewhere"):
+        tuned(table, tmp_path / "shop" / "a.study")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"model": "popular"}, "the model popular says of none of its settings what to search"),
+        ({"factors": 8, "epochs": 2, "regularisation": 5}, "all settings that als searches are given"),
+    ],
+)
+def test_nothing_to_search_is_refused(table, tmp_path, settings, said):
+    with pytest.raises(WrongUse, match=said):
+        tuned(table, tmp_path / "a.study", **settings)
+
+
+def test_an_unknown_measure_is_refused_with_those_there_are(table, tmp_path):
+    with pytest.raises(WrongUse, match="there is no measure 'ndgc@10': choose one of hr@10, ndcg@10"):
+        tune(table, HELD, SettingsSearch(tmp_path / "a.study", 2, "ndgc@10"), Inputs(), _WORK)
+
+
+def test_a_setting_that_is_given_stays(table, tmp_path):
+    found = tuned(table, tmp_path / "a.study", epochs=3)
+    assert found.settings["epochs"] == 3
+    assert '"epochs", "param_value' not in (tmp_path / "a.study").read_text()
+
+
+@pytest.mark.parametrize("model", ["ease", "item-knn", "nmf", "dmf"])
+def test_every_other_model_that_says_what_to_search(table, tmp_path, model):
+    found = tuned(table, tmp_path / "a.study", trials=2, model=model)
+    assert found.trials == 2
+    settings = tomllib.loads(found.as_toml())
+    assert settings.pop("model") == model
+    assert Config(model=model, **settings).own.chosen_on == "data"
+
+
+@pytest.mark.parametrize(("chosen_on", "says"), [("data", True), ("declared", False), (None, False)])
+def test_certificates_say_that_settings_were_chosen_on_data_unless_they_are_declared(table, chosen_on, says):
+    settings = {} if chosen_on is None else {"chosen_on": chosen_on}
+    own = Recommender("ease", threads=1, progress=False, **settings).fit(table)
+    (name,) = own.forget(own.users[0]).certificates
+    with own._learned_storage().reading() as session:
+        said = json.loads(session.issued()[name])
+    assert (SENTENCE in said["does_not_prove"]) is says
+    assert said["settings"].get("chosen_on") == chosen_on
