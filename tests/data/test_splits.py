@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from erasable.data import Ids, Interactions
-from erasable.data.splits import Split, SplitSettings, by_time
+from erasable.data.splits import Split, SplitSettings
 
 LAST = Split(0, name="leave-last-out")
 SINCE_5 = Split(0, name="time", since=5.0)
@@ -102,7 +102,7 @@ def test_item_numbers_and_the_order_of_users_do_not_matter(some, split):
 
 def test_rows_go_from_the_oldest_to_the_latest():
     rows = table({("ann", "x"): 3.0, ("ann", "y"): UNKNOWN, ("ann", "a"): 3.0, ("bob", "z"): 1.0})
-    assert [rows.items[int(rows.item_index[row])] for row in by_time(rows)] == ["y", "a", "x", "z"]
+    assert [rows.items[int(rows.item_index[row])] for row in rows.by_time()] == ["y", "a", "x", "z"]
 
 
 def test_nothing_is_split_into_nothing():

@@ -137,7 +137,7 @@ def test_nothing_to_search_is_refused(table, tmp_path, settings, said):
 
 
 def test_an_unknown_measure_is_refused_with_those_there_are(table, tmp_path):
-    with pytest.raises(WrongUse, match="there is no measure 'ndgc@10': choose one of hr@10, ndcg@10"):
+    with pytest.raises(WrongUse, match="there is no metric 'ndgc@10': write hr, ndcg"):
         tune(table, HELD, SettingsSearch(tmp_path / "a.study", 2, "ndgc@10"), Inputs(), _WORK)
 
 

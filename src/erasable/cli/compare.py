@@ -27,7 +27,7 @@ from erasable.plots import draw_comparison, figure_file
 from erasable.wording import counted, duration, percentage
 
 NAME = "compare"
-_NOT_SHARED = ("rows", "risk_threshold")
+_NOT_SHARED = ("rows", "risk_threshold", "features", "chosen_on")
 _OPTIONS = {name: one for name, one in parameters_of(OwnSettings).items() if name not in _NOT_SHARED}
 
 

@@ -25,7 +25,7 @@ from erasable.operations.tune import SettingsSearch, tune
 from erasable.wording import counted
 
 NAME = "tune"
-_NOT_HERE = ("rows", "risk_threshold", "chosen_on")
+_NOT_HERE = ("rows", "risk_threshold", "features", "chosen_on")
 _OPTIONS = {name: one for name, one in CONFIG_OPTIONS.items() if name not in _NOT_HERE}
 
 

@@ -242,17 +242,18 @@ class Interactions:
 
     @cached_property
     def ordered(self) -> "Interactions":
-        """The same rows, each with its place in its user's own order, from 0, instead of its time.
-
-        The order is that of time, then of item id; an unknown time counts as the oldest.
-        """
-        times = np.zeros(len(self)) if self.time is None else np.where(np.isnan(self.time), -np.inf, self.time)
-        rank = np.argsort(np.asarray(byte_order(self.items.array))) if not self.items.is_sorted else None
-        ids = self.item_index if rank is None else rank[self.item_index]
-        order = np.lexsort((ids, times, self.user_index))
+        """The same rows, each with its place in its user's own order, from 0, instead of its time."""
         place = np.empty(len(self), np.float64)
-        place[order] = np.arange(len(self)) - self.user_starts[self.user_index]
+        place[self.by_time()] = np.arange(len(self)) - self.user_starts[self.user_index]
         return replace(self, time=place)
+
+    def by_time(self) -> NDArray[np.int64]:
+        """Return all rows, each user's from the oldest to the latest: unknown times first, equal ones by item id."""
+        times = np.zeros(len(self)) if self.time is None else np.where(np.isnan(self.time), -np.inf, self.time)
+        # The numbers of a grown catalogue don't follow the ids, so ties need the ids' own order.
+        rank = None if self.items.is_sorted else np.argsort(np.asarray(byte_order(self.items.array)))
+        items = self.item_index if rank is None else rank[self.item_index]
+        return np.lexsort((items, times, self.user_index))
 
     @cached_property
     def unweighted(self) -> "Interactions":

@@ -5,7 +5,6 @@ from math import isfinite
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import field_validator, model_validator
 
 from erasable.data.catalogue import split_holdout
@@ -39,7 +38,7 @@ class Split:
         """Return (training, held out); every person keeps at least one interaction in training."""
         if self.name == "random":
             return split_holdout(interactions, self.rate, self.seed)
-        order = by_time(interactions)
+        order = interactions.by_time()
         owned = np.diff(interactions.user_starts)
         held = np.zeros(len(interactions), bool)
         if self.name == "leave-last-out":
@@ -48,15 +47,6 @@ class Split:
             held = interactions.time >= self.since
             held[order[interactions.user_starts[:-1]]] = False
         return interactions.select(~held), interactions.select(held)
-
-
-def by_time(interactions: Interactions) -> NDArray[np.int64]:
-    """Return all rows, each person's from the oldest to the latest: unknown times first, equal ones by item id."""
-    time = np.zeros(len(interactions)) if interactions.time is None else interactions.time
-    # The numbers of a grown catalogue don't follow the ids, so ties need the ids' own order.
-    rank = np.argsort(np.asarray(interactions.items.positions_of(interactions.items.sorted().array)))
-    known = np.where(np.isnan(time), -np.inf, time)
-    return np.lexsort((rank[interactions.item_index], known, interactions.user_index))
 
 
 class SplitSettings(DataSettings):

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from erasable.chain.settings import Config, OwnSettings
+from erasable.chain.settings import Config
 from erasable.data.interactions import Interactions
-from erasable.errors import Refused, WrongUse, option
+from erasable.errors import Refused, option
 from erasable.evaluation.protocols import measure, measured_people
 from erasable.operations._one_model import learned_in_memory
 from erasable.operations.prepare import RowsRead
@@ -28,12 +28,15 @@ class Validation:
 
     @staticmethod
     def inside(rows: RowsRead, config: Config, work: Work) -> "Validation":
-        """Set the test rows of a configuration aside, and the filter's rows, for good."""
+        """Set the test rows of a configuration aside, and the filter's rows, for good.
+
+        Where the test rows are each person's latest, so are the validation rows among the rest; else they are a share.
+        """
         dataset = rows.arranged(config, work)
         training = Interactions.joined([bucket.training for bucket in dataset.buckets]).by_id()
-        split = {name: field.default for name, field in OwnSettings.model_fields.items() if name.startswith("split")}
-        seed = (config.seed + _NEXT) % 2**63
-        own = {"holdout": SHARE, "min_interactions": 0, "seed": seed, **split}
+        last = config.splitting.name == "leave-last-out"
+        split = {"split": "leave-last-out"} if last else {"holdout": SHARE}
+        own = {"min_interactions": 0, "seed": (config.seed + _NEXT) % 2**63, **split}
         found = Validation(rows._replace(interactions=training), own, work)
         if not found.rows.arranged(config.changed(**own), work).counts.held_out:
             raise Refused(
@@ -45,7 +48,5 @@ class Validation:
         """Learn the training rows less the validation rows, and return the quality on these."""
         trial = config.changed(**self.own)
         state, store, _ = learned_in_memory(self.rows, trial, self.work)
-        found = measure(state, store, measured_people(state.dataset), self.work.threads).values
-        if objective not in found:
-            raise WrongUse(f"there is no measure {objective!r}: choose one of {', '.join(found)}")
-        return found[objective]
+        people = measured_people(state.dataset)
+        return measure(state, store, people, self.work.threads, metrics=[objective]).values[objective]

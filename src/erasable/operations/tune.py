@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from erasable.chain.settings import USUAL_MODEL, Config
-from erasable.data.interactions import DataSettings
+from erasable.data.splits import SplitSettings
 from erasable.errors import DataRefused, Refused, WrongUse
 from erasable.models.base import in_our_words
 from erasable.models.registry import BUILT_IN
@@ -97,7 +97,7 @@ def tune(
     usual = kind()
     changed = {name: value for name, value in best.items() if value not in (None, getattr(usual, name))}
     whole = config.flat()
-    fixed = {name: whole[name] for name in given if name not in (*DataSettings.model_fields, "model", "seed")}
+    fixed = {name: whole[name] for name in given if name not in (*SplitSettings.model_fields, "model", "seed")}
     return Tuned(
         model=config.model,
         settings={**fixed, **changed},
