@@ -487,7 +487,7 @@ def _weight_of_event(text: str) -> tuple[str, int]:
 class DataSettings(BaseModel):
     """Holdout, filter and rating scale."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     holdout: float = Field(0.0, ge=0, lt=1)
     """The share of interactions kept out of training for `evaluate`."""
