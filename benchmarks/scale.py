@@ -30,7 +30,7 @@ import scale_figure
 from erasable.data import Ids
 from erasable.data.made_up import MadeUpSettings, made_up_pieces
 from erasable.grouping.registry import anchors_among
-from erasable.seeding.compiled import SOURCE_STAMP
+from erasable.seeding.compiled import source_stamp
 from reporting import RESULTS, documented_parser, print_table, save
 from scale_processes import Failed, run, run_with_timed_scan, start_of
 from scale_service import served
@@ -276,7 +276,7 @@ def main() -> None:
 def _compile(options: argparse.Namespace) -> None:
     """Have everything compiled before it is measured: learn, recommend and forget once with little data."""
     stamp = options.folder / "compiled.txt"
-    if stamp.exists() and stamp.read_text() == SOURCE_STAMP:
+    if stamp.exists() and stamp.read_text() == source_stamp():
         return
     print("compiling ...", flush=True)
     trial = Trial("trial", argparse.Namespace(**{**vars(options), "folder": options.folder / "compiling", "runs": 1}))
@@ -285,7 +285,7 @@ def _compile(options: argparse.Namespace) -> None:
         for part in (trial.learn, trial.recommend, trial.forget_one):
             part(model)
     shutil.rmtree(options.folder / "compiling")
-    stamp.write_text(SOURCE_STAMP)
+    stamp.write_text(source_stamp())
 
 
 def _needed(trial: Trial, part: str) -> Iterator[str]:

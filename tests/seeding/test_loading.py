@@ -84,7 +84,7 @@ from threadpoolctl import threadpool_info
 with one_blas_thread():
     before = len([one for one in threadpool_info() if one["user_api"] == "blas"])
     {load}
-    after = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+    after = sorted(one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas")
 print(before, after, {{one["num_threads"] > 1 for one in threadpool_info() if one["user_api"] == "blas"}})
 """
 
