@@ -1,4 +1,4 @@
-"""Where a split by time decides what is held out, rows that are taken in by HTTP need a time."""
+"""Where a split or a model goes by time, rows that are taken in by HTTP need a time."""
 
 import pyarrow as pa
 import pytest
@@ -15,12 +15,17 @@ def settings():
 
 
 @pytest.fixture
-def folder(swift_path):
-    """A workspace with a split by time, in place of the usual one."""
+def way():
+    return {"model": "ease", "split": "leave-last-out"}
+
+
+@pytest.fixture
+def folder(swift_path, way):
+    """A workspace that goes by time, in place of the usual one."""
     rows = [(user, item) for user, items in {"ann": "ab", "bob": "bc", "cy": "abc"}.items() for item in items]
     users, items = zip(*rows, strict=True)
     table = pa.table({"user": users, "item": items, "time": range(len(rows))})
-    learn(table, swift_path / "shop", Config(model="ease", split="leave-last-out"))
+    learn(table, swift_path / "shop", Config(**way))
     return swift_path / "shop"
 
 
@@ -41,4 +46,13 @@ def test_a_row_without_a_time_is_refused_at_once(client, shop):
     answer = client("application").post("/v1/interactions", json={"interactions": rows})
     assert answer.status_code == 422
     assert "interactions.1.time: what is held out is decided by time here: give one" in answer.text
+    assert shop.intake.count() == 0
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("way", [{"model": "sasrec", "factors": 8, "blocks": 1, "epochs": 1}])
+def test_a_model_of_sequences_needs_the_time_of_each_row(client, shop, way):
+    answer = client("application").post("/v1/interactions", json={"interactions": [{"user_id": "ann", "item_id": "c"}]})
+    assert answer.status_code == 422
+    assert "interactions.0.time: sasrec learns from the order in time: give one" in answer.text
     assert shop.intake.count() == 0

@@ -293,6 +293,10 @@ def _refuse_what_can_not_be_learned(service: Service, rows: list[WaitingInteract
             )
         if row.time is None and dataset.config.splitting.needs_time:
             raise DataRefused(f"interactions.{place}.time: what is held out is decided by time here: give one")
+        if row.time is None and dataset.config.learner.uses_time:
+            raise DataRefused(
+                f"interactions.{place}.time: {dataset.config.model} learns from the order in time: give one"
+            )
         if row.rating is None:
             raise DataRefused(f"interactions.{place}.rating: ratings go from {dataset.scale} here: give one")
     weights = dataset.config.weights
