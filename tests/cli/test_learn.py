@@ -391,7 +391,7 @@ class TestConfigFile:
             (
                 "c.toml",
                 "colour = 2",
-                "c.toml: there is no setting 'colour': the settings are aggregate, anchors, batch",
+                "he settings are aggregate, anchors, batch",
             ),
             ("c.toml", "[learn]\ngroups = 2", "c.toml: there is no setting 'learn'"),
             ("c.toml", 'groups = "many"', "wrong setting --groups: give a whole number"),
