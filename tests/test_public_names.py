@@ -59,6 +59,7 @@ def test_the_library_has_one_front_door():
         "Sisa",
         "Suppressed",
         "SuppressionUnknown",
+        "Tuned",
         "TwoTower",
         "Unfinished",
         "UnknownInteraction",
@@ -76,6 +77,7 @@ def test_the_library_has_one_front_door():
         "hit_rate",
         "ndcg",
         "recall",
+        "tune",
     ]
 
 

@@ -30,18 +30,18 @@ if TYPE_CHECKING:
     )
     from erasable.evaluation import hit_rate, ndcg, recall
     from erasable.models import ALS, DMF, EASE, NMF, ItemKNN, Popular, SASRec, TwoTower
-    from erasable.operations import Claim, Inputs, ModelComparison, Outside
+    from erasable.operations import Claim, Inputs, ModelComparison, Outside, Tuned
     from erasable.proof.do_not_learn import DoNotLearnFiles
     from erasable.recommender import Recommender
-    from erasable.recommender.comparing import compare
+    from erasable.recommender.choosing import compare, tune
     from erasable.requests import Request
 
 __version__ = "0.3.0"
 
 _UNITS = {
     "erasable.recommender": ("Recommender",),
-    "erasable.recommender.comparing": ("compare",),
-    "erasable.operations": ("Claim", "Inputs", "ModelComparison", "Outside"),
+    "erasable.recommender.choosing": ("compare", "tune"),
+    "erasable.operations": ("Claim", "Inputs", "ModelComparison", "Outside", "Tuned"),
     "erasable.models": ("ALS", "DMF", "EASE", "ItemKNN", "NMF", "Popular", "SASRec", "TwoTower"),
     "erasable.chain": ("Laser", "Retrain", "Sisa"),
     "erasable.requests": ("Request",),
@@ -96,6 +96,7 @@ __all__ = [
     "Sisa",
     "Suppressed",
     "SuppressionUnknown",
+    "Tuned",
     "TwoTower",
     "Unfinished",
     "UnknownInteraction",
@@ -113,6 +114,7 @@ __all__ = [
     "hit_rate",
     "ndcg",
     "recall",
+    "tune",
 ]
 
 

@@ -59,7 +59,7 @@ def test_one_json_object_and_the_same_command_goes_on(run, many, tmp_path):
     ("words", "said"),
     [
         (("--model", "popular"), "choose als, ease, nmf, dmf or item-knn"),
-        (("--model", "als", "--objective", "ndgc@10"), "there is no measure 'ndgc@10'"),
+        (("--model", "als", "--objective", "ndgc@10"), "there is no metric 'ndgc@10'"),
         (("--model", "als", "--factor", "3"), "No such option"),
     ],
 )

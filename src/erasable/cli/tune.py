@@ -19,7 +19,7 @@ from erasable.cli.options import (
 from erasable.cli.output import print_json, print_line
 from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse
-from erasable.operations.compare import USUAL_HOLDOUT
+from erasable.operations.compare import with_test_rows
 from erasable.operations.prepare import Inputs
 from erasable.operations.tune import SettingsSearch, tune
 from erasable.wording import counted
@@ -61,12 +61,9 @@ def command(
     """
     if not out.absolute().parent.is_dir() or out.is_dir():
         raise WrongUse(f"{out}: can't be written: name a file in a folder that is there")
-    given = dict(settings or {})
-    if not any(name == "holdout" or name.startswith("split") for name in given):
-        given["holdout"] = USUAL_HOLDOUT
     search = SettingsSearch(study or out.with_suffix(".study"), trials, objective)
     inputs = Inputs(columns_from(columns or {}), on_bad_row=on_bad_row)
-    found = tune(data, given, search, inputs, work_with(threads, quiet or json_output))
+    found = tune(data, with_test_rows(settings or {}), search, inputs, work_with(threads, quiet or json_output))
     out.write_text(found.as_toml(), encoding="utf-8")
     if json_output:
         print_json({**asdict(found), "out": str(out), "study": str(search.study)})

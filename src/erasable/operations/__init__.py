@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from erasable.operations.recording import begin_new_queue, issuing_as, name_issuer, name_queue
     from erasable.operations.scan import scan
     from erasable.operations.storage import DiskStorage, MemoryStorage, Storage
+    from erasable.operations.tune import Tuned
     from erasable.operations.upgrade import Upgraded, UpgradePlan, plan_upgrade, upgrade
     from erasable.operations.verify import Claim, Verification, verify
     from erasable.operations.work import Work, available_cores
@@ -62,6 +63,7 @@ else:
             "erasable.operations.recording": "begin_new_queue issuing_as name_issuer name_queue",
             "erasable.operations.scan": "scan",
             "erasable.operations.storage": "DiskStorage MemoryStorage Storage",
+            "erasable.operations.tune": "Tuned",
             "erasable.operations.upgrade": "Upgraded UpgradePlan plan_upgrade upgrade",
             "erasable.operations.verify": "Claim Verification verify",
             "erasable.operations.work": "Work available_cores",
@@ -90,6 +92,7 @@ __all__ = [
     "Reporter",
     "Silent",
     "Storage",
+    "Tuned",
     "UpgradePlan",
     "Upgraded",
     "Verification",

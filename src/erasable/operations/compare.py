@@ -24,7 +24,7 @@ from erasable.wording import counted, listed, percentage
 from erasable.workspace.tables import encode_interactions
 
 USUAL_MODELS = ("als", "ease", "item-knn", "nmf", "popular")
-USUAL_HOLDOUT = 0.1
+_USUAL_HOLDOUT = 0.1
 _MEASURED, _MEASURED_QUICKLY = 10_000, 1_000
 _FORGOTTEN, _FORGOTTEN_QUICKLY = 9, 3
 _QUICK_EPOCHS = {"nmf": 8, "dmf": 8}
@@ -95,9 +95,7 @@ def compare(
 
     A model is a name, a name with settings (`als:factors=128:anchors=0.3`), or an object. Nothing is stored.
     """
-    common = dict(settings)
-    if not any(name == "holdout" or name.startswith("split") for name in common):
-        common["holdout"] = USUAL_HOLDOUT
+    common = with_test_rows(settings)
     named = _entrants(models, common, quick)
     rows = read_rows(source, named[0].config, inputs, work)
     entrants = _entrants(models, {**common, **rows.settings}, quick) if rows.settings else named
@@ -113,6 +111,12 @@ def compare(
     facts = {**measured[0]["facts"], "quick": quick, "settings": shared}
     cells = [{name: one.get(name) for name in _COLUMNS.names} for one in found]
     return ModelComparison(pa.Table.from_pylist(cells, _COLUMNS), facts, tuple(_notes(facts, entrants)))
+
+
+def with_test_rows(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings that hold out a tenth of the interactions, if none says what to hold out."""
+    given = dict(settings)
+    return given if {"holdout", "split", "split_time"} & given.keys() else {**given, "holdout": _USUAL_HOLDOUT}
 
 
 def _entrants(

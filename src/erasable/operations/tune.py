@@ -33,20 +33,47 @@ class SettingsSearch:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What was found."""
+    """The best settings that `tune` has found, and what they rest on.
+
+    Parameters
+    ----------
+    model : str
+        The name of the model.
+    settings : dict of str to Any
+        The settings that were given, and those that were searched and are not the model's defaults.
+    score : float
+        Their score on validation rows.
+    usual : float or None
+        The score of the defaults there.
+    objective : str
+        The metric.
+    trials : int
+        How many settings have a score.
+    users, interactions : str
+        About how many there were.
+    day : str
+        When it was found.
+
+    Examples
+    --------
+    >>> found = Tuned("als", {"factors": 32}, 0.31, 0.3, "ndcg@10", 30, "< 1,000", "< 10,000", "2026-11-18")
+    >>> found.as_settings()
+    {'model': 'als', 'factors': 32, 'chosen_on': 'data'}
+    """
 
     model: str
     settings: dict[str, Any]
-    """The settings that were searched and are not the model's defaults."""
     score: float
     usual: float | None
-    """The score of the defaults."""
     objective: str
     trials: int
     users: str
     interactions: str
-    """About how many there were."""
     day: str
+
+    def as_settings(self) -> dict[str, Any]:
+        """Return the settings for `Recommender`, which say that they were chosen on data."""
+        return {"model": self.model, **self.settings, "chosen_on": "data"}
 
     def as_toml(self) -> str:
         """Return a file of settings for `learn --config`."""
