@@ -8,6 +8,7 @@ os.environ["COLUMNS"] = "100"  # the help is laid out for the terminal's width
 from typer.testing import CliRunner
 
 from erasable.chain.settings import settings_classes
+from erasable.checked_settings import sentences_of
 from erasable.cli.main import make_app
 from erasable.data import ColumnNames
 from erasable.wording import listed
@@ -46,14 +47,15 @@ def settings_table() -> str:
     """Return a row for each setting of every model and strategy; those that several share stand together."""
     owners: dict[tuple[str, str, str], list[str]] = {}
     for owner, kind in settings_classes().items():
-        for name, field in kind.model_fields.items():
-            default = "" if field.default is None else f"`{field.default}`"
-            owners.setdefault((name, default, field.description or ""), []).append(owner)
+        for name, sentence in sentences_of(kind).items():
+            default = kind.model_fields[name].default
+            shown = "" if default is None else f"`{default}`"
+            owners.setdefault((name, shown, sentence), []).append(owner)
     rows = [
         f"| `{name}` | {listed(of)} | {default} | {meaning} |".replace("|  |", "| |")
         for (name, default, meaning), of in owners.items()
     ]
-    rows += [f"| `{name}_column` | | | {field.description} |" for name, field in ColumnNames.model_fields.items()]
+    rows += [f"| `{name}_column` | | | {sentence} |" for name, sentence in sentences_of(ColumnNames).items()]
     return "\n".join(rows) + "\n"
 
 

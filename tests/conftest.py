@@ -108,9 +108,9 @@ def hashed(monkeypatch):
     """The people whose rows are hashed, slot by slot, as often as they are."""
     found, begin = [], counts._Hashing.__init__
 
-    def counted(hashing: object, bucket: Bucket) -> None:
+    def counted(hashing: object, bucket: Bucket, ordered: bool) -> None:
         found.append((bucket.training.digest(), bucket.held_out.digest()))
-        begin(hashing, bucket)
+        begin(hashing, bucket, ordered)
 
     monkeypatch.setattr(counts._Hashing, "__init__", counted)
     return found

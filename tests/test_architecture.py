@@ -9,7 +9,8 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "erasable"
 LAYERS = [
-    *("front_door", "errors", "wording", "progress", "interrupts", "threads", "without_pandas", "seeding"),
+    *("front_door", "errors", "wording", "checked_settings", "progress", "interrupts", "threads", "without_pandas"),
+    "seeding",
     "fingerprint",
     *("documents", "extensions"),
     *("data", "grouping", "models", "chain", "testing", "evaluation", "scan", "workspace", "requests", "proof"),
@@ -18,8 +19,8 @@ LAYERS = [
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 FORBIDDEN_IMPORTS = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal", "random"}
 # Slow to import, and most commands need none of them. Numba takes 0.25 s and SciPy 0.2 s: to learn takes both, to
-# recommend to one user neither.
-LOADED_LATE = {"gensim", "matplotlib", "jinja2", "ray", "numba", "llvmlite", "scipy", "optuna"}
+# recommend to one user neither. The bars of rich are for terminals.
+LOADED_LATE = {"gensim", "matplotlib", "jinja2", "ray", "numba", "llvmlite", "scipy", "optuna", "rich"}
 # The command takes Ctrl-C before it loads anything else; there is no other exception.
 LOADED_BY_THE_ENTRY_POINT = {
     "__init__.py": {"importlib"},

@@ -12,6 +12,7 @@ from cryptography.exceptions import InvalidSignature
 from typer.testing import CliRunner
 
 from erasable.chain.settings import settings_classes
+from erasable.checked_settings import sentences_of
 from erasable.cli.main import make_app
 from erasable.cli.options import CONFIG_OPTIONS
 from erasable.models import Amends, Explains, Model, Prepares, Probabilities, Subtracts, TellsSimilarItems
@@ -63,7 +64,7 @@ def test_the_reference_is_current(monkeypatch):
     ("owner", "name"), [(owner, name) for owner, kind in settings_classes().items() for name in kind.model_fields]
 )
 def test_every_setting_has_a_sentence_and_an_option(owner, name):
-    assert len(settings_classes()[owner].model_fields[name].description or "") > 10
+    assert len(sentences_of(settings_classes()[owner])[name]) > 10
     assert name in CONFIG_OPTIONS
 
 

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
 
 from erasable.errors import ErasableWarning
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as RichProgress
 
 Advance = Callable[[int], None]
 LOG = logging.getLogger("erasable")
@@ -123,8 +124,10 @@ class Bars:
         if not (self._shown and _can_show(self._console) and _BAR.acquire(blocking=False)):
             yield ignore
             return
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        progress = RichProgress(*columns, console=self._console, transient=True)
+        progress = Progress(*columns, console=self._console, transient=True)
         task = progress.add_task(label, total=total)
         try:
             with _begun_after(self._after, progress):
@@ -149,7 +152,7 @@ class LibraryReporter(Bars):
 
 
 @contextmanager
-def _begun_after(seconds: float, progress: RichProgress) -> Iterator[None]:
+def _begun_after(seconds: float, progress: "RichProgress") -> Iterator[None]:
     """Show progress after some seconds, until the block ends."""
     timer = threading.Timer(seconds, progress.start)
     timer.daemon = True

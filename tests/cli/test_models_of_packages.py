@@ -112,7 +112,7 @@ def test_a_file_of_settings_may_name_the_model(foreign, run, ratings_file, tmp_p
     assert '"softness": 0.75' in (tmp_path / "shop" / "config.json").read_text()
     (tmp_path / "c.toml").write_text('model = "foreign"\nsoft = 2\n')
     found = run("learn", ratings_file, "--config", tmp_path / "c.toml", "--into", tmp_path / "other")
-    assert "there is no setting 'soft': the settings are" in found.err
+    assert "there is no setting 'soft': did you mean 'softness'? The settings are" in found.err
     assert "softness" in found.err
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from erasable.chain import Config
 from erasable.chain.settings import settings_classes
+from erasable.checked_settings import sentences_of
 from erasable.cli.options import (
     COLUMN_OPTIONS,
     CONFIG_OPTIONS,
@@ -62,6 +63,8 @@ VALUES_OF_SASREC = {
     "length": ("7", 7),
     "torch_threads": ("2", 2),
 }
+VALUES_OF_SPLITS = {"split": ("time", "time"), "split_time": ("1002", "1002")}
+VALUES_OF_FEATURES = {"features": ("author", {"author": 3})}
 VALUES_OF_TWO_TOWER = {"hidden": ("8", 8), "masked": ("0.4", 0.4)}
 NAMES = {"model", "strategy", *(name for kind in settings_classes().values() for name in kind.model_fields)}
 
@@ -81,7 +84,7 @@ def test_every_setting_and_every_column_is_an_option_of_learn(run):
     names = [*NAMES, *(f"{name}_column" for name in ColumnNames.model_fields)]
     assert {"--" + name.replace("_", "-") for name in names} <= options
     given = {*VALUES, *OTHER_VALUES, *VALUES_OF_WEIGHTS, *VALUES_OF_ALS, *VALUES_OF_SASREC, *VALUES_OF_TWO_TOWER}
-    assert given | {"neighbours", "shrinkage", "vectors"} == NAMES
+    assert given | {*VALUES_OF_SPLITS, *VALUES_OF_FEATURES} | {"neighbours", "shrinkage", "vectors"} == NAMES
 
 
 def test_the_value_of_every_option_arrives(run, ratings_file, tmp_path):
@@ -139,6 +142,15 @@ def test_the_value_of_every_option_of_weights_arrives(run, tmp_path):
     assert settings_in(tmp_path / "shop", VALUES_OF_WEIGHTS) == values
 
 
+def test_the_value_of_every_option_of_splits_and_features_arrives(run, ratings_file, tmp_path):
+    (tmp_path / "items.csv").write_text("item_id,author\na,Ann\nb,Ann\n")
+    chosen = VALUES_OF_SPLITS | VALUES_OF_FEATURES
+    words = [word for name, (given, _) in chosen.items() for word in ("--" + name.replace("_", "-"), given)]
+    words += ["--items", str(tmp_path / "items.csv")]
+    assert run("learn", ratings_file, "--into", tmp_path / "shop", *words).code == 0
+    assert settings_in(tmp_path / "shop", chosen) == {name: value for name, (_, value) in chosen.items()}
+
+
 def test_the_shrinkage_of_item_knn_arrives(run, ratings_file, tmp_path):
     words = ("--model", "item-knn", "--shrinkage", 3)
     assert run("learn", ratings_file, "--into", tmp_path / "shop", *words).code == 0
@@ -178,11 +190,11 @@ def test_an_option_left_out_keeps_the_default(run, ratings_file, tmp_path):
 
 
 def test_help_shows_the_sentence_and_the_default_of_a_setting(run):
-    text = " ".join(run("learn", "--help").out.split())
+    text = "".join(run("learn", "--help").out.split())  # lines may break after a hyphen
     for kind in settings_classes().values():
-        for field in kind.model_fields.values():
-            assert " ".join(field.description.split()) in text
-    assert "--rating-scale LOW HIGH" in text
+        for sentence in sentences_of(kind).values():
+            assert "".join(sentence.split()) in text
+    assert "--rating-scaleLOWHIGH" in text
 
 
 def test_help_shows_whose_settings_are_whose_with_their_true_defaults(run):

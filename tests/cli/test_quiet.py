@@ -26,7 +26,13 @@ COMMANDS = {
     "data make": ("data", "make", "{new}.csv"),
 }
 ANSWERS = {"recommend", "recommend --out", "plan", "forget", "groups"}
-NOT_RUN = {"attack", "reproduce", "data get"}  # they take long or need a connection; the option is the same one
+NOT_RUN = {
+    "attack",
+    "compare",
+    "reproduce",
+    "tune",
+    "data get",
+}  # they take long or need a connection; the option is the same one
 
 
 @pytest.fixture

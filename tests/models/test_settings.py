@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from erasable.checked_settings import sentences_of
 from erasable.errors import WrongSetting
 from erasable.models import ALS, DMF, EASE, NMF
 
@@ -67,4 +68,4 @@ def test_settings_can_t_be_changed():
 
 @pytest.mark.parametrize("model", [ALS, EASE, NMF, DMF])
 def test_every_setting_has_a_sentence(model):
-    assert all(len(field.description or "") > 10 for field in model.settings_class.model_fields.values())
+    assert all(len(sentence) > 10 for sentence in sentences_of(model.settings_class).values())

@@ -10,8 +10,8 @@ from erasable.models.registry import models_with
 from kit.ease_cases import nobody, train
 
 
-def test_every_model_can_but_popular_for_which_all_items_are_alike():
-    assert set(models_with(Model)) - set(models_with(TellsSimilarItems)) == {"popular"}
+def test_every_model_can_but_popular_for_which_all_items_are_alike_and_those_that_score_for_a_history_of_one_item():
+    assert set(models_with(Model)) - set(models_with(TellsSimilarItems)) == {"popular", "sasrec", "two-tower"}
 
 
 def test_nmf_takes_the_cosine_of_both_embeddings_and_dmf_that_of_the_tower_s_output(tables):

@@ -22,6 +22,7 @@ from typer.core import TyperCommand
 
 from erasable.chain.settings import USUAL_MODEL, settings_classes
 from erasable.chain.strategies import STRATEGIES
+from erasable.checked_settings import sentences_of
 from erasable.cli.output import TerminalReporter, be_quiet, print_error
 from erasable.data.columns import ColumnNames
 from erasable.errors import DataRefused, WrongUse
@@ -278,11 +279,12 @@ def settings_options(
 
 def parameters_of(model: type[BaseModel], suffix: str = "") -> dict[str, inspect.Parameter]:
     """Return one optional parameter for each field of a settings class, with its sentence as help."""
+    sentences = sentences_of(model)
     return {
         name + suffix: _parameter(
             name + suffix,
             _without_none(field.annotation),
-            field.description or "",
+            sentences[name],
             metavar=_metavar(field.annotation),
             show_default=_default_text(field.default),
         )
@@ -351,10 +353,11 @@ def config_options(
 
     Its type is that of the chosen model, if the model has it.
     """
-    fields: dict[str, dict[str, FieldInfo]] = {}
+    fields: dict[str, dict[str, tuple[FieldInfo, str]]] = {}
     for owner, kind in settings_classes(models).items():
+        sentences = sentences_of(kind)
         for name, field in kind.model_fields.items():
-            fields.setdefault(name, {})[owner] = field
+            fields.setdefault(name, {})[owner] = field, sentences[name]
     return {**_named_options(), **{name: _shared_option(name, of, chosen) for name, of in fields.items()}}
 
 
@@ -372,14 +375,14 @@ def models_that_load() -> dict[str, type[Model]]:
     return found
 
 
-def _shared_option(name: str, fields: Mapping[str, FieldInfo], chosen: str) -> inspect.Parameter:
+def _shared_option(name: str, fields: Mapping[str, tuple[FieldInfo, str]], chosen: str) -> inspect.Parameter:
     owners = list(fields)
     meanings: dict[str, list[str]] = {}
     defaults: dict[str, list[str]] = {}
-    for owner, field in fields.items():
-        meanings.setdefault(field.description or "", []).append(owner)
+    for owner, (field, sentence) in fields.items():
+        meanings.setdefault(sentence, []).append(owner)
         defaults.setdefault(str(_default_text(field.default) or ""), []).append(owner)
-    typed = fields.get(chosen, fields[owners[0]]).annotation
+    typed = fields.get(chosen, fields[owners[0]])[0].annotation
     return _parameter(
         name,
         _without_none(typed),

@@ -5,8 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from pydantic import BaseModel, ConfigDict
-
+from erasable.checked_settings import CheckedSettings
 from erasable.data._lines import numbered_lines
 from erasable.data.sources import InputSource
 from erasable.data.values import Taken, is_number
@@ -45,10 +44,8 @@ SEPARATORS = {
 _SAMPLE_LINES = 50
 
 
-class ColumnNames(BaseModel):
+class ColumnNames(CheckedSettings):
     """The columns to read, each by its name or its number from 1; user, item, rating and time are recognised."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     user: str | None = None
     """The column with the user's id."""

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from erasable import fingerprint
+from erasable.checked_settings import CheckedSettings
 from erasable.data.ids import ArrowColumn, Ids, byte_order, encode_ids, latest_of_each_pair
 from erasable.errors import DataRefused, Said, WrongUse, option
 
@@ -503,10 +504,8 @@ def _weight_of_event(text: str) -> tuple[str, int]:
     return event, int(weight)
 
 
-class DataSettings(BaseModel):
+class DataSettings(CheckedSettings):
     """Holdout, filter and rating scale."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     holdout: float = Field(0.0, ge=0, lt=1)
     """The share of interactions kept out of training for `evaluate`."""

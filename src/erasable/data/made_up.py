@@ -11,9 +11,10 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from scipy.special import erfc
 
+from erasable.checked_settings import CheckedSettings
 from erasable.seeding import child_key
 from erasable.seeding.compiled import below, compiled, draw
 
@@ -28,10 +29,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _UNIT = 2.0**-53
 
 
-class MadeUpSettings(BaseModel):
+class MadeUpSettings(CheckedSettings):
     """The settings of made-up data."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     users: int = Field(default=10_000, ge=1, le=10**9)
     """How many people."""

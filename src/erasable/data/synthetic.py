@@ -5,8 +5,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from erasable.checked_settings import CheckedSettings
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.seeding import id_keys, mix
@@ -15,10 +16,8 @@ _USERS_AT_ONCE = 65_536
 _UNIT = 2.0**-53
 
 
-class SyntheticSettings(BaseModel):
+class SyntheticSettings(CheckedSettings):
     """The settings of synthetic data."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     users: int = Field(default=1000, ge=1)
     """How many users."""

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from erasable.checked_settings import CheckedSettings
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.errors import DataRefused, ErasableError, Refused, WrongSetting, option
@@ -28,7 +29,7 @@ BY_VECTORS: tuple[GroupingName, ...] = ("cbkm", "cbkm-near", "clpa", "cgmm")
 BY_LIKENESS: tuple[GroupingName, ...] = (*BY_VECTORS, "bkm")
 
 
-class GroupingSettings(BaseModel):
+class GroupingSettings(CheckedSettings):
     """How users are divided into groups, and in which order the groups are trained.
 
     Examples
@@ -36,8 +37,6 @@ class GroupingSettings(BaseModel):
     >>> GroupingSettings(grouping="bkm", groups=4).order
     'easy'
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     grouping: str = "random"
     """How users are grouped: by vectors (cbkm, cbkm-near, clpa, cgmm), ratings (bkm), random, independent, or other."""

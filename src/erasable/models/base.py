@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast, runtime_chec
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
+from erasable.checked_settings import CheckedSettings
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions, RatingScale, differing_rows
 from erasable.errors import WrongSetting
@@ -82,7 +83,7 @@ _POSSIBLE = {
 _AMERICAN = {"regularization": "regularisation", "random_state": "seed"}
 
 
-class Settings(BaseModel):
+class Settings(CheckedSettings):
     """Settings that check themselves: derive from it; each field has a default and a sentence under it.
 
     Examples
@@ -94,8 +95,6 @@ class Settings(BaseModel):
     >>> MySettings(factors=8)
     MySettings(factors=8)
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, protected_namespaces=())
 
     only_for_rows: ClassVar[frozenset[str]] = frozenset()
     """Settings that only solving rows uses, so that they reach no stage."""

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from erasable import proof
 from erasable.chain.buckets import Bucket, StoredBucket
 from erasable.chain.checkpoints import (
     CheckpointStore,
@@ -24,7 +25,6 @@ from erasable.models.base import Model
 from erasable.operations.people import not_served
 from erasable.progress import Reporter
 from erasable.proof.do_not_learn import DoNotLearnList
-from erasable.proof.search_file import read_search
 from erasable.requests.opening import adopt_queue, asked_in, is_there, open_database, queue_mark, suppressed_in
 from erasable.requests.queue import Queue
 from erasable.requests.request import AT_ONCE, BEGUN, NOBODY_ASKED, Asked, Request
@@ -428,13 +428,15 @@ def pending_people(session: Session) -> Asked:
             f"{session.pending_files[0]} may not be read by this user, and it says who has asked to be erased: run "
             "this as the owner of the workspace"
         )
-    search = read_search(content)
+    if not content:  # as mostly: then nothing has to be loaded to understand it
+        return NOBODY_ASKED
+    search = proof.read_search(content)
     return Asked.of(one.request for one in search.people) | Asked(frozenset(one.user for one in search.accepted))
 
 
 def places_found(session: Session) -> dict[str, tuple[str, ...]]:
     """Return where something is left of people who can't be certified, by request; it names nobody."""
-    return read_search(session.documents().pending).places_shown
+    return proof.read_search(session.documents().pending).places_shown
 
 
 class AskingPeople:

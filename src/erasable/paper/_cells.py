@@ -12,12 +12,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from erasable import fingerprint
 from erasable.chain.dataset import Dataset
 from erasable.chain.settings import Config
 from erasable.chain.strategies import LaserSettings
+from erasable.checked_settings import CheckedSettings
 from erasable.data.interactions import Interactions
 from erasable.errors import DataRefused
 from erasable.evaluation.protocols import PROTOCOLS, Protocol
@@ -208,10 +209,8 @@ def _group(dataset: Dataset, kind: str) -> tuple[list[str], NDArray[np.int64]]:
     return group.users.texts(), np.diff(group.user_starts)
 
 
-class ExperimentSettings(BaseModel):
+class ExperimentSettings(CheckedSettings):
     """The grid of an experiment and the training of its chains; no setting is chosen by looking at test data."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     models: tuple[Literal["dmf", "nmf"], ...] = Field(("dmf", "nmf"), min_length=1)
     """The models."""
