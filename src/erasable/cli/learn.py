@@ -117,52 +117,50 @@ def _learn(
     executor: dict[str, Any] | None = None,
 ) -> None:
     """Learn a recommender from a table of interactions."""
-    about_list, attributes = _about_list(listed or {}), None if items is None else read_declared(items)
     work = work_with(threads, quiet or json_output, executor)
     storage = DiskStorage(into, waiting=work.reporter if wait else None)
-    if again:
-        if more or readable_by_group:
-            raise WrongUse("--again learns anew what is held: leave out --more and --readable-by-group")
-        inputs = Inputs(
-            columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, items=attributes, **about_list
-        )
-        changed = {**read_config(config), **(settings or {})}
-        learned_again = learn_again(storage, data, Config.of(changed, preset) if preset else changed, inputs, work)
-        _declare(storage, issuer)
-        _tell_again(learned_again, into, json_output)
-        return
-    if data is None and not (more and items is not None):
-        raise WrongUse("there is nothing to learn from: name a file, a folder, a pattern or a URL; or give --again")
-    if more:
-        given = {name: value for name, value in (("preset", preset), ("readable_by_group", readable_by_group)) if value}
-        _refuse_settings({**given, **(settings or {})}, config)
-        inputs = Inputs(
-            columns_from(columns or {}), groups_from, catalogue, on_bad_row=on_bad_row, items=attributes, **about_list
-        )
-        learned_more = learn_more(storage, data, inputs, work)
-        _declare(storage, issuer)
-        _tell_more(learned_more, into, json_output)
-        return
-    if wait:
-        raise WrongUse("a new workspace has no other writer: --wait is for --more and --again")
-    brought = of_another_package((settings or {}).get("model") or read_config(config).get("model"))
-    from_file = read_config(config, {*config_options({**BUILT_IN, **brought}), *COLUMN_OPTIONS})
-    named = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
-    chosen = Config.of({**from_file, **(settings or {})}, preset)
-    named = {**named, **(columns or {})}
+    attributes = None if items is None else read_declared(items)
+    named, about_list, settings = columns or {}, _about_list(listed or {}), settings or {}
     inputs = Inputs(columns_from(named), groups_from, catalogue, on_bad_row=on_bad_row, items=attributes, **about_list)
-    learned = learn(data, into, chosen, replace(inputs, readable_by_group=readable_by_group), work)
-    _declare(storage, issuer)
+    if again and (more or readable_by_group):
+        raise WrongUse("--again learns anew what is held: leave out --more and --readable-by-group")
+    if data is None and not (again or (more and items is not None)):
+        raise WrongUse("there is nothing to learn from: name a file, a folder, a pattern or a URL; or give --again")
+    if wait and not (again or more):
+        raise WrongUse("a new workspace has no other writer: --wait is for --more and --again")
+    learned: Learned | LearnedMore | LearnedAgain
+    if again:
+        changed = {**read_config(config), **settings}
+        learned = learn_again(storage, data, Config.of(changed, preset) if preset else changed, inputs, work)
+    elif more:
+        given = {name: value for name, value in (("preset", preset), ("readable_by_group", readable_by_group)) if value}
+        _refuse_settings({**given, **settings}, config)
+        learned = learn_more(storage, data, inputs, work)
+    else:
+        chosen, named_in_file = _read_settings(config, settings, preset)
+        columns_named = columns_from({**named_in_file, **named})
+        inputs = replace(inputs, columns=columns_named, readable_by_group=readable_by_group)
+        learned = learn(data, into, chosen, inputs, work)
+    if issuer is not None:
+        name_issuer(storage, issuer)
     if json_output:
         print_json(asdict(learned))
+    elif isinstance(learned, LearnedAgain):
+        _tell_again(learned, into)
+    elif isinstance(learned, LearnedMore):
+        _tell_more(learned, into)
     else:
         _tell(learned, into, chosen.own)
 
 
-def _declare(storage: DiskStorage, issuer: str | None) -> None:
-    """Write down who issues certificates, if that is said."""
-    if issuer is not None:
-        name_issuer(storage, issuer)
+def _read_settings(
+    config: Path | None, given: Mapping[str, Any], preset: PresetName | None
+) -> tuple[Config, dict[str, str]]:
+    """Return the settings of a new workspace, and the columns that the file of settings names."""
+    brought = of_another_package(given.get("model") or read_config(config).get("model"))
+    from_file = read_config(config, {*config_options({**BUILT_IN, **brought}), *COLUMN_OPTIONS})
+    columns = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
+    return Config.of({**from_file, **given}, preset), columns
 
 
 command = settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS, LEARNING, EXECUTOR)(_learn)
@@ -240,10 +238,7 @@ def _refuse_settings(settings: Mapping[str, Any], config: Path | None) -> None:
         raise WrongUse(f"--more keeps the settings of the workspace: leave out --{name.replace('_', '-')}")
 
 
-def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
-    if json_output:
-        print_json(asdict(learned))
-        return
+def _tell_more(learned: LearnedMore, into: Path) -> None:
     again = f"{learned.stages_rerun} of {learned.stages_total} stages" if learned.stages_total > 1 else "the model"
     trained = f"trained {again} again" if learned.stages_rerun else "trained nothing again"
     print_line(
@@ -261,10 +256,7 @@ def _tell_more(learned: LearnedMore, into: Path, json_output: bool) -> None:
     )
 
 
-def _tell_again(learned: LearnedAgain, into: Path, json_output: bool) -> None:
-    if json_output:
-        print_json(asdict(learned))
-        return
+def _tell_again(learned: LearnedAgain, into: Path) -> None:
     print_line(
         f"learned anew {counted(learned.users, 'user')}, {counted(learned.items, 'item')}, "
         f"{counted(learned.interactions, 'interaction')} with {learned.model} "
