@@ -48,6 +48,19 @@ def test_it_says_what_it_learned_and_forgot(run, shop, write, tonight):
     assert (again.code, again.out.splitlines()[0]) == (0, "nothing is new or changed in the export")
 
 
+def test_a_new_item_is_refused_where_items_were_declared_and_the_remedy_works(run, tmp_path, write, facts):
+    items, shop = tmp_path / "items.txt", tmp_path / "declared"
+    items.write_text("\n".join(sorted({item for own in facts.ratings.values() for item in own})))
+    assert run("learn", write(facts.ratings), "--into", shop, "--catalogue", items).code == 0
+    export = write({**facts.ratings, "zoe": {"a": 5, "new": 4}})
+    refused = run("sync", export, "--into", shop)
+    assert refused.code == 1
+    assert "item 'new' is not in the catalogue: add it there and give --catalogue" in refused.err
+    items.write_text(items.read_text() + "\nnew\n")
+    assert run("sync", export, "--into", shop, "--catalogue", items).code == 0
+    assert "zoe" in users_of(shop)
+
+
 def test_what_is_missing_stays_unless_it_is_to_be_forgotten(run, shop, write, tonight):
     done = run("sync", write(tonight), "--into", shop)
     assert "lacks 1 person and 1 interaction of others, which stay: to forget them give --forget-missing" in done.out

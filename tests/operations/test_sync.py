@@ -262,3 +262,72 @@ def test_the_difference_is_that_of_plain_sets(storage, ratings, as_table):
             assert found.interactions_changed == len(changed)
             assert found.learned == {user for user, _ in (pairs.keys() - old.keys()) | changed}
             assert found.users_added == len(drawn.keys() - ratings.keys())
+
+
+def test_times_stay_as_they_are_if_an_export_has_none(ratings, export, as_table):
+    storage, table = MemoryStorage(), as_table(ratings)
+    with storage.writing() as session:
+        learn_into(
+            session,
+            table.append_column("timestamp", pa.array(range(100, 100 + len(table)))),
+            Config(**fitting({"model": "ease"})),
+            Inputs(),
+            Work(1),
+        )
+    before = times_of(storage, "ann")
+    sync(storage, as_table(export), rules=FORGET)  # ann lacks a, has another rating of b, and a new item
+    after = times_of(storage, "ann")
+    assert after.keys() == export["ann"].keys()
+    assert {item: after[item] for item in before if item in after} == {
+        item: time for item, time in before.items() if item != "a"
+    }
+    assert np.isnan(after["new"])
+
+
+def times_of(storage, user):
+    with storage.reading() as session:
+        rows = session.state().dataset.data_of([user])
+        return dict(zip(rows.items.take(rows.item_index), rows.time.tolist(), strict=True))
+
+
+def test_new_items_of_a_declared_catalogue_come_with_the_new_catalogue(tmp_path, ratings, as_table, config):
+    declared = tmp_path / "items.txt"
+    declared.write_text("".join(f"{item}\n" for item in sorted({item for own in ratings.values() for item in own})))
+    learn(as_table(ratings), tmp_path / "shop", config, Inputs(catalogue=declared))
+    storage = DiskStorage(tmp_path / "shop")
+    tonight = {**ratings, "zoe": {"a": 5, "new": 4}}
+    with pytest.raises(DataRefused, match="'new' is not in the catalogue"):
+        sync(storage, as_table(tonight), rules=FORGET)
+    declared.write_text(declared.read_text() + "new\nnewest\n")
+    sync(storage, as_table(tonight), Inputs(catalogue=declared), FORGET)
+    assert rows_of(storage) == tonight
+    declared.write_text(declared.read_text() + "last\n")
+    assert sync(storage, as_table(tonight), Inputs(catalogue=declared), FORGET).users_added == 0  # that alone is new
+    with storage.reading() as session:
+        assert {"new", "newest", "last"} < {*session.state().dataset.items}
+    same = Inputs(catalogue=tmp_path / "shop", groups_from=tmp_path / "shop")
+    learn(as_table(tonight), tmp_path / "anew", config, same)
+    assert {file.name for file in (tmp_path / "shop").rglob("*.safetensors")} == {
+        file.name for file in (tmp_path / "anew").rglob("*.safetensors")
+    }
+
+
+@pytest.mark.parametrize("learning", [sync, learn_more])
+def test_who_vanished_comes_back_only_after_the_certificate(tmp_path, ratings, as_table, config, learning):
+    """While they are held again, every search would find them, and the certificate could never be issued."""
+    people = {("fay-the-unmistakable" if user == "bob" else user): own for user, own in ratings.items()}
+    learn(as_table(people), tmp_path / "shop", config)
+    storage, note = DiskStorage(tmp_path / "shop"), tmp_path / "shop" / "notes.txt"
+    note.write_text("ask fay-the-unmistakable again\n")
+    gone = {user: dict(own) for user, own in people.items() if user != "fay-the-unmistakable"}
+    assert sync(storage, as_table(gone), rules=FORGET).set_aside
+    back = {**people, "zoe": {"a": 5, "b": 4}}
+    done = learning(storage, as_table(back))
+    assert done.users_added == 1
+    assert "people who are forgotten and not certified yet: finish with" in done.notes[0]
+    assert rows_of(storage) == {**gone, "zoe": back["zoe"]}
+    note.unlink()
+    assert len(forget(storage, []).certificates) == 1
+    assert sync(storage, as_table(back), rules=FORGET).users_added == 1
+    assert rows_of(storage) == back
+    assert recommend(storage, ["fay-the-unmistakable"])

@@ -115,7 +115,7 @@ def matched(
     """Return the dataset in which everyone who differs from an export has its rows; who is missing there is gone.
 
     Existing users keep their group, and new ones get theirs as in `grown`. What the difference does not call missing or
-    vanished stays.
+    vanished stays, and so do the times of rows if the export has none.
     """
     if dataset.config.min_interactions:
         raise Refused("a filter was applied when this was learned and can't be applied to more: learn again from all")
@@ -123,11 +123,25 @@ def matched(
     wider = dataset.over(_items(dataset, coming))
     gone = [(user, item) for user, items in found.vanished.items() for item in items]
     held = wider.data_held_of(coming.users).without(pairs=gone)
-    parts = [part for part in (held.without(pairs=_pairs(coming)), coming) if len(part)]
+    parts = [part for part in (held.without(pairs=_pairs(coming)), _timed_as_held(coming, held)) if len(part)]
     rows = joined_rows(parts).with_items(wider.items) if parts else no_interactions(wider.items)
     leaving = {user: wider.find(user).group for user in found.missing}
     after = wider.revised({**_positions(wider, coming, risky), **leaving}, rows)
     return regrouped(after, effort) if dataset.config.policy == "regroup" else after
+
+
+def _timed_as_held(coming: Interactions, held: Interactions) -> Interactions:
+    """Return rows without times with those that are held of the same pairs."""
+    if coming.time is not None or held.time is None:
+        return coming
+    users = coming.users.positions_of(held.users.array)[held.user_index]
+    items = coming.items.positions_of(held.items.array)[held.item_index]
+    rows = np.flatnonzero((users >= 0) & (items >= 0))
+    keys, wanted = coming.keys(), users[rows] * len(coming.items) + items[rows]
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    same, times = keys[at] == wanted, np.full(len(coming), np.nan)
+    times[at[same]] = held.time[rows[same]]
+    return replace(coming, time=times)
 
 
 def _pairs(rows: Interactions) -> list[tuple[str, str]]:

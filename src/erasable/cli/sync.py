@@ -68,6 +68,10 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="New attributes of items; where features are learned, from these too."),
     ] = None,
+    catalogue: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where items were declared: a file with further ones, one id a line."),
+    ] = None,
     on_bad_row: Annotated[
         OnBadRow, typer.Option(help="What to do about rows that can't be used: refuse the input, or leave them out.")
     ] = "refuse",
@@ -87,6 +91,7 @@ def command(
     """
     inputs = Inputs(
         columns_from(columns or {}),
+        catalogue=catalogue,
         do_not_learn=do_not_learn_from(listed_in or {}),
         on_bad_row=on_bad_row,
         items=None if items is None else read_declared(items),

@@ -89,7 +89,7 @@ def learn_again(
         users_added=after.users - before.users,
         interactions_added=after.interactions - before.interactions,
         left_out=NONE_LISTED if read is None else read.suppressed,
-        notes=open_list.notes,
+        notes=(*(read.notes if read else ()), *open_list.notes),
         stages_rerun=planned.stages_rerun,
         stages_total=planned.stages_total,
         seconds=time.perf_counter() - began,

@@ -46,7 +46,7 @@ from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof.do_not_learn import NONE_LISTED, ListedCount
 from erasable.proof.log import add_record, records_of
 from erasable.proof.search_file import read_search
-from erasable.wording import listed, percentage
+from erasable.wording import counted, listed, percentage
 from erasable.workspace.manifest import Preferences, Stamp
 from erasable.workspace.workspace import Workspace
 
@@ -285,7 +285,7 @@ def learn_more(
         suppressed=read.suppressed.total,
         left_out=read.suppressed,
         readmitted=len(inputs.readmit),
-        notes=(*read.source.notices, *_about_model(after), *open_list.notes),
+        notes=(*read.source.notices, *read.notes, *_about_model(after), *open_list.notes),
         stages_rerun=planned.stages_rerun,
         stages_total=planned.stages_total,
         cost_ratio=planned.cost_ratio,
@@ -330,12 +330,34 @@ def read_further(
     open_list: OpenList,
     work: Work,
 ) -> Read:
-    """Read a table as the first one was read: with its columns, scale and weights; refuse one that is unlike it."""
+    """Read a table as the first one was read: with its columns, scale and weights; refuse one that is unlike it.
+
+    What vanished and is not certified yet is left out: while it is held, a search would find it.
+    """
     as_before = _as_before(inputs, session)
     _refuse_other_weights(inputs.columns, before)
     read = read_source(source, as_before, before.scale, work, 1, _FOR_SCALE, open_list.entries, before.config.weights)
     _refuse_unlike(read, before, as_before)
-    return read
+    return _without_uncertified(read, session)
+
+
+def _without_uncertified(read: Read, session: Session) -> Read:
+    """Leave out people and interactions that a sync forgot and that could not be certified."""
+    erasures = read_search(session.documents().pending).erasures
+    waiting = [one for erased in erasures if erased.may_return for one in erased.people if one.found is not None]
+    whole = {one.user for one in waiting if one.items is None}
+    pairs = [(one.user, item) for one in waiting for item in one.items or ()]
+    left = read.interactions.without(users=whole, pairs=pairs)
+    gone = len(read.interactions) - len(left)
+    if not gone:
+        return read
+    left = left.with_items(left.items.take(np.unique(left.item_index)))
+    note = said(
+        f"left out {counted(gone, 'interaction')} of people who are forgotten and not certified yet: finish with ",
+        resuming(session.path),
+        ", then they can come back",
+    )
+    return replace(read, interactions=left, notes=(note,))
 
 
 def _as_before(inputs: Inputs, session: Session) -> Inputs:

@@ -138,6 +138,8 @@ class Read:
     """The entries to take off the list, because those people come back."""
     items: pa.Table | None = None
     """Attributes of items that came with them."""
+    notes: tuple[str, ...] = ()
+    """What else was left out, and why."""
 
 
 @dataclass(frozen=True)

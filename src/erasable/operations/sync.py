@@ -177,7 +177,7 @@ def sync(
         set_aside=set_aside,
         suppressed=read.suppressed.total,
         left_out=read.suppressed,
-        notes=open_list.notes,
+        notes=(*read.notes, *open_list.notes),
         stages_rerun=planned.stages_rerun,
         stages_total=planned.stages_total,
         cost_ratio=planned.cost_ratio,
@@ -217,10 +217,11 @@ def _refuse_many(extent: Extent, rows: int, rules: SyncRules) -> None:
 
 def _after(before: Dataset, read: Read, change: Difference, inputs: Inputs, work: Work) -> Dataset:
     renewed = with_new_features(before, inputs)
-    if not change.touched:
+    wider = with_catalogue(renewed, read.interactions, inputs)
+    if not change.touched and wider.catalogue == renewed.catalogue:
         return renewed
     risky = risky_users(read.risk, before.config) if read.risk is not None else ()
-    return matched(with_catalogue(renewed, read.interactions, inputs), read.interactions, change, work.grouping, risky)
+    return matched(wider, read.interactions, change, work.grouping, risky)
 
 
 def _requests(change: Difference) -> list[Request]:

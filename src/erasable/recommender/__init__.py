@@ -243,7 +243,16 @@ class Recommender(Estimator):
         yes: bool = False,
         expect_rows: int | None = None,
         dry_run: bool = False,
+        user: Column = None,
+        item: Column = None,
+        rating: Column = None,
+        time: Column = None,
+        risk: Column = None,
+        weight: Column = None,
+        event: Column = None,
+        catalogue: str | Path | None = None,
         items: Any = None,  # noqa: ANN401 - any table or path
+        on_bad_row: OnBadRow | None = None,
         outside: Outside = NOTHING_OUTSIDE,
     ) -> Synced:
         """Make the recommender equal to an export of all interactions, less who was erased, in one version.
@@ -253,7 +262,7 @@ class Recommender(Estimator):
         table : table or path
             All interactions as of now, as for `fit`. The columns that were read before are read again.
         inputs : Inputs, optional
-            Other columns, a catalogue, the rule for bad rows.
+            What has no keyword here.
         forget_missing : bool, default False
             Whether people and interactions that the export lacks are forgotten, with certificates; else they stay.
             Nobody is put on the do-not-learn list for that: whoever is in a later export is learned again.
@@ -263,8 +272,14 @@ class Recommender(Estimator):
             How many rows the export must have. Without it, one with less than half of the rows held is refused.
         dry_run : bool, default False
             Whether nothing is changed.
+        user, item, rating, time, risk, weight, event : str or int, optional
+            The columns, as for `fit`.
+        catalogue : path, optional
+            The new catalogue, where one was declared.
         items : table or path, optional
             New attributes of items; where features are learned from, these too.
+        on_bad_row : {"refuse", "skip"}, optional
+            Whether unusable rows are refused or left out.
         outside : Outside, optional
             A folder for receipts.
 
@@ -283,8 +298,15 @@ class Recommender(Estimator):
         (1, 1, 1)
         """
         rules = SyncRules(forget_missing, yes, expect_rows, dry_run)
-        inputs = inputs if items is None else replace(inputs, items=read_declared(items))
-        done = sync(self._learned_storage(), table, inputs, rules, self._work, outside)
+        columns = {"user": user, "item": item, "rating": rating, "time": time, "risk": risk}
+        columns |= {"weight": weight, "event": event}
+        named = named_inputs(inputs, columns, on_bad_row)
+        named = replace(
+            named,
+            catalogue=inputs.catalogue if catalogue is None else Path(catalogue),
+            items=inputs.items if items is None else read_declared(items),
+        )
+        done = sync(self._learned_storage(), table, named, rules, self._work, outside)
         if done.certificates:
             self._doubt_copies()
         self._note((*done.notes, *done.set_aside))
