@@ -66,7 +66,10 @@ def command(
     ] = None,
     why: Annotated[
         bool,
-        typer.Option("--why", help="Name the user's own items that add most to each score, with their weights (ease)."),
+        typer.Option(
+            "--why",
+            help="Name the user's own items that add most to each score, with their weights (ease and item-knn).",
+        ),
     ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a .csv, .parquet, .arrow or .json file instead.")

@@ -118,6 +118,12 @@ class Served:
         """The items that nobody who is served has, unless they are declared."""
         return np.flatnonzero((self.counts <= 0) & ~self.dataset.is_declared)
 
+    @property
+    def items(self) -> list[str]:
+        """The items that are known, in the order of the catalogue."""
+        items = [*self.dataset.items]
+        return [item for item, number in zip(items, self._numbers_of(items).tolist(), strict=True) if number >= 0]
+
     @cached_property
     def suppressed(self) -> frozenset[str]:
         """Who gets no recommendations."""
