@@ -56,6 +56,11 @@ def test_a_parquet_file_and_a_frame_of_pandas(tmp_path):
         assert found["genre"].to_pylist() == ["a", "b"]
 
 
+def test_not_a_number_says_nothing():
+    found = read_attributes(pa.table({"item": ["a", "b"], "price": [float("nan"), 1.5]}))
+    assert found["price"].to_pylist() == [None, 1.5]
+
+
 @pytest.mark.parametrize(
     ("table", "said"),
     [

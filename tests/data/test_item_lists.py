@@ -12,6 +12,8 @@ from erasable.errors import DataRefused
         ("a\nb\n", {"a", "b"}),
         ("item_id\na\n\nb", {"a", "b"}),
         ("a,b\n", {"a,b"}),
+        ('"item_id"\n"a"\n"b,c"\n"d ""e"""\n', {"a", "b,c", 'd "e"'}),
+        ('"a"\n', {'"a"'}),
         ('user_id,item_id\nann,a\nann,"b,c"\nbob,a\n', {"ann": {"a", "b,c"}, "bob": {"a"}}),
     ],
 )
@@ -27,6 +29,7 @@ def test_one_item_a_line_or_items_by_user(tmp_path, text, expected):
         ("item_id\n", "names no item"),
         ("user_id,item_id\n", "names no item"),
         ("user_id,item_id\nann\n", "line 2: is no user_id,item_id: correct it"),
+        ("item_id,stock\na,3\n", "has the columns item_id, stock: give item_id alone, or user_id,item_id"),
         ("user_id,item_id\nann,\n", "line 2: is no user_id,item_id"),
     ],
 )

@@ -82,7 +82,9 @@ def test_a_capped_sum_does_not_depend_on_order_or_on_how_rows_come(weights, most
     assert held([*held(shuffled[:cut]), *shuffled[cut:]]) == whole
 
 
-@pytest.mark.parametrize("text", ["view", "view=", "=1", "view=-1", "view=x", "view=0", "view=1.5", ""])
+@pytest.mark.parametrize(
+    "text", ["view", "view=", "=1", "view=-1", "view=x", "view=0", "view=1.5", "", "view=1,view=2"]
+)
 def test_event_weights_that_make_no_sense_are_refused(text):
     with pytest.raises(ValueError, match="event_weights"):
         DataSettings(event_weights=text)

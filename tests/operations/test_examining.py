@@ -4,6 +4,9 @@ import pyarrow as pa
 import pytest
 
 from erasable import Recommender, WrongUse
+from erasable.operations import DiskStorage
+from erasable.requests import Request
+from kit.asking import submit
 
 TABLE = pa.table({"user": [10, 9, 9, 2], "item": ["b", "ä", "a", "b"]})
 
@@ -20,6 +23,16 @@ def test_users_and_items_come_back_as_they_were_given(rec):
     assert (rec.users, rec.items) == ([2, 10], ["b"])
     rec.learn_more(pa.table({"user": [11], "item": ["c"]}))
     assert (rec.users, rec.items) == ([2, 10, 11], ["b", "c"])
+
+
+def test_an_item_of_someone_who_asked_alone_is_not_shown_either(rec, tmp_path):
+    submit(DiskStorage(tmp_path / "shop"), Request("9"))
+    assert (rec.users, rec.items) == ([2, 10], ["b"])
+
+
+def test_someone_who_named_some_items_is_shown_without_them(rec, tmp_path):
+    submit(DiskStorage(tmp_path / "shop"), Request("9", ("a",)))
+    assert (rec.users, rec.items) == ([2, 9, 10], ["b", "ä"])
 
 
 def test_a_scan_finds_who_is_held_and_nobody_who_was_forgotten(rec):

@@ -90,6 +90,10 @@ CASES = {
         lambda _: fitted().recommend(1, items="z"),
         "or give available, which passes over",
     ),
+    "no whole number of items": (lambda _: fitted().recommend(1, k=2.5), "give k of 1 or more, a whole number"),
+    "a filter that is no text": (lambda _: fitted().recommend(1, where=5), "where: 5 is no text: write it like"),
+    "a rating that is no number": (lambda _: fitted().recommend(history={"a": "high"}), "give one for each item"),
+    "a rating that is too large": (lambda _: fitted().recommend(history={"a": 10**400}), "give one for each item"),
     "nobody to score for": (lambda _: fitted().score(None, "a"), "give users, or None and a history"),
     "a model that does not explain": (
         lambda _: Recommender(model="als", factors=2).fit(table()).explain(1, "a"),

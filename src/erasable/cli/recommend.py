@@ -66,7 +66,10 @@ def command(
     ] = None,
     why: Annotated[
         bool,
-        typer.Option("--why", help="Name the user's own items that add most to each score, with their weights (ease)."),
+        typer.Option(
+            "--why",
+            help="Name the user's own items that add most to each score, with their weights (ease and item-knn).",
+        ),
     ] = False,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a .csv, .parquet, .arrow or .json file instead.")
@@ -89,7 +92,8 @@ def command(
     storage, selecting = DiskStorage(folder), selecting or {}
     selection = selection_from(selecting)
     if selecting.get("scores"):
-        _refuse_with_scores(everyone, why, out)
+        limiting = any(selecting.get(name) for name in ("available", "exclude", "exclude_file", "where"))
+        _refuse_with_scores(everyone, why, out is not None, limiting)
         _tell_scores(_scores(storage, _user_ids(users, users_file), history, selecting), json_output)
         return
     if history is not None:
@@ -119,10 +123,13 @@ def _refuse_unclear(*ways: bool) -> None:
         raise WrongUse("say for whom: give --user U (may be repeated), --users-file F, --all or --history I,I")
 
 
-def _refuse_with_scores(everyone: bool, why: bool, out: Path | None) -> None:
+def _refuse_with_scores(*others: bool) -> None:
     """Refuse what makes no sense together with --scores."""
-    if everyone or why or out is not None:
-        raise WrongUse("--scores prints the scores of --items for named users: leave out --all, --why and --out")
+    if any(others):
+        raise WrongUse(
+            "--scores prints the scores of --items for named users: leave out --all, --why and --out, and --available, "
+            "--exclude, --exclude-file and --where"
+        )
 
 
 def _refuse_unfit(out: Path, folder: Path, why: bool) -> None:

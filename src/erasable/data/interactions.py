@@ -534,7 +534,10 @@ class DataSettings(CheckedSettings):
     def _weighs_events(cls, value: str | dict[str, int] | None) -> dict[str, int] | None:
         if value is None:
             return None
-        named = dict(_weight_of_event(part) for part in value.split(",")) if isinstance(value, str) else value
+        pairs = [_weight_of_event(part) for part in value.split(",")] if isinstance(value, str) else [*value.items()]
+        named = dict(pairs)
+        if len(named) < len(pairs):
+            raise ValueError("an event is there twice: give each one weight")
         if any(weight < 0 for weight in named.values()) or not any(named.values()):
             raise ValueError("give whole numbers from 0 up, one of them above 0")
         return dict(sorted(named.items()))

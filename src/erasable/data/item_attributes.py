@@ -84,7 +84,8 @@ def _plain(column: ArrowColumn, name: str) -> ArrowColumn:
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
         return column.cast(pa.int64())
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return column.cast(pa.float64())
+        numbers = column.cast(pa.float64())
+        return pc.if_else(pc.is_nan(numbers), None, numbers)  # not a number says nothing, as a missing value
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return column.cast(pa.timestamp("us"), safe=False)  # a time with a zone becomes one of UTC
     raise DataRefused(f"{name} holds {kind}, not texts, numbers, truth values or times: leave it out")

@@ -18,11 +18,16 @@ def read_item_list(path: str | Path) -> ItemList:
     source = None if path.is_file() and not path.stat().st_size else local_source(path)
     lines = [(number, text) for number, text in numbered_lines(source) if text.strip()] if source else []
     header = [name.strip() for name in next(csv.reader([lines[0][1]]))] if lines else []
-    by_user = header == ["user_id", "item_id"]
-    rows = lines[1:] if by_user or header == ["item_id"] else lines
+    if len(header) > 1 and "item_id" in header and header != ["user_id", "item_id"]:
+        raise DataRefused(f"{path}: has the columns {', '.join(header)}: give item_id alone, or user_id,item_id")
+    rows = lines[1:] if "item_id" in header else lines
     if not rows:
         raise DataRefused(f"{path}: names no item: write one item id a line")
-    return _by_user(path, rows) if by_user else frozenset(text for _, text in rows)
+    if len(header) > 1 and "item_id" in header:
+        return _by_user(path, rows)
+    if header == ["item_id"]:  # CSV, in which an id may be quoted
+        return frozenset(text if '"' not in text else next(csv.reader([text]))[0] for _, text in rows)
+    return frozenset(text for _, text in rows)
 
 
 def _by_user(path: Path, rows: list[tuple[int, str]]) -> dict[str, set[str]]:

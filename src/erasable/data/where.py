@@ -147,9 +147,13 @@ class _Parser:
         while self._take(","):
             values.append(self._value(column))
         self._expect(")")
+        # A whole number is compared with a fraction as a fraction, here too.
+        has_fraction = any(pa.types.is_floating(value.type) for value in values)
+        kind = pa.float64() if has_fraction else column.type
         field = pc.field(column.name)
+        found = field.cast(kind, safe=False).isin(pa.array([value.as_py() for value in values], kind))
         # An item of which nothing is known is in no list, and outside of none.
-        return pc.if_else(field.is_null(), pa.scalar(None, pa.bool_()), field.isin(pa.array(values, column.type)))
+        return pc.if_else(field.is_null(), pa.scalar(None, pa.bool_()), found)
 
     def _column(self) -> pa.Field:
         token = self._token
@@ -189,8 +193,16 @@ def _as_kind(value: object, column: pa.Field) -> Any:  # noqa: ANN401 - Arrow's 
     try:
         if fits:
             # A whole number is compared with a fraction as a fraction: 3 < 3.5.
-            number = pa.scalar(value)
-            return number if is_number else number.cast(kind)
-    except (pa.ArrowException, OverflowError):
+            given = pa.scalar(value)
+            return given if is_number else _as_time(given, kind) if pa.types.is_temporal(kind) else given.cast(kind)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         pass
     raise DataRefused(f"where: the column {column.name} holds {expected}; {value!r} is none")
+
+
+def _as_time(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
+    """Return a time; one with a zone becomes one of UTC, as the times of items do."""
+    try:
+        return text.cast(kind)
+    except pa.ArrowInvalid:
+        return text.cast(pa.timestamp("us", "UTC")).cast(kind)

@@ -51,6 +51,8 @@ class DeclaredItems:
 
     def where(self, text: str) -> frozenset[str]:
         """Return the items for which a filter holds; it is worked out once."""
+        if not isinstance(text, str):
+            raise WrongUse(f'where: {text!r} is no text: write it like "price < 20"')
         if not self.attributes:
             raise WrongUse(
                 "where: no attributes of items are declared: give them with ",

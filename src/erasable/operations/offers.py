@@ -118,6 +118,12 @@ class Served:
         """The items that nobody who is served has, unless they are declared."""
         return np.flatnonzero((self.counts <= 0) & ~self.dataset.is_declared)
 
+    @property
+    def items(self) -> list[str]:
+        """The items that are known, in the order of the catalogue."""
+        items = [*self.dataset.items]
+        return [item for item, number in zip(items, self._numbers_of(items).tolist(), strict=True) if number >= 0]
+
     @cached_property
     def suppressed(self) -> frozenset[str]:
         """Who gets no recommendations."""
@@ -313,7 +319,10 @@ class Served:
         items, scale = self.dataset.items, self.dataset.scale
         usual = scale.low if self.dataset.config.weighed else scale.high
         numbers = self._numbers_of(list(ratings))
-        given = np.array([usual if rating is None else rating for rating in ratings.values()], np.float32)
+        try:
+            given = np.array([usual if rating is None else rating for rating in ratings.values()], np.float32)
+        except (TypeError, ValueError, OverflowError):
+            raise WrongUse("the ratings of a history are numbers: give one for each item, or none") from None
         scale.check(given)
         order = np.argsort(numbers, kind="stable")[int(np.sum(numbers < 0)) :]
         users = Ids.of([""] if len(order) else [])
@@ -419,5 +428,5 @@ def _blocks(scores: NDArray[np.float32]) -> Iterator[tuple[NDArray[np.bool_], bo
 
 def refuse_no_items(k: int) -> None:
     """Refuse to recommend fewer than one item."""
-    if k < 1:
-        raise WrongUse(f"{k} items make no sense: give k of 1 or more")
+    if not isinstance(k, int | np.integer) or k < 1:
+        raise WrongUse(f"{k!r} items make no sense: give k of 1 or more, a whole number")

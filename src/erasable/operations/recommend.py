@@ -18,6 +18,7 @@ from erasable.models.base import Effort
 from erasable.models.machine import one_blas_thread
 from erasable.operations.declared_items import DeclaredItems
 from erasable.operations.offers import MOST_REASONS, Explanation, Offer, OwnItem, Served, Stock, refuse_no_items
+from erasable.operations.people import NumberedIds
 from erasable.operations.remote import CarryOut, Facts
 from erasable.operations.selection import EVERYTHING, Barring, Selection
 from erasable.operations.storage import Session, Storage, asked_people
@@ -205,7 +206,8 @@ def reading_served(storage: Storage) -> Iterator[Served]:
 def _served(storage: Storage, session: Session) -> Served:
     asked = asked_people(storage, session)
     dataset, scoring = session.state().dataset, Scoring(session.state(), session.checkpoints)
-    return Served(dataset, scoring, asked, Stock(dataset), declared=DeclaredItems(session.declared_items()))
+    numbered, declared = NumberedIds.of(session.documents().preferences), DeclaredItems(session.declared_items())
+    return Served(dataset, scoring, asked, Stock(dataset), numbered, declared)
 
 
 def best_for_history(

@@ -119,5 +119,5 @@ class Barring:
                 raise UnknownItem(
                     f"the catalogue has no item {first!r}: check the id, exactly as in the data, or give ",
                     Said("available", "--available FILE"),
-                    ", which passes over unknown items",
+                    Said(", which passes over unknown items", ", which passes over unknown items (in HTTP: available)"),
                 )

@@ -89,7 +89,7 @@ class Answering(Examining):
             columns, comparisons, `and`, `or`, `not` and `in`.
         why : bool, default False
             Whether to add a column `because` with the user's own items that add most to each score, and how much each
-            adds; for ease.
+            adds; for ease and item-knn.
 
         Returns
         -------
@@ -201,7 +201,7 @@ class Answering(Examining):
         return similar_table(wanted, serving.similar(wanted, k), serving.numbered)
 
     def explain(self, user: Id, item: Id, k: int = 5) -> Explanation:
-        """Return the items of a user that add most to the score of an item; for ease.
+        """Return the items of a user that add most to the score of an item; for ease and item-knn.
 
         Users who have asked to be erased are refused, as by `recommend`; for users who named some items, only the
         others count.

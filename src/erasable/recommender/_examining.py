@@ -6,9 +6,10 @@ from typing import Any
 
 from erasable.errors import WrongUse
 from erasable.operations.attack import USUAL_SEEDS, Probe, attack, attack_erased
-from erasable.operations.people import Id, NumberedIds, shown_ids, text_of, texts_of
+from erasable.operations.people import Id, shown_ids, text_of, texts_of
+from erasable.operations.recommend import reading_served
 from erasable.operations.scan import PersonScan, scan
-from erasable.operations.storage import Storage, asked_people
+from erasable.operations.storage import Storage
 from erasable.operations.work import Work
 
 
@@ -34,15 +35,13 @@ class Examining:
         >>> Recommender(model="ease").fit(pa.table({"user": [2, 1, 1], "item": ["a", "b", "a"]})).users
         [1, 2]
         """
-        storage = self._learned_storage()
-        with storage.reading() as session:
-            asked, numbered = asked_people(storage, session).people, NumberedIds.of(session.documents().preferences)
-            held = [user for bucket in session.state().dataset.buckets for user in bucket.users if user not in asked]
-            return _shown(held, numbered.users)
+        with reading_served(self._learned_storage()) as served:
+            everyone = (user for bucket in served.dataset.buckets for user in bucket.users)
+            return _shown([user for user in everyone if user not in served.suppressed], served.numbered.users)
 
     @property
     def items(self) -> list[Id]:
-        """The items of the catalogue, by id.
+        """The items of the catalogue, by id; those that only people have who have asked to be erased are left out.
 
         Returns
         -------
@@ -56,8 +55,8 @@ class Examining:
         >>> Recommender(model="ease").fit(pa.table({"user": [2, 1, 1], "item": ["a", "b", "a"]})).items
         ['a', 'b']
         """
-        with self._learned_storage().reading() as session:
-            return _shown([*session.state().dataset.items], NumberedIds.of(session.documents().preferences).items)
+        with reading_served(self._learned_storage()) as served:
+            return _shown(served.items, served.numbered.items)
 
     def scan(self, user: Id, data: Any = None) -> PersonScan:  # noqa: ANN401 - any table or path
         """Search every file of the workspace for a person, who may be held there or not.

@@ -125,10 +125,15 @@ def in_answer(error: Exception) -> str:
 
 async def _of_validation(request: HttpRequest, error: Exception) -> JSONResponse:
     found = error.errors() if isinstance(error, RequestValidationError) else []
-    faults = [Fault(place=".".join(map(str, one["loc"])), message=one["msg"]) for one in found]
+    faults = [Fault(place=_place(one["loc"]), message=one["msg"].removeprefix("Value error, ")) for one in found]
     as_json = request.headers.get("content-type", "application/json").startswith("application/json")
     detail = "correct what is named" if as_json else "send Content-Type: application/json"
     return problem(422, f"the request does not fit: {detail}", faults)
+
+
+def _place(parts: Sequence[int | str]) -> str:
+    """Return the place of a fault; where a list or an object is taken, pydantic names the kind it tried as well."""
+    return ".".join(str(part) for part in parts if not str(part).startswith(("list[", "dict[")))
 
 
 async def _of_routing(request: HttpRequest, error: Exception) -> JSONResponse:

@@ -103,7 +103,23 @@ class TestASelection:
         answer = application.post("/v1/recommendations", json={"user_ids": ["ann"], "items": ["a", "zz"]})
         assert answer.status_code == 404
         assert "the catalogue has no item 'zz': check the id" in answer.json()["detail"]
+        assert "(in HTTP: available)" in answer.json()["detail"]
         assert "or give --available FILE, which passes over" in command("recommend", "--user", "ann", "--items", "zz")
+
+    @pytest.mark.parametrize(
+        ("body", "place"),
+        [
+            ({"history": []}, "body.history"),
+            ({"user_ids": ["ann"], "items": {"ann": [""]}}, "body.items.ann.0"),
+            ({"user_ids": ["ann"], "history": ["a"]}, "body"),
+        ],
+    )
+    def test_a_fault_is_at_a_place_that_the_caller_wrote(self, application, body, place):
+        answer = application.post("/v1/recommendations", json=body)
+        assert answer.status_code == 422
+        faults = answer.json()["faults"]
+        assert place in {one["place"] for one in faults}
+        assert not any("[" in one["place"] or "Value error" in one["message"] for one in faults)
 
     def test_who_has_asked_is_unknown_whatever_is_selected(self, application):
         application.post("/v1/erasure-requests", json={"user_id": "eve"})
@@ -289,4 +305,7 @@ class TestWhatIsRefused:
 
     def test_scores_go_with_named_users_alone(self, command):
         assert "leave out --all, --why and --out" in command("recommend", "--all", "--items", "a", "--scores")
+        assert "and --where" in command(
+            "recommend", "--user", "ann", "--items", "a", "--scores", "--where", "price < 3"
+        )
         assert "name at least one item" in command("recommend", "--user", "ann", "--scores")
