@@ -1,6 +1,7 @@
 """Features of items on book-crossing (5-core), author and publisher: items that nobody has yet, and those people have.
 
-    scripts/bench item_features --data DIR [--validate]      DIR/book-crossing/ratings.csv, DIR/book-crossing/items.csv
+    scripts/bench item_features --data DIR [--models ease ...] [--validate] [--report]
+                                                            DIR/book-crossing/ratings.csv, DIR/book-crossing/items.csv
 
 Cold: a tenth of the items, by a hash of their ids, is held out with every row. A model learns from the other rows and
 from the features of all items. Recall@20 on the held-out rows, by people who have other rows, is taken twice: with the
@@ -14,10 +15,12 @@ Warm: a tenth of the rows is held out at random; NDCG@10 in the whole catalogue,
 The weight of features is one for all models, as it is for people who give none: chosen on validation rows, a tenth of
 the remaining items and of the training rows, never on those that are tested. Seconds are those of the processor, on one
 thread; forgetting is amending by one person, the median over five, or for ALS to train again. What is found for a
-model is one file under results/item_features/.
+model is kept under results/item_features/, so a run that was stopped goes on from there; all of them, with the bars,
+are written to results/item_features.json.
 """
 
 import argparse
+import json
 import statistics
 import sys
 import time
@@ -34,19 +37,45 @@ from erasable.evaluation.metrics import ndcg, recall
 from erasable.models import ALS, EASE, Change, Effort, ItemKNN, Model, Stage
 from erasable.models.base import Amends, Arrays, prepared_by
 from erasable.seeding import id_keys
-from reporting import documented_parser, print_table, save, warn_if_busy
+from reporting import RESULTS, documented_parser, print_table, save, warn_if_busy
 
 MODELS: dict[str, type[Model]] = {"ease": EASE, "item-knn": ItemKNN, "als": ALS}
 NAMES = ("author", "publisher")
 WEIGHTS = (1, 3, 10)
 SHARE, TIMES, PEOPLE = 0.1, 3.0, 5
+FACTS = "items", "cold_items", "rows", "weight", "popularity"
 TESTING, VALIDATING = 4000, 2000  # people, by a hash of their ids
 SCALE = RatingScale(1, 1)
 
 
 def main() -> None:
     options = _options()
-    warn_if_busy()
+    missing = [name for name in options.models if not _kept(name).exists()]
+    if missing and not options.report:
+        warn_if_busy()
+        _measure(missing, options)
+    lines = [json.loads(_kept(name).read_text()) for name in MODELS if _kept(name).exists()]
+    if not lines:
+        sys.exit("nothing was measured yet: leave out --report")
+    beside = lines[0]["popularity"]
+    _show(lines, beside)
+    bar = TIMES * beside["warm recall@20"]
+    missed = [line["model"] for line in lines if line["with"]["cold recall@20"] < bar]
+    missed += [line["model"] for line in lines if line["with"]["warm ndcg@10"] < line["without"]["warm ndcg@10"]]
+    bars = {"cold recall@20": bar, "warm ndcg@10": "not lower than without features"}
+    cells = {line["model"]: {name: line[name] for name in ("without", "with", "validation")} for line in lines}
+    facts = {name: lines[0][name] for name in FACTS}
+    print(f"written to {save('item_features', {**facts, 'bars': bars, 'missed': missed, 'cells': cells})}")
+    print(f"MISSED by {', '.join(missed)}" if missed else f"cold recall@20 above {bar:.3f}, warm NDCG@10 not lower")
+    sys.exit(bool(missed))
+
+
+def _kept(name: str) -> Path:
+    return RESULTS / "item_features" / f"{name}.json"
+
+
+def _measure(names: list[str], options: argparse.Namespace) -> None:
+    """Measure some models, and keep what is found for each."""
     rows = k_core(read_interactions(options.data / "book-crossing" / "ratings.csv").interactions, 5).unweighted
     attributes = read_attributes(options.data / "book-crossing" / "items.csv")
     table = ItemFeatures.chosen(attributes, NAMES)
@@ -57,21 +86,14 @@ def main() -> None:
     warm = split_holdout(rows, SHARE, 0)
     beside = _popularity(learned, found, cold, warm)
     facts = {"items": len(rows.items), "cold_items": int(cold.sum()), "rows": len(rows), "weight": USUAL_WEIGHT}
-    lines: list[dict[str, Any]] = []
-    for name in options.models:
+    for name in names:
         kind = MODELS[name]
         chosen = _validated(kind, features, learned, validating, warm[0]) if options.validate else {}
         tested = {
             weight: _tested(kind, features.get(weight), (learned, found), cold, warm) for weight in (0, USUAL_WEIGHT)
         }
-        lines.append({"model": name, "validation": chosen, "without": tested[0], "with": tested[USUAL_WEIGHT]})
-        print(f"written to {save(f'item_features/{name}', {**facts, 'popularity': beside, **lines[-1]})}", flush=True)
-    _show(lines, beside)
-    bar = TIMES * beside["warm recall@20"]
-    missed = [line["model"] for line in lines if line["with"]["cold recall@20"] < bar]
-    missed += [line["model"] for line in lines if line["with"]["warm ndcg@10"] < line["without"]["warm ndcg@10"]]
-    print(f"MISSED by {', '.join(missed)}" if missed else f"cold recall@20 above {bar:.3f}, warm NDCG@10 not lower")
-    sys.exit(bool(missed))
+        line = {"model": name, "validation": chosen, "without": tested[0], "with": tested[USUAL_WEIGHT]}
+        print(f"written to {save(f'item_features/{name}', {**facts, 'popularity': beside, **line})}", flush=True)
 
 
 Pair = tuple[Interactions, Interactions]
@@ -219,6 +241,7 @@ def _options() -> argparse.Namespace:
     parser = documented_parser(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--validate", action="store_true", help="also compare weights, on validation rows")
+    parser.add_argument("--report", action="store_true", help="only print what was measured")
     parser.add_argument("--models", nargs="+", choices=[*MODELS], default=[*MODELS])
     return parser.parse_args()
 

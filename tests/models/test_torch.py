@@ -1,5 +1,6 @@
 """Torch models: their process, what reaches it and what does not, how it ends, and what is refused."""
 
+import importlib
 import json
 import os
 import re
@@ -18,9 +19,10 @@ from erasable.errors import Refused, WrongSetting
 from erasable.fingerprint import of_arrays
 from erasable.models import SASRec, Stage, TorchModel, TorchSettings, TwoTower
 from erasable.models._torch_model import array_name
-from erasable.models._torch_process import TorchProcess
+from erasable.models._torch_process import Code, TorchProcess
 from erasable.models._torch_server import _pieces
 from erasable.models.base import Effort
+from erasable.models.registry import checked_model
 from erasable.testing._suite import made_up, timed, train
 
 MODEL = SASRec(factors=8, blocks=1, length=8, epochs=2, batch=8)
@@ -96,7 +98,7 @@ def test_the_process_ends_with_the_one_that_started_it_in_the_middle_of_training
 
 
 def test_a_process_that_is_killed_is_told_and_the_next_question_has_another():
-    process = TorchProcess()
+    process = TorchProcess(Code("erasable", ""))
     os.kill(process._process.pid, signal.SIGKILL)
     with pytest.raises(Refused, match="the process of the torch model ended"):
         process.ask({"method": "start"}, {})
@@ -144,6 +146,71 @@ def test_an_error_of_the_model_says_where_and_the_process_goes_on(tmp_path, monk
     with pytest.raises(ValueError, match="'Net' object has no attribute 'loss'"):
         train(broken_net.Broken(), ROWS)
     assert train(MODEL, ROWS, epochs=1).all_finite()
+
+
+_PLAIN_NET = """
+import torch
+from erasable.models import TorchModel
+
+class Net(torch.nn.Module):
+    def __init__(self, items):
+        super().__init__()
+        self.items = torch.nn.Embedding(items, 4)
+    def loss(self, batch):
+        return (self.items(batch.items) - 1).square().mean()
+    def encode(self, history):
+        return self.items(history).mean(0)
+    def item_vectors(self):
+        return self.items.weight
+
+class Plain(TorchModel):
+    name, revision = "plain", 1
+    def network(self, items):
+        return Net(items)
+"""
+
+
+def test_what_the_module_of_one_model_does_with_torch_reaches_no_other(tmp_path, monkeypatch):
+    rude = "torch.nn.GELU.forward = lambda self, x: x\ntorch.backends.mkldnn.enabled = False\n"
+    (tmp_path / "rude_net.py").write_text(_PLAIN_NET + rude)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])  # a Path there is overlooked, as Python does
+    import rude_net
+
+    before = train(MODEL, ROWS, epochs=1)
+    assert train(rude_net.Plain(), ROWS, epochs=1).all_finite()
+    assert of_arrays(train(MODEL, ROWS, epochs=1).shared) == of_arrays(before.shared)
+
+
+def test_a_module_that_is_loaded_again_is_trained_as_it_is_now(tmp_path, monkeypatch):
+    path = tmp_path / "changing_net.py"
+    path.write_text(_PLAIN_NET)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import changing_net
+
+    def trained():
+        return of_arrays(train(changing_net.Plain(), ROWS, epochs=1).shared)
+
+    first = trained()
+    path.write_text(_PLAIN_NET.replace(".items(batch.items) - 1", ".items(batch.items) + 100"))
+    assert trained() == first  # what was imported is what trains
+    importlib.reload(changing_net)
+    assert trained() != first
+    path.write_text(_PLAIN_NET)
+    importlib.reload(changing_net)
+    assert trained() == first
+
+
+def test_source_that_changed_between_import_and_training_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "edited_net.py"
+    path.write_text(_PLAIN_NET)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import edited_net
+
+    model = checked_model(edited_net.Plain)()
+    path.write_text(_PLAIN_NET + "\n# changed\n")
+    with pytest.raises(Refused, match="the source of the model 'plain' changed since it was imported: import it again"):
+        train(model, ROWS, epochs=1)
 
 
 def test_the_page_s_own_model_learns_forgets_and_verifies(tmp_path):

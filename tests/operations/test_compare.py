@@ -105,6 +105,14 @@ def test_the_latest_interactions_are_held_out_from_every_model_if_that_is_asked_
     assert found.facts["held_out"] == found.facts["users"]
 
 
+def test_without_times_what_needs_them_is_refused(table):
+    found = compare(table, ["sasrec:epochs=1", "popular"], threads=1, progress=False)
+    assert found.table["ndcg@10"].to_pylist()[0] is None
+    assert "sasrec learns from the order in time, and there is no time: name" in found.table["failed"].to_pylist()[0]
+    with pytest.raises(Refused, match="needs times, and there are none"):
+        compare(table, ["popular"], split="leave-last-out", threads=1, progress=False)
+
+
 @pytest.mark.parametrize(
     ("models", "error", "said"),
     [

@@ -11,6 +11,7 @@ import pytest
 from erasable import Recommender, WrongUse
 from erasable.chain import Config
 from erasable.data.catalogue import split_holdout
+from erasable.errors import DataRefused
 from erasable.operations import Inputs, Work
 from erasable.operations._validation import Validation
 from erasable.operations.prepare import read_rows
@@ -134,6 +135,12 @@ def test_a_study_in_a_workspace_is_refused(table, tmp_path):
 def test_nothing_to_search_is_refused(table, tmp_path, settings, said):
     with pytest.raises(WrongUse, match=said):
         tuned(table, tmp_path / "a.study", **settings)
+
+
+def test_a_split_by_time_without_times_is_refused(table, tmp_path):
+    settings = {"model": "als", "split": "leave-last-out"}
+    with pytest.raises(DataRefused, match="needs times, and there are none"):
+        tune(table, settings, SettingsSearch(tmp_path / "study", 2), Inputs(), _WORK)
 
 
 def test_an_unknown_measure_is_refused_with_those_there_are(table, tmp_path):

@@ -4,7 +4,6 @@ Nothing here imports torch: a process of its own does (`_torch_process`, `_torch
 """
 
 import re
-import sys
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,9 +17,10 @@ from pydantic import Field
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.errors import WrongSetting
-from erasable.models._torch_process import PROCESSES, Facts, Named, TorchProcess
+from erasable.models._torch_process import PROCESSES, Code, Facts, Named, TorchProcess, found_in
 from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Settings, Stage, frozen
 from erasable.models.machine import one_blas_thread
+from erasable.models.registry import is_ours, source_digest
 from erasable.progress import Advance, ignore
 from erasable.seeding import child_key, id_keys, normals
 
@@ -151,7 +151,7 @@ class TorchModel(Model):
 
     def start(self, catalogue: Ids, seed: int) -> Arrays:
         """Return the shared parameters before any stage: rows of items from seed and id, the others from the seed."""
-        with PROCESSES.training() as process:
+        with PROCESSES.training(self._code) as process:
             told, found = self._ask(process, {"method": "start", "key": child_key(seed, "torch")}, {})
         for name, shape in told["tables"].items():
             rows = normals(id_keys(seed, name, catalogue), int(np.prod(shape)))
@@ -170,7 +170,7 @@ class TorchModel(Model):
             "epochs": stage.epochs,
             "keys": [child_key(stage.seed, "torch stage", stage.position, part) for part in ("order", "draws")],
         }
-        with PROCESSES.training() as process:
+        with PROCESSES.training(self._code) as process:
             _, found = self._ask(process, facts, {**_histories(rows), **_prefixed(shared)}, effort.advance)
         return Parameters(found, {})
 
@@ -178,7 +178,7 @@ class TorchModel(Model):
         """Let the process that answers load the network; return the items' vectors."""
         name = uuid4().hex
         facts = {"method": "prepare", "items": self._items_in(shared), "network": name}
-        with PROCESSES.answering() as process:
+        with PROCESSES.answering(self._code) as process:
             told, found = self._ask(process, facts, _prefixed(shared))
         return PreparedTorch(shared, name, told["width"], found.get("vectors"))
 
@@ -200,11 +200,15 @@ class TorchModel(Model):
     def _answered(self, prepared: PreparedTorch, method: str, arrays: Named) -> NDArray[np.float32]:
         """Ask about a network; one that the process does not know (any more) is sent along."""
         facts = {"method": method, "items": self._items_in(prepared.shared), "network": prepared.name}
-        with PROCESSES.answering() as process:
+        with PROCESSES.answering(self._code) as process:
             told, found = self._ask(process, facts, arrays)
             if told.get("unknown"):
                 _, found = self._ask(process, facts, {**arrays, **_prefixed(prepared.shared)})
         return found["answer"]
+
+    @property
+    def _code(self) -> Code:
+        return Code("erasable" if is_ours(self) else type(self).__module__, source_digest(self))
 
     def _items_in(self, shared: Arrays) -> int:
         return len(shared[array_name(next(iter(self.item_tables)))])
@@ -215,7 +219,8 @@ class TorchModel(Model):
             "module": own.__module__,
             "class": own.__qualname__,
             "settings": self.settings.model_dump(mode="json"),
-            "path": sys.path,
+            "digest": self._code.digest,
+            "path": found_in(),
         }
         return process.ask({**facts, "model": model}, arrays, advance)
 

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,15 @@ from erasable.progress import Advance, ignore
 
 Facts = dict[str, Any]
 Named = Mapping[str, NDArray[Any]]
+
+
+class Code(NamedTuple):
+    """What a process imports: the module of a model (one name for all of ours), and a digest of its source."""
+
+    module: str
+    digest: str
+
+
 _LENGTH = 8
 _BEGIN = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from erasable.models._torch_server import serve; serve()"
@@ -57,13 +66,19 @@ def _exactly(pipe: IO[bytes], size: int) -> bytes:
     return content
 
 
-class TorchProcess:
-    """A process in which torch runs; it answers one question at a time."""
+def found_in() -> list[str]:
+    """Return where Python looks for modules; it overlooks entries that are no texts, such as a `Path`."""
+    return [one for one in sys.path if isinstance(one, str)]
 
-    def __init__(self) -> None:
+
+class TorchProcess:
+    """A process in which torch runs with one model's code; it answers one question at a time."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_LIBRARIES)}
         self._process = subprocess.Popen(  # noqa: S603 - this Python
-            [sys.executable, "-c", _BEGIN, json.dumps(sys.path)],
+            [sys.executable, "-c", _BEGIN, json.dumps(found_in())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**kept, "PYTHONHASHSEED": "0", "CUDA_VISIBLE_DEVICES": ""},
@@ -135,43 +150,52 @@ def _raise(told: Facts) -> None:
 
 
 class _Processes:
-    """One process that answers for everybody, and one for each stage that is trained at the same time."""
+    """For each module with models, one process that answers for everybody, and one for each stage trained at a time.
+
+    What a module does with torch when it is imported reaches no other. Where its source is another than before, such as
+    after `importlib.reload`, it gets new processes.
+    """
 
     def __init__(self) -> None:
-        self._answering: TorchProcess | None = None
+        self._answering, self._idle = dict[str, TorchProcess](), dict[str, TorchProcess]()
         self._asked, self._lock = Lock(), Lock()
-        self._idle: list[TorchProcess] = []
 
     @contextmanager
-    def answering(self) -> Iterator[TorchProcess]:
+    def answering(self, code: Code) -> Iterator[TorchProcess]:
         """Yield the process that encodes histories; others wait meanwhile."""
         with self._asked:
-            if self._answering is None or not self._answering.works:
-                self._answering = TorchProcess()
-            yield self._answering
+            process = self._answering[code.module] = _usable(self._answering.get(code.module), code)
+            yield process
 
     @contextmanager
-    def training(self) -> Iterator[TorchProcess]:
+    def training(self, code: Code) -> Iterator[TorchProcess]:
         """Yield a process that nobody else uses; one stays for the next stage."""
         with self._lock:
-            usable = [one for one in self._idle if one.works]
-            process, self._idle = usable.pop() if usable else TorchProcess(), usable
+            idle = self._idle.pop(code.module, None)
+        process = _usable(idle, code)
         try:
             yield process
         finally:
-            self._leave(process)
-
-    def _leave(self, process: TorchProcess) -> None:
-        with self._lock:
-            stays = process.works and not self._idle
-            self._idle += [process] if stays else []
-        if not stays:
-            process.wait()
+            with self._lock:
+                stays = process.works and code.module not in self._idle
+                if stays:
+                    self._idle[code.module] = process
+            if not stays:
+                process.wait()
 
     def end(self) -> None:
         """End all of them."""
-        for process in (*self._idle, *([self._answering] if self._answering else [])):
+        for process in (*self._idle.values(), *self._answering.values()):
             process.wait()
+
+
+def _usable(process: TorchProcess | None, code: Code) -> TorchProcess:
+    """Return this process, or another if it does not work any more or has imported other code."""
+    if process is not None and process.works and process.code == code:
+        return process
+    if process is not None:
+        process.wait()
+    return TorchProcess(code)
 
 
 PROCESSES = _Processes()

@@ -24,6 +24,7 @@ from erasable.errors import ErasableError, Refused
 from erasable.models._batches import shuffled
 from erasable.models._torch_model import TorchBatch, TorchModel, TorchSettings, array_name
 from erasable.models._torch_process import Facts, receive, send
+from erasable.models.registry import source_digest
 from erasable.progress import Advance
 from erasable.seeding import child_key
 
@@ -39,7 +40,6 @@ def serve() -> None:
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    torch.use_deterministic_algorithms(True)
     torch.set_num_interop_threads(1)
     waiting: SimpleQueue[tuple[Facts, Given]] = SimpleQueue()
 
@@ -83,6 +83,7 @@ class _Networks:
         model = _model(facts["model"])
         torch.set_num_threads(model.settings.torch_threads)
         torch.set_default_dtype(torch.float32)
+        torch.use_deterministic_algorithms(True)
         match facts["method"]:
             case "start":
                 return _started(model, facts["key"])
@@ -124,6 +125,11 @@ def _model(facts: Facts) -> TorchModel:
     for part in facts["class"].split("."):
         found = getattr(found, part)
     made: TorchModel = found(**facts["settings"])
+    if source_digest(made) != facts["digest"]:
+        raise Refused(
+            f"the source of the model {made.name!r} changed since it was imported: import it again (importlib.reload), "
+            "or start Python again"
+        )
     return made
 
 

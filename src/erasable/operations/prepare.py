@@ -190,6 +190,8 @@ class RowsRead(NamedTuple):
 
     def arranged(self, config: Config, work: Work) -> Dataset:
         """Build the dataset of these rows, as learning them would."""
+        if _are_timeless(self.interactions):
+            refuse_other_times(config, None)
         given = _Given(scale=self.scale)
         return _arranged(*_kept(self.interactions, config, given), config, given, NO_INPUTS, work)
 
@@ -216,7 +218,7 @@ def prepare_again(held: Dataset, everything: Interactions, config: Config, input
         )
     declared = held.scale if config.rating_scale is None else RatingScale(*config.rating_scale)
     declared.check(everything.rating)
-    if everything.time is None or np.isnan(everything.time).all():
+    if _are_timeless(everything):
         refuse_without_time(config)
         if config.splitting.needs_time:
             raise Refused("no times are held, so they can't be split by: leave out ", option("split"))
@@ -284,6 +286,10 @@ def _prepared_in_buckets(
         nobody, (), None, facts.rated, facts.taken, facts.rows, dealt.repeated, facts.bad_rows, facts.notices
     )
     return Prepared(dataset, dealt.listed, read)
+
+
+def _are_timeless(rows: Interactions) -> bool:
+    return rows.time is None or bool(np.isnan(rows.time).all())
 
 
 def refuse_without_time(config: Config) -> None:
