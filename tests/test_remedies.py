@@ -270,7 +270,7 @@ CASES = {
     ),
     "a setting that there is not": Case(
         f"{LEARN} --config c.toml",
-        "the settings are",
+        "The settings are",
         f"{LEARN} --config c.toml",
         {"c.toml": "sed = 2"},
         {"c.toml": "seed = 2"},
