@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from erasable.errors import WrongUse
 from erasable.seeding import mix
+from erasable.wording import duration
 
 if TYPE_CHECKING:
     from erasable.operations.attack import Probe
@@ -168,31 +170,36 @@ def _title(probe: "Probe") -> str:
     )
 
 
+_MARKERS = "os^DvPX*"
 _LEAST_COST = 1e-5  # what costs nothing has no place on a logarithmic axis
 
 
 def draw_comparison(comparison: "ModelComparison", file: Path) -> None:
     """Draw each model's quality against the cost of forgetting one person, and beside it the seconds of both."""
     figure, axes = panels(1, 2)
-    figure.set_size_inches(11, 4.6)
     rows = [row for row in comparison.table.to_pylist() if row["failed"] is None]
+    figure.set_size_inches(11 + 0.09 * max(len(row["model"]) for row in rows), max(4.6, 1.8 + 0.5 * len(rows)))
     quality, seconds = axes[0]
-    for row, colour in zip(rows, _several(len(rows)), strict=True):
+    for row, colour, marker in zip(rows, _several(len(rows)), cycle(_MARKERS), strict=False):
         cost = max(row["forget_cost"], _LEAST_COST)
-        quality.scatter([cost], [row["ndcg@10"]], color=colour, s=60, zorder=3)
-        quality.annotate(row["model"], (cost, row["ndcg@10"]), xytext=(6, 5), textcoords="offset points")
+        look = {"color": colour, "marker": marker, "s": 60, "zorder": 3}
+        quality.scatter([cost], [row["ndcg@10"]], label=row["model"], **look)
     quality.set(xscale="log", xlim=(_LEAST_COST / 2, 4), ylim=(0, None))
-    quality.set(xlabel="cost of forgetting one person (1 is training everyone; left edge: none)", ylabel="NDCG@10")
+    quality.set(xlabel="cost of forgetting one person\n(1 is training everyone; left edge: none)", ylabel="NDCG@10")
     quality.set_title("Better is up, cheaper to forget is left")
+    quality.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)  # beside points that may lie on each other
     places = np.arange(len(rows))
     for shift, name, colour in ((-0.2, "learn", _COLOURS[0]), (0.2, "forget", _COLOURS[2])):
-        seconds.barh(places + shift, [row[f"{name}_seconds"] for row in rows], 0.38, label=name, color=colour)
+        taken = [row[f"{name}_seconds"] for row in rows]
+        bars = seconds.barh(places + shift, taken, 0.38, label=name, color=colour)
+        seconds.bar_label(bars, [duration(one) for one in taken], padding=3, fontsize=8)
     seconds.set_yticks(places, [row["model"] for row in rows])
     seconds.invert_yaxis()
+    seconds.margins(x=0.18)
     seconds.grid(axis="x", color="#dddddd", linewidth=0.6)
     seconds.grid(axis="y", visible=False)
-    seconds.set(title="Seconds to learn everyone, and to forget one", xlabel="seconds")
-    seconds.legend(frameon=False)
+    seconds.set(title="To learn everyone, and to forget one", xlabel="seconds")
+    seconds.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     figure.savefig(file, dpi=130, metadata={"Date": None} if file.suffix.lower() == ".svg" else None)
 
 

@@ -44,7 +44,7 @@ def test_a_model_that_fails_is_named_and_the_others_are_shown(run, ratings_file,
     assert result.code == 0
     (said,) = [line for line in result.out.splitlines() if "could not be measured" in line]
     assert said.startswith("nmf:groups=50:grouping=random could not be measured: there are only 8 users for 50 groups")
-    assert said.endswith("give groups=8 or fewer")
+    assert said.endswith("give --groups 8 or fewer")
     assert [one["failed"] is None for one in json.loads(out.read_text())["models"]] == [True, False]
 
 
@@ -52,6 +52,7 @@ def test_a_model_that_fails_is_named_and_the_others_are_shown(run, ratings_file,
     ("words", "said"),
     [
         (("--out", "found.txt"), "the table is written as .csv or .json"),
+        (("--out", "no-such-folder/found.csv"), "can't be written: name a file in a folder that is there"),
         (("--picture", "found.txt"), "a figure ends in .png, .svg or .pdf"),
         (("--models", "ease,ease"), "the model ease is given twice"),
     ],

@@ -125,11 +125,24 @@ def test_without_times_what_needs_them_is_refused(table):
         (["als:factor=2"], WrongSetting, "did you mean `factors`"),
         (["als:factors=0"], WrongSetting, "at least 1"),
         (["eease"], WrongSetting, "did you mean 'ease'"),
+        ("ease", WrongUse, r"give a list of models, such as \['ease'\]"),
+        (["ease:model=als"], WrongUse, "names two models: write als instead"),
+        (["ease:features=author"], WrongUse, "`features` needs more than interactions"),
+        (["ease:risk_threshold=0.3"], WrongUse, "`risk_threshold` needs more than interactions"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_anything_is_read(models, error, said):
     with pytest.raises(error, match=said):
         compare("no such file.csv", models)
+
+
+@pytest.mark.parametrize("settings", [{"holdout": 0}, {"split_time": "2030-01-01"}])
+def test_where_nothing_is_held_out_it_is_refused_before_anything_is_learned(table, settings, monkeypatch):
+    timed = table.append_column("timestamp", [[float(row) for row in range(table.num_rows)]])
+    monkeypatch.setattr("erasable.operations.compare._in_own_process", None)
+    with pytest.raises(Refused, match="nothing is held out to measure on") as refused:
+        compare(timed, ["popular"], threads=1, progress=False, **settings)
+    assert "give --holdout 0.1 or --split leave-last-out" in refused.value.said.of_command
 
 
 def test_a_class_that_another_process_can_not_import_is_refused(table):

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from erasable import Recommender, WrongUse
+from erasable import ALS, Recommender, WrongUse
 from erasable.chain import Config
 from erasable.data.catalogue import split_holdout
 from erasable.errors import DataRefused
@@ -119,6 +119,15 @@ def test_a_study_of_another_search_is_refused(table, tmp_path):
         tuned(table, tmp_path / "b.study", trials=1)
 
 
+def test_a_study_of_other_data_of_the_same_size_is_refused(table, tmp_path):
+    tuned(table, tmp_path / "a.study", trials=1)
+    others = table.set_column(0, "user_id", pa.array([f"x{one}" for one in table["user_id"].to_pylist()]))
+    with pytest.raises(WrongUse, match="holds a search with other data"):
+        tuned(others, tmp_path / "a.study", trials=1)
+    shuffled = table.take(np.random.default_rng(1).permutation(table.num_rows))
+    assert tuned(shuffled, tmp_path / "a.study", trials=1).trials == 1  # the same rows in another order are no others
+
+
 def test_a_study_in_a_workspace_is_refused(table, tmp_path):
     Recommender("popular", threads=1, progress=False).fit(table).save(tmp_path / "shop")
     with pytest.raises(WrongUse, match="name a file elsewhere"):
@@ -146,6 +155,26 @@ def test_a_split_by_time_without_times_is_refused(table, tmp_path):
 def test_an_unknown_measure_is_refused_with_those_there_are(table, tmp_path):
     with pytest.raises(WrongUse, match="there is no metric 'ndgc@10': write hr, ndcg"):
         tune(table, HELD, SettingsSearch(tmp_path / "a.study", 2, "ndgc@10"), Inputs(), _WORK)
+
+
+def test_a_measure_may_be_written_in_capitals(table, tmp_path):
+    found = tune(table, HELD, SettingsSearch(tmp_path / "a.study", 1, "NDCG@10"), Inputs(), _WORK)
+    assert found.objective == "ndcg@10"
+
+
+@pytest.mark.parametrize(
+    ("settings", "trials", "said"),
+    [
+        ({}, 0, "0 trials find nothing"),
+        ({"model": ALS(factors=8)}, 1, "a model is tuned by its name"),
+        ({"features": ["author"]}, 1, "`features` is not for tuning"),
+        ({"chosen_on": "declared"}, 1, "`chosen_on` is not for tuning"),
+    ],
+)
+def test_what_a_file_of_settings_could_not_say_is_refused(tmp_path, settings, trials, said):
+    with pytest.raises(WrongUse, match=said):
+        tuned("no such file.csv", tmp_path / "a.study", trials, **settings)
+    assert not (tmp_path / "a.study").exists()
 
 
 def test_a_setting_that_is_given_stays(table, tmp_path):

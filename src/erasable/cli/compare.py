@@ -20,7 +20,7 @@ from erasable.cli.options import (
 )
 from erasable.cli.output import print_json, print_line, print_table
 from erasable.data.values import OnBadRow
-from erasable.errors import WrongUse
+from erasable.errors import WrongUse, of_command
 from erasable.operations.compare import USUAL_MODELS, ModelComparison, compare
 from erasable.operations.prepare import Inputs
 from erasable.plots import draw_comparison, figure_file
@@ -68,14 +68,21 @@ def command(
     """
     if out is not None and out.suffix.lower() not in (".csv", ".json"):
         raise WrongUse(f"{out}: the table is written as .csv or .json: name it so")
+    if out is not None and (not out.absolute().parent.is_dir() or out.is_dir()):
+        raise WrongUse(f"{out}: can't be written: name a file in a folder that is there")
     if picture is not None:
         figure_file(picture)
     work, inputs = work_with(threads, quiet or json_output), Inputs(columns_from(columns or {}), on_bad_row=on_bad_row)
     named = [one.strip() for one in models.split(",") if one.strip()]
     found = compare(data, named, settings or {}, inputs, work, quick)
+    _tell(found, json_output)
     _write(found, out, picture)
+
+
+def _tell(found: ModelComparison, json_output: bool) -> None:
+    notes = [of_command(note) for note in found.notes]
     if json_output:
-        print_json(found.as_json())
+        print_json({**found.as_json(), "notes": notes})
         return
     facts = found.facts
     print_line(
@@ -85,10 +92,7 @@ def command(
     headings = ("model", "NDCG@10", "HR@10", "recall@10", "learn", "forget one: cost", "time", "memory")
     rows = found.table.to_pylist()
     print_table(headings, [_cells(row) for row in rows if row["failed"] is None])
-    for row in rows:
-        if row["failed"] is not None:
-            print_line(f"{row['model']} could not be measured: {row['failed']}")
-    for note in found.notes:
+    for note in notes:
         print_line(note)
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from erasable.chain.settings import Config
+from erasable.data.interactions import Interactions
 from erasable.data.splits import SplitSettings
-from erasable.errors import Refused, WrongUse
+from erasable.errors import Refused, Said, WrongUse, option, said
 from erasable.interrupts import kept_from_children
 from erasable.models.base import Model
 from erasable.models.registry import model_names
@@ -31,6 +32,8 @@ _QUICK_EPOCHS = {"nmf": 8, "dmf": 8}
 """One epoch in each of the usual groups."""
 _CHILD = "from erasable.operations._one_model import main; main()"
 _END_WITHIN = 5.0
+_NOT_COMPARED = ("features", "risk_threshold")
+"""Settings that need more than the interactions."""
 _COLUMNS = pa.schema(
     [
         pa.field("model", pa.string(), nullable=False),
@@ -55,7 +58,7 @@ class ModelComparison:
     facts : mapping of str to Any
         How much data there is, and how many people were measured and forgotten.
     notes : tuple of str
-        How it was measured.
+        Which models could not be measured, and how the others were.
 
     Examples
     --------
@@ -99,6 +102,7 @@ def compare(
     named = _entrants(models, common, quick)
     rows = read_rows(source, named[0].config, inputs, work)
     entrants = _entrants(models, {**common, **rows.settings}, quick) if rows.settings else named
+    _check_held_out(rows.interactions, entrants[0].config)
     content, found = encode_interactions(rows.interactions), list[dict[str, Any]]()
     for entrant in entrants:
         order = _order(entrant.config, rows, quick, work.threads)
@@ -110,7 +114,17 @@ def compare(
     shared = {name: shared[name] for name in (*SplitSettings.model_fields, "seed") if name in shared}
     facts = {**measured[0]["facts"], "quick": quick, "settings": shared}
     cells = [{name: one.get(name) for name in _COLUMNS.names} for one in found]
-    return ModelComparison(pa.Table.from_pylist(cells, _COLUMNS), facts, tuple(_notes(facts, entrants)))
+    failures = (said(one["model"], " could not be measured: ", one["failed"]) for one in found if "failed" in one)
+    return ModelComparison(pa.Table.from_pylist(cells, _COLUMNS), facts, (*failures, *_notes(facts, entrants)))
+
+
+def _check_held_out(interactions: Interactions, config: Config) -> None:
+    """Refuse a split that leaves nothing to measure on, before any model learns."""
+    if not len(config.splitting.of(interactions)[1]):
+        share, split = option("holdout", _USUAL_HOLDOUT), option("split", "leave-last-out")
+        raise Refused(
+            "nothing is held out to measure on: give ", share, " or ", split, ", or data with longer histories"
+        )
 
 
 def with_test_rows(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,6 +136,8 @@ def with_test_rows(settings: Mapping[str, Any]) -> dict[str, Any]:
 def _entrants(
     models: Sequence[str | Model | type[Model]], common: Mapping[str, Any], quick: bool
 ) -> tuple[_Entrant, ...]:
+    if isinstance(models, str):
+        raise WrongUse(f"give a list of models, such as [{models!r}]")
     entrants = [_entrant(one, common, quick) for one in models]
     labels = [one.label for one in entrants]
     twice = next((label for label in labels if labels.count(label) > 1), None)
@@ -141,6 +157,11 @@ def _entrant(given: str | Model | type[Model], common: Mapping[str, Any], quick:
     preset = own.pop("preset", None)
     config = Config.of({**common, **own}, preset)
     label = config.model if isinstance(given, type) else label
+    further = next((name for name in _NOT_COMPARED if getattr(config, name) is not None), None)
+    if further is not None:
+        raise WrongUse(
+            f"{label}: `{further}` needs more than interactions: leave it out, or learn with it and evaluate"
+        )
     epochs = _QUICK_EPOCHS.get(config.model)
     lowered = quick and epochs is not None and "epochs" not in config.learner.settings.model_fields_set
     return _Entrant(label, config.changed(epochs=epochs) if lowered else config, lowered)
@@ -156,6 +177,8 @@ def _spelled(given: str) -> tuple[str, dict[str, Any]]:
             raise WrongUse(
                 f"{given!r} is no model with settings: write NAME or NAME:setting=value, like als:factors=32"
             )
+        if key == "model":
+            raise WrongUse(f"{given!r} names two models: write {value} instead, or both with a comma between")
         found[key.replace("-", "_")] = value
     return given.strip(), found
 
@@ -200,7 +223,7 @@ def _in_own_process(order: Order, content: bytes, label: str, reporter: Reporter
                 case {"found": found}:
                     return dict(found)
                 case {"failed": {"said": words}}:
-                    return {"failed": words[0]}
+                    return {"failed": Said(*words)}
             retold(Progress(label, f"{label}: {step}", done, total))
         return {"failed": _died(process)}
 

@@ -10,6 +10,7 @@ from typing import Any
 from erasable.chain.settings import USUAL_MODEL, Config
 from erasable.data.splits import SplitSettings
 from erasable.errors import DataRefused, Refused, WrongUse
+from erasable.evaluation.utility import metric_named
 from erasable.models.base import in_our_words
 from erasable.models.registry import BUILT_IN
 from erasable.operations._study import Study
@@ -19,6 +20,7 @@ from erasable.operations.work import Work
 from erasable.proof import coarse
 from erasable.wording import listed
 
+_NOT_TUNED = ("features", "risk_threshold", "chosen_on")  # they need more than interactions, or are what tune says
 _FURTHER = 2  # times as many trials are begun, at most, where some can't be learned
 
 
@@ -100,14 +102,22 @@ def tune(
 
     Settings that are given stay as they are, and the others that the model's `searched` names are searched.
     """
-    given = in_our_words(settings)
+    given, objective = in_our_words(settings), str(metric_named(search.objective))
+    if search.trials < 1:
+        raise WrongUse(f"{search.trials} trials find nothing: give 1 at least")
+    if not isinstance(given.get("model", USUAL_MODEL), str):
+        raise WrongUse("a model is tuned by its name: give the name, and its settings beside it")
+    foreign = next((name for name in _NOT_TUNED if given.get(name) is not None), None)
+    if foreign is not None:
+        raise WrongUse(f"`{foreign}` is not for tuning: leave it out, and give it when you learn")
     config = Config.of({"model": USUAL_MODEL, **given})
     kind = _narrowed(config, given)
     rows = read_rows(source, config, inputs, work)
     config = config.changed(**rows.settings) if rows.settings else config
     validation = Validation.inside(rows, config, work)
     users, interactions = (coarse.count(number) for number in (len(rows.interactions.users), len(rows.interactions)))
-    facts = {**config.flat(), "objective": search.objective, "users": users, "interactions": interactions}
+    size = {"users": users, "interactions": interactions, "checksum": validation.checksum()}
+    facts = {**config.flat(), "objective": objective, **size}
     study = Study(search.study, kind, facts, config.seed)
     work.reporter.note(
         f"trials are in {search.study}: settings and scores, nobody's data; the same command goes on from there"
@@ -116,7 +126,7 @@ def tune(
         advance(min(study.finished, search.trials))
         while study.finished < search.trials and study.tried < _FURTHER * search.trials:
             trial, proposed = study.propose()
-            study.tell(trial, _score(validation, config, proposed, search.objective))
+            study.tell(trial, _score(validation, config, proposed, objective))
             advance(1)
     if not study.finished:
         raise Refused(f"no trial of {config.model} could be learned: compare models first, to see why")
@@ -130,7 +140,7 @@ def tune(
         settings={**fixed, **changed},
         score=score,
         usual=study.first(),
-        objective=search.objective,
+        objective=objective,
         trials=study.finished,
         users=users,
         interactions=interactions,
