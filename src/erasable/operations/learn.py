@@ -345,6 +345,8 @@ def _without_uncertified(read: Read, session: Session) -> Read:
     """Leave out people and interactions that a sync forgot and that could not be certified."""
     erasures = read_search(session.documents().pending).erasures
     waiting = [one for erased in erasures if erased.may_return for one in erased.people if one.found is not None]
+    if not waiting:
+        return read
     whole = {one.user for one in waiting if one.items is None}
     pairs = [(one.user, item) for one in waiting for item in one.items or ()]
     left = read.interactions.without(users=whole, pairs=pairs)
