@@ -97,6 +97,23 @@ def test_the_process_ends_with_the_one_that_started_it_in_the_middle_of_training
     wait_until(lambda: not Path(f"/proc/{child}").exists())
 
 
+def test_the_process_ends_with_its_parent_though_a_process_that_was_forked_holds_its_input_open():
+    code = "import os, time; from erasable.models._torch_process import Code, TorchProcess; "
+    code += "found = TorchProcess(Code('erasable', '')); forked = os.fork(); forked or time.sleep(60); "
+    code += "print(found._process.pid, forked, flush=True); time.sleep(60)"
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    child, forked = map(int, parent.stdout.readline().split())
+    try:
+        time.sleep(3)
+        parent.kill()
+        parent.wait(20)
+        wait_until(lambda: not Path(f"/proc/{child}").exists())
+        assert Path(f"/proc/{forked}").exists()
+    finally:
+        os.kill(forked, signal.SIGKILL)
+        parent.stdout.close()
+
+
 def test_a_process_that_is_killed_is_told_and_the_next_question_has_another():
     process = TorchProcess(Code("erasable", ""))
     os.kill(process._process.pid, signal.SIGKILL)

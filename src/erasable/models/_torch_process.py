@@ -35,7 +35,8 @@ class Code(NamedTuple):
 
 _LENGTH = 8
 _BEGIN = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from erasable.models._torch_server import serve; serve()"
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from erasable.models._torch_server import serve; serve(int(sys.argv[2]))"
 )
 _OF_LIBRARIES = ("ATEN_", "DNNL_", "GOMP_", "KMP_", "MKL_", "OMP_", "ONEDNN_", "OPENBLAS_", "PYTORCH_", "TORCH")
 _SECONDS_TO_END = 5
@@ -78,7 +79,7 @@ class TorchProcess:
         self.code = code
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_LIBRARIES)}
         self._process = subprocess.Popen(  # noqa: S603 - this Python
-            [sys.executable, "-c", _BEGIN, json.dumps(found_in())],
+            [sys.executable, "-c", _BEGIN, json.dumps(found_in()), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**kept, "PYTHONHASHSEED": "0", "CUDA_VISIBLE_DEVICES": ""},

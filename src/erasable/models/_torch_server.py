@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
+from time import sleep
 from traceback import extract_tb
 from typing import Any
 
@@ -29,14 +30,15 @@ from erasable.progress import Advance
 from erasable.seeding import child_key
 
 _NETWORKS_KEPT = 4
+_SECONDS_OF_A_LOOK = 1.0
 _SEEDS = 2**63
 _SHARED = "shared:"
 Answer = tuple[Facts, dict[str, NDArray[Any]]]
 Given = dict[str, NDArray[Any]]
 
 
-def serve() -> None:
-    """Answer questions until the input ends; what models print goes to standard error."""
+def serve(parent: int) -> None:
+    """Answer questions until the input or the parent ends; what models print goes to standard error."""
     questions, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -49,7 +51,13 @@ def serve() -> None:
                 waiting.put(receive(questions))
         os._exit(0)  # whoever asked has ended, perhaps in the middle of training
 
-    Thread(target=read, daemon=True).start()
+    def follow() -> None:  # a process that the parent forked may hold the other end of the input open
+        while os.getppid() == parent:
+            sleep(_SECONDS_OF_A_LOOK)
+        os._exit(0)
+
+    for task in (read, follow):
+        Thread(target=task, daemon=True).start()
     networks = _Networks()
     while True:
         facts, arrays = waiting.get()
