@@ -148,6 +148,19 @@ def test_every_file_is_of_the_commit_that_was_released(version):
         assert set(kept) <= {*ways_of(version)}, f"{path.name} holds ways that are not there any more"
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_commit_of_every_release_is_in_the_history(version):
+    """Else no other machine could make its digests."""
+    git = ("git", "-C", making.ROOT)
+    shallow = subprocess.run(
+        [*git, "rev-parse", "--is-shallow-repository"], capture_output=True, text=True, check=False
+    )
+    if shallow.stdout.strip() != "false":
+        pytest.skip("the whole history is not here")
+    named = [*git, "merge-base", "--is-ancestor", making.commit_of(version), "HEAD"]
+    assert subprocess.run(named, capture_output=True, check=False).returncode == 0
+
+
 @pytest.mark.full
 class TestBothRoads:
     def test_side_by_side(self, few, tmp_path, monkeypatch, say):
