@@ -69,3 +69,8 @@ def test_settings_can_t_be_changed():
 @pytest.mark.parametrize("model", [ALS, EASE, NMF, DMF])
 def test_every_setting_has_a_sentence(model):
     assert all(len(sentence) > 10 for sentence in sentences_of(model.settings_class).values())
+
+
+def test_what_other_libraries_call_a_setting_is_answered_with_our_name():
+    with pytest.raises(WrongSetting, match="did you mean `epochs`"):
+        ALS(iterations=15)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator
@@ -13,7 +12,7 @@ from erasable.data.splits import Split, SplitSettings
 from erasable.data.values import Weights
 from erasable.errors import WrongSetting, WrongUse
 from erasable.grouping.registry import GroupingSettings, OrderName, check_grouping
-from erasable.models.base import Model, Settings, checked, given_twice, in_our_words, no_such_setting
+from erasable.models.base import Model, Settings, checked, given_twice, in_our_words, nearest, no_such_setting
 from erasable.models.registry import BUILT_IN, checked_model, find_model, made_with, refuse_without_torch
 from erasable.wording import listed
 
@@ -439,7 +438,7 @@ def _foreign_setting(name: str, kind: type[Model], shown: str, strategy: str, th
     owner, whose = _owner(name, kind, shown, strategy)
     if not whose:
         every = {one: None for settings in settings_classes().values() for one in settings.model_fields}
-        near = "".join(get_close_matches(name, {**there, **every}, n=1))
+        near = nearest(name, {**there, **every})
         owner, whose = _owner(near, kind, shown, strategy)
         if near in there or not whose:
             return no_such_setting(name, shown, there)

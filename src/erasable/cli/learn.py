@@ -220,7 +220,7 @@ def _tell(learned: Learned, into: Path, settings: SplitSettings) -> None:
     if learned.held_out:
         by = {"random": "--holdout", "time": f"--split-time {settings.split_time}"}
         how = by.get(settings.split, f"--split {settings.split}")
-        print_line(f"held out, and not learned from: {counted(learned.held_out, 'interaction')} ({how})")
+        print_line(f"of these, held out and not learned from: {counted(learned.held_out, 'interaction')} ({how})")
     _tell_input(learned)
     print_line(f"the workspace is {into}; next: erasable recommend {shlex.quote(str(into))} --user U")
 

@@ -21,6 +21,7 @@ from erasable.cli.output import print_json, print_line, with_verdict
 from erasable.errors import of_command
 from erasable.operations.storage import DiskStorage
 from erasable.operations.verify import Claim, Verification, verify
+from erasable.wording import counted
 
 NAME = "verify"
 _OUTCOMES = {True: (0, "identical"), False: (1, "different"), None: (2, "no verdict")}
@@ -63,5 +64,5 @@ def command(
 
 
 def _tell(word: str, verification: Verification) -> None:
-    compared = f" ({verification.compared} arrays compared)" if verification.compared else ""
+    compared = f" ({counted(verification.compared, 'array')} compared)" if verification.compared else ""
     print_line(f"{word}: {of_command(verification.reason)}{compared}")

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from erasable.data._delimited import open_delimited
 from erasable.data._tables import arrow_table, open_parquet, open_sparse, open_table
-from erasable.data.columns import OF_WEIGHTS, ColumnNames, column_option, quantity_among
+from erasable.data.columns import OF_WEIGHTS, ColumnNames, column_option
 from erasable.data.ids import ArrowColumn, encode_ids
 from erasable.data.interactions import Interactions, RatingScale
 from erasable.data.sources import InputSource, name_of, sources_of
@@ -27,7 +27,7 @@ from erasable.data.values import (
     WrittenTimes,
     has_e_mails,
 )
-from erasable.errors import DataRefused, Said, WrongUse, said
+from erasable.errors import DataRefused, WrongUse
 
 NOTHING_TAKEN = Taken({})
 _RECOGNISE_ALL = ColumnNames()
@@ -76,11 +76,6 @@ class SourceFacts:
         notes = [self.recognised]
         if not self.rated:
             notes.append("no rating column: every rating is 1")
-        quantity = quantity_among(self.taken.left)
-        if quantity and not (self.rated or self.weighed):
-            notes.append(
-                said(f"column {quantity} is not used: to learn it as a weight give ", _weight_column(quantity))
-            )
         if self.idle:
             notes.append(f"{self.idle} rows left out: their events count 0")
         if repeated and self.weighed:
@@ -133,10 +128,6 @@ def _larger(risks: dict[str, float], column: ArrowColumn, risk: NDArray[np.float
     for user, value in zip(users, largest.tolist(), strict=True):
         risks[user] = max(value, risks.get(user, value))
     return risks
-
-
-def _weight_column(name: str) -> Said:
-    return Said(f"weight={name!r}", f"--weight-column {name}")
 
 
 class Batches:

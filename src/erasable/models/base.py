@@ -1,7 +1,7 @@
 """The interface of a model: `Model`, its optional abilities, its settings and parameters, and checks of its class."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
@@ -81,6 +81,15 @@ _POSSIBLE = {
 }
 """What can be given instead, by the type of pydantic's error."""
 _AMERICAN = {"regularization": "regularisation", "random_state": "seed"}
+_ELSEWHERE = {
+    **dict.fromkeys(("iterations", "n_iter", "n_epochs", "num_epochs"), "epochs"),
+    **dict.fromkeys(("n_factors", "num_factors", "embedding_dim"), "factors"),
+    "lr": "learning_rate",
+    "batch_size": "batch",
+    "shrink": "shrinkage",
+    "K": "neighbours",
+}
+"""What other libraries call our settings."""
 
 
 class Settings(CheckedSettings):
@@ -147,11 +156,22 @@ def checked(kind: type[_S], given: Mapping[str, Any], owner: str) -> _S:
         raise wrong_setting(error) from None
 
 
+def nearest(name: str, there: Iterable[str]) -> str:
+    """Return the name that was probably meant: what other libraries call so, or one spelled alike; "" if there is none.
+
+    >>> nearest("iterations", ["epochs", "min_interactions"]), nearest("epoch", ["epochs"]), nearest("x", ["epochs"])
+    ('epochs', 'epochs', '')
+    """
+    names = list(there)
+    ours = _ELSEWHERE.get(name, "")
+    return ours if ours in names else "".join(get_close_matches(name, names, n=1))
+
+
 def no_such_setting(name: str, owner: str, there: Mapping[str, Any]) -> WrongSetting:
     """Return the error for an unknown setting, with the nearest name."""
-    near = get_close_matches(name, there, n=1)
+    near = nearest(name, there)
     listed = ", ".join(f"`{one}`" for one in sorted(there))
-    remedy = f"did you mean `{near[0]}`?" if near else f"there are {listed}" if there else "it has none"
+    remedy = f"did you mean `{near}`?" if near else f"there are {listed}" if there else "it has none"
     return WrongSetting(
         f"there is no setting `{name}` in {owner}: {remedy}", f"{owner} has no option `{name}`: {remedy}"
     )

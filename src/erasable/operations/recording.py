@@ -13,7 +13,7 @@ from erasable.chain.dataset import (
     Dataset,
     State,
 )
-from erasable.data.columns import OF_WEIGHTS
+from erasable.data.columns import OF_WEIGHTS, quantity_among
 from erasable.data.readers import ReadResult
 from erasable.errors import (
     ErasableError,
@@ -118,6 +118,10 @@ class InputFacts:
         yield f"model: {self.model}; {'weights' if weighed else 'rating scale'}: {self.rating_scale}"
         taken = ", ".join(role if role == name else f"{role} ({name})" for role, name in self.columns.items())
         yield f"columns taken: {taken}; left: {', '.join(self.columns_left) or 'none'}"
+        quantity = quantity_among(self.columns_left)
+        if quantity and not weighed and "rating" not in self.columns:
+            option = Said(f"weight={quantity!r}", f"--weight-column {quantity}")
+            yield said(f"the column {quantity} is not used; to learn it as a weight, give ", option)
         bad = f"; bad rows left out: {self.bad_rows:,}" if self.bad_rows else ""
         repeated = (
             "rows added to others of their (user, item) pair" if weighed else "repeated (user, item) pairs dropped"
