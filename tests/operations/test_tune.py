@@ -93,6 +93,25 @@ def test_a_trial_that_was_interrupted_counts_for_nothing(table, tmp_path, monkey
     assert tuned(table, tmp_path / "a.study", trials=4).trials == 4
 
 
+@pytest.mark.parametrize("when", ["before it is begun", "while it is learned"])
+def test_if_the_very_first_trial_is_interrupted_the_search_is_still_the_same(table, tmp_path, monkeypatch, when):
+    whole = tuned(table, tmp_path / "whole.study", trials=4)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        if when == "before it is begun":
+            broken.setattr("optuna.study.Study.ask", interrupted)
+        else:
+            broken.setattr(Validation, "score", interrupted)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                tuned(table, tmp_path / "parts.study", trials=4)
+    assert tuned(table, tmp_path / "parts.study", trials=4) == whole
+    assert whole.usual is not None
+
+
 def test_the_first_trial_is_the_defaults_and_the_best_is_no_worse(table, tmp_path):
     found = tuned(table, tmp_path / "a.study")
     assert found.usual is not None
