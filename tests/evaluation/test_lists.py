@@ -51,9 +51,9 @@ def test_diversity_is_one_less_the_cosine_of_those_who_have_both():
 
 
 @pytest.mark.parametrize("in_a_bucket", [10_000, 5])
-@pytest.mark.parametrize(("people", "cells"), [(10_000, 2**25), (3, 7)])
-def test_diversity_is_that_of_a_plain_computation(monkeypatch, in_a_bucket, people, cells):
-    monkeypatch.setattr(_lists, "_PEOPLE_AT_ONCE", people)
+@pytest.mark.parametrize(("pairs", "cells"), [(10_000, 2**25), (30, 7), (1, 7)])
+def test_diversity_is_that_of_a_plain_computation(monkeypatch, in_a_bucket, pairs, cells):
+    monkeypatch.setattr(_lists, "_PAIRS_AT_ONCE", pairs)
     monkeypatch.setattr(_lists, "_CELLS_AT_ONCE", cells)
     chance = np.random.default_rng(5)
     had = {f"u{one}": "".join(chance.choice([*"abcdefgh"], chance.integers(1, 8), replace=False)) for one in range(30)}

@@ -36,6 +36,12 @@ def test_metrics_of_lists_need_lists_of_the_whole_catalogue():
             metrics_named(wrong, "whole-catalogue")
 
 
+def test_lists_whose_pairs_would_fill_the_memory_are_refused():
+    assert metrics_named(["diversity@100", "novelty@5000"], "whole-catalogue")
+    with pytest.raises(WrongUse, match="diversity@101 compares all pairs of a list: give a cutoff of 100 at most"):
+        metrics_named(["diversity@101"], "whole-catalogue")
+
+
 def test_the_usual_metrics_come_first():
     for protocol, count in (("whole-catalogue", 18), ("one-of-100", 12), ("held-out-only", 12)):
         metrics = all_metrics(protocol)

@@ -1,14 +1,19 @@
 """`compare`: its figures are those of learning, evaluating and planning; what fails, what is refused, what it says."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
-from erasable import ALS, ModelComparison, Recommender, Refused, WrongSetting, WrongUse, compare
+from erasable import ALS, DataRefused, ModelComparison, Recommender, Refused, WrongSetting, WrongUse, compare
 from erasable.models import Popular
+from erasable.operations._one_model import _peak_bytes
 from erasable.seeding import id_keys
 from kit import small_shop
 
 HOLDOUT = 0.3
+PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +148,21 @@ def test_where_nothing_is_held_out_it_is_refused_before_anything_is_learned(tabl
     with pytest.raises(Refused, match="nothing is held out to measure on") as refused:
         compare(timed, ["popular"], threads=1, progress=False, **settings)
     assert "give --holdout 0.1 or --split leave-last-out" in refused.value.said.of_command
+
+
+def test_without_times_there_is_no_split_by_them_and_no_model_of_sequences(table):
+    with pytest.raises(DataRefused, match="needs times, and there are none"):
+        compare(table, ["popular"], split="leave-last-out", threads=1, progress=False)
+    with pytest.raises(Refused, match="sasrec learns from the order in time, and there is no time"):
+        compare(table, ["sasrec"], threads=1, progress=False)
+
+
+def test_memory_is_that_of_processes_that_it_starts_too():
+    before = _peak_bytes()
+    with subprocess.Popen([sys.executable, "-c", "import numpy; print(1, flush=True); input()"], **PIPES) as child:
+        child.stdout.readline()
+        assert _peak_bytes() > before + 10e6
+        child.kill()
 
 
 def test_a_class_that_another_process_can_not_import_is_refused(table):

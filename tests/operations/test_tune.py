@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from erasable import ALS, Recommender, WrongUse
+from erasable import ALS, DataRefused, Recommender, WrongUse
 from erasable.chain import Config
 from erasable.data.catalogue import split_holdout
 from erasable.errors import DataRefused
@@ -94,6 +94,25 @@ def test_a_trial_that_was_interrupted_counts_for_nothing(table, tmp_path, monkey
     assert tuned(table, tmp_path / "a.study", trials=4).trials == 4
 
 
+@pytest.mark.parametrize("when", ["before it is begun", "while it is learned"])
+def test_if_the_very_first_trial_is_interrupted_the_search_is_still_the_same(table, tmp_path, monkeypatch, when):
+    whole = tuned(table, tmp_path / "whole.study", trials=4)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        if when == "before it is begun":
+            broken.setattr("optuna.study.Study.ask", interrupted)
+        else:
+            broken.setattr(Validation, "score", interrupted)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                tuned(table, tmp_path / "parts.study", trials=4)
+    assert tuned(table, tmp_path / "parts.study", trials=4) == whole
+    assert whole.usual is not None
+
+
 def test_the_first_trial_is_the_defaults_and_the_best_is_no_worse(table, tmp_path):
     found = tuned(table, tmp_path / "a.study")
     assert found.usual is not None
@@ -175,6 +194,12 @@ def test_what_a_file_of_settings_could_not_say_is_refused(tmp_path, settings, tr
     with pytest.raises(WrongUse, match=said):
         tuned("no such file.csv", tmp_path / "a.study", trials, **settings)
     assert not (tmp_path / "a.study").exists()
+
+
+def test_without_times_the_latest_are_not_set_aside(table, tmp_path):
+    search = SettingsSearch(tmp_path / "a.study", 1)
+    with pytest.raises(DataRefused, match="needs times, and there are none"):
+        tune(table, {"model": "als", "split": "leave-last-out"}, search, Inputs(), _WORK)
 
 
 def test_a_setting_that_is_given_stays(table, tmp_path):

@@ -86,10 +86,11 @@ def _tell(utility: Utility, by: str | None) -> None:
     if by is not None:
         first = [str(metric) for metric in named if metric.k == cutoffs[0]][:_SHOWN]
         shown = [one for one in utility.slices if one.users is not None]
-        print_table(
-            (by, "users", *first),
-            [(one.name, one.users, *(_figure(one, name) for name in first)) for one in shown],
-        )
+        if shown:
+            print_table(
+                (by, "users", *first),
+                [(one.name, one.users, *(_figure(one, name) for name in first)) for one in shown],
+            )
         left_out = [one.name for one in utility.slices if one.users is None]
         if left_out:
             print_line(f"not shown, because fewer than {FEWEST} people could be told apart: {listed(left_out)}")

@@ -11,7 +11,7 @@ from erasable.models.machine import ItemNumbers
 
 _Counts = NDArray[np.int64]
 _Values = NDArray[np.float64]
-_PEOPLE_AT_ONCE = 10_000  # whose pairs of items are in memory together
+_PAIRS_AT_ONCE = 2_000_000  # of people's lists, in memory together
 _CELLS_AT_ONCE = 2**25  # of the items that someone has together, as a dense matrix
 
 NONE = -1
@@ -57,8 +57,9 @@ def diversity(dataset: Dataset, lists: ItemNumbers, cutoffs: Sequence[int]) -> d
     of the product of those who have either. A list with fewer than two items counts 0.
     """
     longest = min(max(cutoffs, default=0), lists.shape[1])
-    parts = [lists[start : start + _PEOPLE_AT_ONCE, :longest] for start in range(0, len(lists), _PEOPLE_AT_ONCE)]
     earlier, later = np.triu_indices(longest, 1)
+    people = max(1, _PAIRS_AT_ONCE // max(1, len(earlier)))
+    parts = [lists[start : start + people, :longest] for start in range(0, len(lists), people)]
     pairs = [np.unique(_codes(dataset, part, earlier, later)) for part in parts]
     codes = np.unique(np.concatenate([np.empty(0, np.int64), *pairs]))
     codes = codes[codes != NONE]

@@ -27,6 +27,7 @@ from erasable.seeding import child_key
 from erasable.wording import listed
 
 CUTOFFS = (10, 20)
+_LONGEST_OF_PAIRS = 100  # 4,950 pairs for each person
 RESAMPLES = 1000
 CONFIDENCE = 0.95
 
@@ -96,6 +97,8 @@ def metrics_named(names: Sequence[str], protocol: str) -> tuple[Metric, ...]:
     for metric in metrics:
         if metric.name not in _FINDING and protocol != "whole-catalogue":
             raise WrongUse(f"{metric} is of lists from the whole catalogue: leave it out, or ", option("protocol"))
+        if metric.name == "diversity" and metric.k > _LONGEST_OF_PAIRS:
+            raise WrongUse(f"{metric} compares all pairs of a list: give a cutoff of {_LONGEST_OF_PAIRS} at most")
     return metrics
 
 

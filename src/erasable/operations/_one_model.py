@@ -29,7 +29,7 @@ from erasable.data.slots import slot_keys
 from erasable.errors import ErasableError
 from erasable.evaluation.protocols import measure, measured_people
 from erasable.models.base import Effort, Model
-from erasable.operations.prepare import RowsRead
+from erasable.operations.prepare import RowsRead, refuse_without_time
 from erasable.operations.remote import failure
 from erasable.operations.work import Work
 from erasable.requests.request import Request
@@ -100,12 +100,15 @@ def measured(order: Order, interactions: Interactions, report: Report) -> dict[s
     """Learn, forget some people one by one, and measure quality; seconds are those of the clock."""
     config, work = order.config(), Work(order.threads)
     rows = RowsRead(interactions, RatingScale(*order.scale), {})
+    if interactions.time is None:
+        refuse_without_time(config)
     with suppress(ErasableError):  # kernels are loaded, or compiled, before anything is timed
         some = interactions.at(np.arange(min(_FEW, len(interactions.users))))
         _forgotten_by_some(*learned_in_memory(rows._replace(interactions=some), config, work)[:2], 1, work, _silent)
     state, store, learning = learned_in_memory(rows, config, work, report)
-    costs, seconds = _forgotten_by_some(state, store, order.people_forgotten, work, report)
     memory = _peak_bytes()
+    costs, seconds = _forgotten_by_some(state, store, order.people_forgotten, work, report)
+    memory = max(memory, _peak_bytes())
     report({"step": "measuring", "total": None})
     test = _test_rows(state.dataset, order.people_measured)
     utility = measure(state, store, test, order.threads)
@@ -176,6 +179,15 @@ def _test_rows(dataset: Dataset, most: int) -> Interactions:
 
 
 def _peak_bytes() -> int:
-    """Return the most that this process held; `ru_maxrss` would count what its parent held."""
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    """Return the most that this process and those it has started held; `ru_maxrss` would count what its parent held."""
+    own = Path("/proc/self")
+    started = [f"/proc/{child}" for path in own.glob("task/*/children") for child in path.read_text().split()]
+    return sum(_held_by(place) for place in (own, *map(Path, started)))
+
+
+def _held_by(place: Path) -> int:
+    try:
+        found = re.search(r"VmHWM:\s+(\d+) kB", (place / "status").read_text())
+    except OSError:
+        return 0  # it has ended
     return 1024 * int(found[1]) if found else 0

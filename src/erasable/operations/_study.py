@@ -14,6 +14,7 @@ from erasable.models.base import Settings
 from erasable.workspace.files import MANIFEST
 
 _NAME, _FACTS = "erasable", "facts"
+_NO_SCORE = "could not be learned"
 
 
 class Study:
@@ -47,9 +48,9 @@ class Study:
             self._study.set_user_attr(_FACTS, facts)
         elif before != facts:
             raise WrongUse(f"{file}: holds a search with other data or settings: name another file, or remove it")
-        for trial in self._study.get_trials(deepcopy=False):
-            if not trial.state.is_finished():
-                self._study.tell(trial.number, state=self._optuna.trial.TrialState.FAIL)
+        states = self._optuna.trial.TrialState
+        for trial in self._study.get_trials(deepcopy=False, states=(states.RUNNING,)):
+            self._study.tell(trial.number, state=states.FAIL)
 
     @property
     def finished(self) -> int:
@@ -58,8 +59,13 @@ class Study:
 
     @property
     def tried(self) -> int:
-        """How many trials are over, with a score or without."""
-        return len(self._study.get_trials(deepcopy=False))
+        """How many trials are over, with a score or without; those that were interrupted do not count."""
+        return len(self._over())
+
+    def _over(self) -> list[Any]:
+        trials = self._study.get_trials(deepcopy=False)
+        complete = self._optuna.trial.TrialState.COMPLETE
+        return [trial for trial in trials if trial.state == complete or trial.user_attrs.get(_NO_SCORE)]
 
     def _scored(self) -> list[Any]:
         states = (self._optuna.trial.TrialState.COMPLETE,)
@@ -69,7 +75,8 @@ class Study:
     def propose(self) -> tuple[Any, dict[str, Any]]:
         """Return a new trial and its settings: the defaults first, then what Optuna finds promising."""
         usual = self._settings()
-        if not self.tried:
+        waiting = self._study.get_trials(deepcopy=False, states=(self._optuna.trial.TrialState.WAITING,))
+        if not self.tried and not waiting:
             self._study.enqueue_trial({name: getattr(usual, name) for name in self._settings.searched})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # parts of the sampler are called experimental
@@ -90,6 +97,7 @@ class Study:
         """Record the score of a trial; None if it could not be learned."""
         states = self._optuna.trial.TrialState
         if score is None:
+            trial.set_user_attr(_NO_SCORE, True)
             self._study.tell(trial, state=states.FAIL)
         else:
             self._study.tell(trial, score)
@@ -101,8 +109,8 @@ class Study:
 
     def first(self) -> float | None:
         """Return the score of the defaults."""
-        found = self._scored()
-        return float(found[0].value) if found and found[0].number == 0 else None
+        first = next(iter(self._over()), None)
+        return None if first is None or first.value is None else float(first.value)
 
 
 def _optuna() -> Any:  # noqa: ANN401 - untyped here

@@ -268,7 +268,10 @@ def _notes(facts: Mapping[str, Any], entrants: Sequence[_Entrant]) -> Iterator[s
                 f"{one.label}: {percentage(one.config.anchors)} of the people shape shared parameters; the median is "
                 "that of everyone, and forgetting one of those costs more"
             )
-    yield "memory: the most that a process of its own held while it learned and forgot, data and Python included"
+    yield (
+        "memory: the most that a process of its own, and what it started, held while it learned and forgot, data and "
+        "Python included"
+    )
     lowered = [f"{one.label} with {one.config.epochs} epochs" for one in entrants if one.lowered]
     if facts["quick"]:
         fewer = f"; {listed(lowered)}, fewer than usual, so better is possible" if lowered else ""

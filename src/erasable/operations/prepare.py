@@ -204,6 +204,7 @@ def read_rows(source: Any, config: Config, inputs: Inputs, work: Work) -> RowsRe
     read = read_source(source, inputs, declared, work, weights=weighed.weights)
     with _naming(source):
         scale = declared or recognise_scale(read.interactions.rating)
+    _refuse_to_split(config, read.source.taken.time_form)
     settings = {} if weighed.max_weight is None else {"max_weight": weighed.max_weight}
     return RowsRead(read.interactions, scale, settings)
 
@@ -304,9 +305,13 @@ def refuse_without_time(config: Config) -> None:
 
 def refuse_other_times(config: Config, form: TimeForm | None) -> None:
     """Refuse interactions without the times that model or split need, or with dates where a number is declared."""
-    since = config.own.split_time
     if form is None:
         refuse_without_time(config)
+    _refuse_to_split(config, form)
+
+
+def _refuse_to_split(config: Config, form: TimeForm | None) -> None:
+    since = config.own.split_time
     if form is None and config.splitting.needs_time:
         given = option("split", config.own.split) if since is None else option("split_time")
         raise DataRefused(given, " needs times, and there are none: name their column with ", column_option("time"))
