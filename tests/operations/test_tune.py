@@ -11,7 +11,6 @@ import pytest
 from erasable import ALS, DataRefused, Recommender, WrongUse
 from erasable.chain import Config
 from erasable.data.catalogue import split_holdout
-from erasable.errors import DataRefused
 from erasable.operations import Inputs, Work
 from erasable.operations._validation import Validation
 from erasable.operations.prepare import read_rows
@@ -194,12 +193,6 @@ def test_what_a_file_of_settings_could_not_say_is_refused(tmp_path, settings, tr
     with pytest.raises(WrongUse, match=said):
         tuned("no such file.csv", tmp_path / "a.study", trials, **settings)
     assert not (tmp_path / "a.study").exists()
-
-
-def test_without_times_the_latest_are_not_set_aside(table, tmp_path):
-    search = SettingsSearch(tmp_path / "a.study", 1)
-    with pytest.raises(DataRefused, match="needs times, and there are none"):
-        tune(table, {"model": "als", "split": "leave-last-out"}, search, Inputs(), _WORK)
 
 
 def test_a_setting_that_is_given_stays(table, tmp_path):

@@ -29,7 +29,7 @@ from erasable.data.slots import slot_keys
 from erasable.errors import ErasableError
 from erasable.evaluation.protocols import measure, measured_people
 from erasable.models.base import Effort, Model
-from erasable.operations.prepare import RowsRead, refuse_without_time
+from erasable.operations.prepare import RowsRead
 from erasable.operations.remote import failure
 from erasable.operations.work import Work
 from erasable.requests.request import Request
@@ -100,8 +100,6 @@ def measured(order: Order, interactions: Interactions, report: Report) -> dict[s
     """Learn, forget some people one by one, and measure quality; seconds are those of the clock."""
     config, work = order.config(), Work(order.threads)
     rows = RowsRead(interactions, RatingScale(*order.scale), {})
-    if interactions.time is None:
-        refuse_without_time(config)
     with suppress(ErasableError):  # kernels are loaded, or compiled, before anything is timed
         some = interactions.at(np.arange(min(_FEW, len(interactions.users))))
         _forgotten_by_some(*learned_in_memory(rows._replace(interactions=some), config, work)[:2], 1, work, _silent)

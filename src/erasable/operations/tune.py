@@ -15,7 +15,7 @@ from erasable.models.base import in_our_words
 from erasable.models.registry import BUILT_IN
 from erasable.operations._study import Study
 from erasable.operations._validation import Validation
-from erasable.operations.prepare import Inputs, read_rows, refuse_without_time
+from erasable.operations.prepare import Inputs, read_rows
 from erasable.operations.work import Work
 from erasable.proof import coarse
 from erasable.wording import listed
@@ -113,8 +113,6 @@ def tune(
     config = Config.of({"model": USUAL_MODEL, **given})
     kind = _narrowed(config, given)
     rows = read_rows(source, config, inputs, work)
-    if rows.interactions.time is None:
-        refuse_without_time(config)
     config = config.changed(**rows.settings) if rows.settings else config
     validation = Validation.inside(rows, config, work)
     users, interactions = (coarse.count(number) for number in (len(rows.interactions.users), len(rows.interactions)))
