@@ -29,7 +29,9 @@ def digests_in(schedule) -> set[str]:
     """All digests of rows and items that a schedule has."""
     names = [task.rows for task in schedule.stages]
     names += [task.shortcut.rows for task in schedule.tasks if task.shortcut]
-    return {digest for name in names for digest in asdict(name).values()}
+    return {
+        digest for name in names for digest in asdict(name).values() if digest
+    }  # "" where nothing is learned of items
 
 
 def known_digests(storage) -> set[str]:
