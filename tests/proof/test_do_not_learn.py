@@ -419,10 +419,12 @@ class TestThePageAboutIt:
         return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
     def test_shows_which_rows_to_delete_and_how_to_let_someone_come_back(self, places, examples, capsys):
-        show, remove = examples
+        show, remove, add = examples
         exec(compile(show, "do-not-learn.md", "exec"), {})
         assert capsys.readouterr().out == "42 a\n7 b\n"
         exec(compile(remove, "do-not-learn.md", "exec"), {})
         left = DoNotLearnList.open(places)
         assert not is_listed("42", left)
         assert len(left.interactions) == 1
+        exec(compile(add, "do-not-learn.md", "exec"), {})
+        assert is_listed("42", DoNotLearnList.open(places))
