@@ -52,8 +52,8 @@ class SASRec(TorchModel):
 
     Examples
     --------
-    >>> SASRec(factors=32, epochs=5)
-    SASRec(factors=32, epochs=5)
+    >>> SASRec(epochs=5, factors=32)
+    SASRec(epochs=5, factors=32)
     """
 
     name: ClassVar[str] = "sasrec"

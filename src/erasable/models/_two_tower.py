@@ -50,8 +50,8 @@ class TwoTower(TorchModel):
 
     Examples
     --------
-    >>> TwoTower(factors=32, epochs=5)
-    TwoTower(factors=32, epochs=5)
+    >>> TwoTower(epochs=5, factors=32)
+    TwoTower(epochs=5, factors=32)
     """
 
     name: ClassVar[str] = "two-tower"
