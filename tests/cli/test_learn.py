@@ -732,3 +732,33 @@ def test_files_are_for_the_owner_or_for_the_group_too(run, ratings_file, tmp_pat
     out = tmp_path / "recs.csv"
     assert run("recommend", tmp_path / "own", "--all", "--out", out).code == 0
     assert out.stat().st_mode & 0o777 == 0o600
+
+
+class TestLearningAnewInPlace:
+    def test_the_file_of_settings_that_learned_it_may_be_given_again(self, learn, run, tmp_path):
+        (tmp_path / "shop.toml").write_text(
+            'model = "item-knn"\nshrinkage = 2\nuser_column = "who"\nrating_scale = [1, 5]\n'
+        )
+        table = FINE.replace("user_id", "who")
+        learn(table, "--config", tmp_path / "shop.toml", "--model", "item-knn")
+        again = run(
+            "learn", tmp_path / "input.csv", "--again", "--into", tmp_path / "shop", "--config", tmp_path / "shop.toml"
+        )
+        assert "learned anew 3 users, 3 items, 4 interactions with item-knn (0 of 1 stage trained" in again.out
+
+    def test_a_preset_leaves_the_other_settings_as_they_are(self, learn, run, tmp_path):
+        learn(FINE, "--model", "ease", "--regularisation", 3, "--seed", 7)
+        run("learn", "--again", "--into", tmp_path / "shop", "--preset", "sparse")
+        with Workspace.reading(tmp_path / "shop") as workspace:
+            config = workspace.state().dataset.config
+        assert (config.setting("neighbours"), config.setting("regularisation"), config.seed) == (300, 3, 7)
+
+    def test_whoever_comes_back_is_named_as_in_learning_more(self, learn, run, tmp_path):
+        learn(FINE, "--model", "ease")
+        run("forget", tmp_path / "shop", "--user", "ann", "--quiet")
+        again = ("learn", tmp_path / "input.csv", "--again", "--into", tmp_path / "shop")
+        assert (
+            "left out 1 person on the do-not-learn list (--readmit U if someone really comes back)" in run(*again).out
+        )
+        assert "took 1 person off the do-not-learn list" in run(*again, "--readmit", "ann").out
+        assert "left out" not in run(*again).out

@@ -3,10 +3,20 @@
 import pytest
 
 from erasable.chain import Config
-from erasable.errors import Refused
-from erasable.operations import Inputs, MemoryStorage, Work, forget, learn_more, recommend, verify
+from erasable.errors import Refused, WrongUse
+from erasable.operations import (
+    Inputs,
+    MemoryStorage,
+    Work,
+    certificates_of,
+    forget,
+    learn_more,
+    recommend,
+    verify,
+)
 from erasable.operations.again import learn_again
 from erasable.operations.learn import learn_into
+from erasable.operations.sync import SyncRules, sync
 from erasable.proof import records_of
 from erasable.requests import Request
 from kit.asking import submit
@@ -60,11 +70,11 @@ def test_log_key_and_certificates_stay(storage, as_table):
 
 
 def test_settings_that_are_given_change_and_the_others_stay(storage):
-    learn_again(storage, config={"groups": 2})
+    learn_again(storage, settings={"groups": 2})
     with storage.reading() as session:
         config = session.state().dataset.config
         assert (config.model, config.groups, config.epochs, config.holdout) == ("nmf", 2, 3, 0.3)
-    assert learn_again(storage, config={"model": "als"}).model == "als"
+    assert learn_again(storage, settings={"model": "als"}).model == "als"
     assert verify(storage).identical
     assert recommend(storage, ["ann"])
 
@@ -77,3 +87,57 @@ def test_an_unfinished_erasure_comes_first(storage):
     submit(storage, Request("bob"))
     with pytest.raises(Refused, match="not finished"):
         learn_again(storage)
+
+
+def test_whoever_comes_back_is_off_the_do_not_learn_list(storage, ratings, as_table):
+    forget(storage, [Request("bob")])
+    done = learn_again(storage, as_table(ratings), inputs=Inputs(readmit=("bob",)))
+    assert (done.readmitted, done.left_out.total) == (1, 0)
+    assert learn_more(storage, as_table(ratings)).left_out.total == 0
+    assert not sync(storage, as_table(ratings), rules=SyncRules(forget_missing=True)).users_missing
+    assert recommend(storage, ["bob"])
+    with storage.reading() as session:
+        told = [record for record in records_of(session.documents().log) if record["what"] == "learn again"]
+        assert [record["readmitted"] for record in told] == [1]
+
+
+def test_nobody_comes_back_without_data(storage):
+    forget(storage, [Request("bob")])
+    with pytest.raises(WrongUse, match="without data"):
+        learn_again(storage, inputs=Inputs(readmit=("bob",)))
+
+
+def test_what_is_said_of_the_data_stays_with_another_model(ratings, as_table):
+    given = {"min_interactions": 2, "rating_scale": (1, 5), "holdout": 0.3, "seed": 7}
+    storage = learned(as_table(ratings), Config(**fitting({"model": "ease", **given})))
+    learn_again(storage, settings={"model": "item-knn"})
+    with storage.reading() as session:
+        config = session.state().dataset.config
+        assert {name: getattr(config, name) for name in given} == given
+    receipt = forget(storage, [Request("bob")]).receipts[0]
+    certificate = certificates_of(storage, [receipt.request_id])[receipt.request_id].content.decode()
+    assert '"filter":"frozen"' in certificate
+    assert "scale was not declared" not in certificate
+
+
+@pytest.mark.parametrize("given", [{"min_interactions": 0}, {"model": "als", "min_interactions": 1}])
+def test_a_weaker_filter_is_refused(ratings, as_table, given):
+    storage = learned(as_table(ratings), Config(**fitting({"model": "ease", "min_interactions": 2})))
+    with pytest.raises(Refused, match="filter of 2"):
+        learn_again(storage, settings=given)
+    assert learn_again(storage, settings={"min_interactions": 2}).stages_rerun == 0
+
+
+def test_a_preset_changes_its_own_settings_alone(ratings, as_table):
+    given = {"regularisation": 5.0, "holdout": 0.3, "seed": 7}
+    storage = learned(as_table(ratings), Config(**fitting({"model": "ease", **given})))
+    learn_again(storage, settings={"preset": "sparse"})
+    with storage.reading() as session:
+        config = session.state().dataset.config
+        assert (config.setting("neighbours"), config.setting("regularisation")) == (300, 5.0)
+        assert (config.holdout, config.seed) == (0.3, 7)
+
+
+def test_a_preset_that_sets_nothing_for_the_model_is_refused(storage):
+    with pytest.raises(WrongUse, match="changes nothing for nmf"):
+        learn_again(storage, settings={"preset": "sparse"})

@@ -28,7 +28,11 @@ WAYS = {**MODELS, "dense ease": {"neighbours": "all", "regularisation": 2.0}}
 
 
 def config(way, **settings):
-    return Config(model=way.split()[-1], features="maker,kind=2", **WAYS[way], **settings)
+    return Config(**settings_of(way), **settings)
+
+
+def settings_of(way):
+    return {"model": way.split()[-1], "features": "maker,kind=2", **WAYS[way]}
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +108,7 @@ def test_learning_again_and_sync_give_them_too(way, shop, tmp_path):
     whole, tonight = of_people(shop, range(30)), of_people(shop, [*range(3), *range(4, 30)])
     learn(of_people(shop, range(25)), tmp_path / "a", Config(model="popular"))
     storage = DiskStorage(tmp_path / "a")
-    learn_again(storage, of_people(shop, range(25, 30)), config(way), given(20))
+    learn_again(storage, of_people(shop, range(25, 30)), settings_of(way), given(20))
     sync(storage, tonight, given(28), SyncRules(forget_missing=True))
     learn(tonight, tmp_path / "b", config(way), given(28, storage.path))
     assert arrays(tmp_path / "a") == arrays(tmp_path / "b")
@@ -113,7 +117,7 @@ def test_learning_again_and_sync_give_them_too(way, shop, tmp_path):
     assert arrays(tmp_path / "a") == arrays(tmp_path / "c")
     done = sync(storage, whole, given(20))
     assert done.stages_rerun == 0
-    again = learn_again(storage, config={"features": "maker"})
+    again = learn_again(storage, settings={"features": "maker"})
     assert again.stages_rerun == 1
     learn(whole, tmp_path / "d", config(way).changed(features="maker"), given(20))
     assert arrays(tmp_path / "a") == arrays(tmp_path / "d")
@@ -202,7 +206,7 @@ class TestRefused:
         storage = DiskStorage(tmp_path / "a")
         learn(shop, storage.path, config("ease").changed(features="maker"), given())
         with pytest.raises(WrongUse, match="'kind' is not held: give the items"):
-            learn_again(storage, config={"features": "kind"})
+            learn_again(storage, settings={"features": "kind"})
 
 
 class TestLibrary:

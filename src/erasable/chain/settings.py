@@ -28,7 +28,8 @@ SPARSE_BELOW = 0.005
 """The share of all pairs of user and item, below which `learn` recommends the preset `sparse`."""
 USUAL_MODEL = "ease"
 RowsFrom = Literal["stage", "solved"]
-_SPLITTING = ("holdout", "split", "split_time")
+SPLITTING = frozenset({"holdout", "split", "split_time"})
+"""The settings that say what is held out."""
 
 
 class OwnSettings(SplitSettings, Settings):
@@ -116,10 +117,7 @@ class Config:
     @classmethod
     def of(cls, settings: Mapping[str, Any], preset: str | None = None) -> Self:
         """Build a configuration, on top of a preset if one is named."""
-        if preset is not None and preset not in PRESETS:
-            raise WrongUse(f"there is no preset {preset!r}: choose one of {', '.join(PRESETS)}")
-        below: Mapping[str, Any] = next((values for name, values in PRESETS.items() if name == preset), {})
-        below = _for_sparse_data(settings.get("model", USUAL_MODEL)) if preset == "sparse" else below
+        below = in_preset(preset, settings.get("model", USUAL_MODEL))
         over = {name for part in ("model", "strategy") for name in _set_in(settings.get(part))}
         config = cls(**{name: value for name, value in below.items() if name not in over} | in_our_words(settings))
         check_grouping(config.dividing)  # only here: a workspace may name what is not installed
@@ -138,8 +136,8 @@ class Config:
         own = {"model": type(self.learner), "strategy": type(self.learning), **self.own.model_dump()}
         own |= {} if "model" in settings else _set_in(self.learner)
         own |= {} if "strategy" in settings else _set_in(self.learning)
-        if not settings.keys().isdisjoint(_SPLITTING):  # one way to hold out takes the place of another
-            own = {name: value for name, value in own.items() if name not in _SPLITTING}
+        if not settings.keys().isdisjoint(SPLITTING):  # one way to hold out takes the place of another
+            own = {name: value for name, value in own.items() if name not in SPLITTING}
         other = Config(**{**own, **in_our_words(settings)})
         written = replace(self.written, unnamed=self.written.unnamed - settings.keys())
         return Config.joined(other.learner, other.learning, other.own, written)
@@ -332,6 +330,15 @@ class Config:
         events = self.own.event_weights
         most = self.own.max_weight
         return None if most is None else Weights(most, events if isinstance(events, dict) else None)
+
+
+def in_preset(name: str | None, model: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a name, a class or an object
+    """Return what a preset sets for a model; nothing if no preset is named."""
+    if name is None:
+        return {}
+    if name not in PRESETS:
+        raise WrongUse(f"there is no preset {name!r}: choose one of {', '.join(PRESETS)}")
+    return _for_sparse_data(model) if name == "sparse" else PRESETS["paper"]
 
 
 def settings_classes(models: Mapping[str, type[Model]] = BUILT_IN) -> dict[str, type[Settings]]:

@@ -130,15 +130,17 @@ def _learn(
         raise WrongUse("a new workspace has no other writer: --wait is for --more and --again")
     learned: Learned | LearnedMore | LearnedAgain
     if again:
-        changed = {**read_config(config), **settings}
-        learned = learn_again(storage, data, Config.of(changed, preset) if preset else changed, inputs, work)
+        changed, named_in_file = _read_settings(config, settings)
+        changed |= {"preset": preset} if preset else {}
+        inputs = replace(inputs, columns=columns_from({**named_in_file, **named}))
+        learned = learn_again(storage, data, changed, inputs, work)
     elif more:
         given = {name: value for name, value in (("preset", preset), ("readable_by_group", readable_by_group)) if value}
         _refuse_settings({**given, **settings}, config)
         learned = learn_more(storage, data, inputs, work)
     else:
-        chosen, named_in_file = _read_settings(config, settings, preset)
-        columns_named = columns_from({**named_in_file, **named})
+        settings, named_in_file = _read_settings(config, settings)
+        chosen, columns_named = Config.of(settings, preset), columns_from({**named_in_file, **named})
         inputs = replace(inputs, columns=columns_named, readable_by_group=readable_by_group)
         learned = learn(data, into, chosen, inputs, work)
     if issuer is not None:
@@ -153,14 +155,12 @@ def _learn(
         _tell(learned, into, chosen.own)
 
 
-def _read_settings(
-    config: Path | None, given: Mapping[str, Any], preset: PresetName | None
-) -> tuple[Config, dict[str, str]]:
-    """Return the settings of a new workspace, and the columns that the file of settings names."""
+def _read_settings(config: Path | None, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the settings that are given, also those in the file of settings, and the columns that the file names."""
     brought = of_another_package(given.get("model") or read_config(config).get("model"))
     from_file = read_config(config, {*config_options({**BUILT_IN, **brought}), *COLUMN_OPTIONS})
     columns = {name: from_file.pop(name) for name in COLUMN_OPTIONS if name in from_file}
-    return Config.of({**from_file, **given}, preset), columns
+    return {**from_file, **given}, columns
 
 
 command = settings_options(CONFIG_OPTIONS, COLUMN_OPTIONS, LEARNING, EXECUTOR)(_learn)
@@ -262,10 +262,7 @@ def _tell_again(learned: LearnedAgain, into: Path) -> None:
         f"{counted(learned.interactions, 'interaction')} with {learned.model} "
         f"({learned.stages_rerun} of {counted(learned.stages_total, 'stage')} trained, {duration(learned.seconds)})"
     )
-    if learned.left_out.total:
-        print_line(f"left out what is on the do-not-learn list ({learned.left_out})")
-    for note in learned.notes:
-        print_line(note)
+    _tell_of_list(learned)
     print_line(f"certificates, log and requests of {into} stay as they were")
 
 
@@ -278,8 +275,8 @@ def _about_list(listed: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tell_of_list(learned: Learned | LearnedMore) -> None:
-    if learned.suppressed:
+def _tell_of_list(learned: Learned | LearnedMore | LearnedAgain) -> None:
+    if learned.left_out.total:
         people, single = learned.left_out.users, learned.left_out.interactions
         named = [counted(people, "person", "people")] if people else []
         named += [counted(single, "single interaction")] if single else []

@@ -9,20 +9,22 @@ from erasable.chain.arrangement import joined_rows
 from erasable.chain.chain import made_elsewhere
 from erasable.chain.dataset import Dataset
 from erasable.chain.plan import carry_out, plan_change
-from erasable.chain.settings import Config
+from erasable.chain.settings import SPLITTING, Config, in_preset
 from erasable.data.interactions import Interactions
-from erasable.errors import Refused, option
+from erasable.errors import Refused, Said, WrongUse, option
 from erasable.operations.declared_items import also_declaring
-from erasable.operations.do_not_learn import open_list_of
-from erasable.operations.learn import read_further, refuse_unready
+from erasable.operations.do_not_learn import open_list_of, readmitting
+from erasable.operations.learn import notices_of, read_further, refuse_unready
 from erasable.operations.prepare import NO_INPUTS, Inputs, Read, prepare_again
-from erasable.operations.recording import remembering, version_facts
+from erasable.operations.recording import readmission_facts, remembering, version_facts
 from erasable.operations.storage import Storage
 from erasable.operations.work import QUIET_WORK, Work
 from erasable.proof.do_not_learn import NONE_LISTED, ListedCount
 from erasable.proof.log import add_record
 from erasable.proof.search_file import read_search
 from erasable.workspace.manifest import Stamp
+
+_ABOUT_DATA = {"seed", "min_interactions", "rating_scale", "max_weight", "event_weights", "features"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class LearnedAgain:
     interactions_added: int
     left_out: ListedCount
     """How many people and single interactions were left out because they are on the do-not-learn list."""
+    readmitted: int
+    """How many people came back who were on that list."""
     notes: tuple[str, ...]
     stages_rerun: int
     stages_total: int
@@ -47,16 +51,20 @@ class LearnedAgain:
 def learn_again(
     storage: Storage,
     source: Any = None,  # noqa: ANN401 - a path or any table that data.read_interactions takes
-    config: Config | Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
     inputs: Inputs = NO_INPUTS,
     work: Work = QUIET_WORK,
 ) -> LearnedAgain:
     """Learn anew from what is held, and from new data if some is given; key, log, certificates and queue stay.
 
-    Groups are chosen again, and people who came later are in them. Settings stay, unless some are given to change or a
-    whole configuration. If anything fails nothing changes. What would get the same bytes is not trained again.
+    Groups are chosen again, and people who came later are in them. Settings stay, unless some, or a preset, are given
+    to change. If anything fails nothing changes. What would get the same bytes is not trained again.
     """
     began = time.perf_counter()
+    if source is None and inputs.readmit:
+        raise WrongUse(
+            "nobody comes back without data: give what they have, or leave out ", Said("readmit=", "--readmit")
+        )
     with storage.writing() as session:
         refuse_unready(storage, session, rerun=True)
         state = session.state()
@@ -66,7 +74,7 @@ def learn_again(
         read = None
         if source is not None:
             read = read_further(source, inputs, before, session, open_list, work)
-        chosen = _chosen(before.config, config)
+        chosen = _chosen(before.config, dict(settings or {}))
         after = prepare_again(before, _everything(before, read), chosen, inputs, work)
         planned = plan_change(state, after)
         session.refuse_if_full(session.size)
@@ -75,11 +83,13 @@ def learn_again(
         with work.reporter.track("saving"):
             documents, stamp = session.documents(), Stamp.after(session.stamp.version)
             preferences = documents.preferences if read is None else remembering(documents.preferences, read.source)
-            log = add_record(documents.log, "learn again", version_facts(new, stamp))
+            facts = {**version_facts(new, stamp), **readmission_facts(len(inputs.readmit))}
+            log = add_record(documents.log, "learn again", facts)
             sought = read_search(documents.pending).made_again(planned.rerun)
             kept = open_list.remembered_by(preferences, session.path)
             documents = replace(documents, log=log, preferences=kept, pending=sought.encoded())
-            session.commit(new, also_declaring(documents, session.declared_items(), inputs.items, stamp), stamp)
+            with readmitting(session, open_list, None if read is None else read.readmitted):
+                session.commit(new, also_declaring(documents, session.declared_items(), inputs.items, stamp), stamp)
     return LearnedAgain(
         model=after.config.model,
         users=after.users,
@@ -89,29 +99,29 @@ def learn_again(
         users_added=after.users - before.users,
         interactions_added=after.interactions - before.interactions,
         left_out=NONE_LISTED if read is None else read.suppressed,
-        notes=(*(read.notes if read else ()), *open_list.notes),
+        readmitted=len(inputs.readmit),
+        notes=(*(() if read is None else (*read.source.notices, *read.notes)), *notices_of(after), *open_list.notes),
         stages_rerun=planned.stages_rerun,
         stages_total=planned.stages_total,
         seconds=time.perf_counter() - began,
     )
 
 
-def _chosen(before: Config, given: Config | Mapping[str, Any] | None) -> Config:
-    """Return the settings to learn with; of another model only seed, split, weights and features stay."""
-    weights = {"max_weight": before.max_weight, "event_weights": before.own.event_weights} if before.weighed else {}
-    features = {} if before.features is None else {"features": before.own.features}
-    if isinstance(given, Config):
-        return _with_weights_of(before, given if given.weighed else given.changed(**weights))
-    settings = dict(given or {})
-    if settings.get("model", before.model) != before.model:
-        own = before.own
-        split = own.model_dump(include={"holdout", "split", "split_time"})
-        split = split if split.keys().isdisjoint(settings) else {}  # one way to hold out takes the place of another
-        return _with_weights_of(before, Config.of({"seed": own.seed, **split, **weights, **features, **settings}))
-    return _with_weights_of(before, before.changed(**settings).of_this_revision())
+def _chosen(before: Config, given: dict[str, Any]) -> Config:
+    """Return the settings to learn with; of another model only what is about the data, and the seed, stay."""
+    model = given.get("model", before.model)
+    given = {**in_preset(given.pop("preset", None), model), **given}
+    if given.get("model", before.model) == before.model:
+        chosen = before.changed(**given).of_this_revision()
+    else:
+        split = () if SPLITTING & given.keys() else SPLITTING  # one way to hold out takes the place of another
+        chosen = Config.of({**before.own.model_dump(include={*_ABOUT_DATA, *split}, exclude_none=True), **given})
+    _refuse_other_weights(before, chosen)
+    _refuse_weaker_filter(before, chosen)
+    return chosen
 
 
-def _with_weights_of(before: Config, chosen: Config) -> Config:
+def _refuse_other_weights(before: Config, chosen: Config) -> None:
     """Refuse other weights than those that the rows held were added up with."""
     if chosen.weights != before.weights:
         raise Refused(
@@ -121,7 +131,16 @@ def _with_weights_of(before: Config, chosen: Config) -> Config:
             option("event_weights"),
             ", or learn from all data into a new folder",
         )
-    return chosen
+
+
+def _refuse_weaker_filter(before: Config, chosen: Config) -> None:
+    """Refuse a filter below the one that chose the rows held: certificates would not name it any more."""
+    if chosen.min_interactions < before.min_interactions:
+        raise Refused(
+            f"a filter of {before.min_interactions} chose the rows that are held: leave out ",
+            option("min_interactions"),
+            ", or learn from all data into a new folder",
+        )
 
 
 def _everything(before: Dataset, read: Read | None) -> Interactions:

@@ -135,12 +135,12 @@ def _learned(
         suppressed=prepared.suppressed.total,
         left_out=prepared.suppressed,
         readmitted=len(inputs.readmit),
-        notes=(*prepared.source.notices, *_about(dataset), *open_list.notes),
+        notes=(*prepared.source.notices, *notices_of(dataset), *open_list.notes),
         **vars(InputFacts.of(prepared.source, dataset)),
     )
 
 
-def _about(dataset: Dataset) -> tuple[str, ...]:
+def notices_of(dataset: Dataset) -> tuple[str, ...]:
     """Return what to say about model, split and density."""
     return (*_about_model(dataset), *_about_split(dataset), *_about_density(dataset))
 
