@@ -367,3 +367,25 @@ def test_a_new_setting_of_one_model_changes_no_name_of_another_model(monkeypatch
     monkeypatch.setattr(NMF, "settings_class", Longer)
     after = {name: Config(model=name).stage_facts() for name in before}
     assert [name for name in before if before[name] != after[name]] == ["nmf"]
+
+
+class TestNamesOfFeatures:
+    @pytest.mark.parametrize(
+        ("given", "expected"),
+        [
+            ("author", {"author": 3}),
+            ("year=1, author", {"author": 3, "year": 1}),
+            (["b", "a=7"], {"a": 7, "b": 3}),
+            ({"b": 2, "a": 100}, {"a": 100, "b": 2}),
+            ("a=b=2", {"a=b": 2}),
+        ],
+    )
+    def test_columns_are_named_with_or_without_weights(self, given, expected):
+        named = Config(features=given).features
+        assert named == expected
+        assert list(named) == sorted(expected)
+
+    @pytest.mark.parametrize("given", ["", "a,", "a=0", "a=101", "a=x", "a=1.5", [], {"a": 0}, {}])
+    def test_a_wrong_weight_or_no_name_is_refused(self, given):
+        with pytest.raises(WrongSetting, match="a whole number from 1 to 100"):
+            Config(features=given)

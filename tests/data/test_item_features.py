@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from erasable.data.ids import Ids
-from erasable.data.item_features import MOST_ITEMS, ItemFeatures, features_named
+from erasable.data.item_features import MOST_ITEMS, ItemFeatures
 from erasable.errors import DataRefused
 
 TABLE = pa.table(
@@ -23,27 +23,6 @@ def rows(features, items, weights):
     assert found.items.texts() == list(items)
     values, numbers = found.users.texts(), zip(found.user_index, found.item_index, found.rating.tolist(), strict=True)
     return [(values[value], items[item], weight) for value, item, weight in numbers]
-
-
-class TestNames:
-    @pytest.mark.parametrize(
-        ("given", "expected"),
-        [
-            ("author", {"author": 3}),
-            ("year=1, author", {"author": 3, "year": 1}),
-            (["b", "a=7"], {"a": 7, "b": 3}),
-            ({"b": 2, "a": 100}, {"a": 100, "b": 2}),
-            ("a=b=2", {"a=b": 2}),
-        ],
-    )
-    def test_columns_are_named_with_or_without_weights(self, given, expected):
-        assert features_named(given) == expected
-        assert list(features_named(given)) == sorted(expected)
-
-    @pytest.mark.parametrize("given", ["", "a,", "a=0", "a=101", "a=x", "a=1.5", [], {"a": 0}, {"a": 1.5}, {}])
-    def test_a_wrong_weight_or_no_name_is_refused(self, given):
-        with pytest.raises(ValueError, match="a whole number from 1 to 100"):
-            features_named(given)
 
 
 class TestValues:

@@ -7,13 +7,13 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator
 
 from erasable.chain.strategies import STRATEGIES, Aggregate, Policy, Strategy
-from erasable.data.item_features import features_named
 from erasable.data.splits import Split, SplitSettings
 from erasable.data.values import Weights
 from erasable.errors import WrongSetting, WrongUse
 from erasable.grouping.registry import GroupingSettings, OrderName, check_grouping
-from erasable.models.base import Model, Settings, checked, given_twice, in_our_words, nearest, no_such_setting
+from erasable.models.base import Model
 from erasable.models.registry import BUILT_IN, checked_model, find_model, made_with, refuse_without_torch
+from erasable.models.settings import Settings, checked, given_twice, in_our_words, nearest, no_such_setting
 from erasable.wording import listed
 
 PresetName = Literal["paper", "sparse"]
@@ -27,6 +27,8 @@ SPARSE: Mapping[str, Mapping[str, Any]] = {"ease": {"neighbours": 300}}
 SPARSE_BELOW = 0.005
 """The share of all pairs of user and item, below which `learn` recommends the preset `sparse`."""
 USUAL_MODEL = "ease"
+_USUAL_WEIGHT = 3
+"""Of a feature; chosen on validation rows of book-crossing: benchmarks/item_features.py."""
 RowsFrom = Literal["stage", "solved"]
 SPLITTING = frozenset({"holdout", "split", "split_time"})
 """The settings that say what is held out."""
@@ -57,7 +59,7 @@ class OwnSettings(SplitSettings, Settings):
     @field_validator("features")
     @classmethod
     def _names_columns(cls, value: str | list[str] | dict[str, int] | None) -> dict[str, int] | None:
-        return None if value is None else features_named(value)
+        return None if value is None else _features_named(value)
 
     def written(self) -> dict[str, Any]:
         """Return the settings as workspaces and certificates hold them: some only where they are used."""
@@ -405,6 +407,27 @@ def _for_sparse_data(model: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a name,
     if name not in SPARSE:
         raise WrongUse(f"the preset 'sparse' changes nothing for {name}, only for {listed(SPARSE)}: leave it out")
     return SPARSE[str(name)]
+
+
+def _features_named(given: str | Sequence[str] | Mapping[str, int]) -> dict[str, int]:
+    """Return the weight of each feature that is named: author,publisher or author=5,publisher=1."""
+    if isinstance(given, Mapping):
+        named = dict(given)
+    else:
+        parts = given.split(",") if isinstance(given, str) else given
+        named = dict(_feature_weighed(part.strip()) for part in parts)
+    if not named or "" in named or not all(isinstance(one, int) and 1 <= one <= 100 for one in named.values()):
+        raise ValueError(
+            "name columns of the items, each with a whole number from 1 to 100 if you like: author=3,genre"
+        )
+    return dict(sorted(named.items()))
+
+
+def _feature_weighed(part: str) -> tuple[str, int]:
+    name, sign, weight = part.rpartition("=")
+    if not sign:
+        return part, _USUAL_WEIGHT
+    return name.strip(), int(weight) if weight.strip().isdigit() else 0
 
 
 def _own(given: Mapping[str, Any]) -> OwnSettings:

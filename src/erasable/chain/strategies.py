@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Protocol, Self
 from pydantic import model_validator
 
 from erasable.grouping.registry import GroupingSettings
-from erasable.models.base import Configured, Settings
+from erasable.models.settings import Configured, Settings
 
 Policy = Literal["fixed", "independent", "regroup"]
 Aggregate = Literal["mean", "own"]

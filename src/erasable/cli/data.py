@@ -13,7 +13,7 @@ from erasable.cli.output import print_json, print_line
 from erasable.data.made_up import MadeUpSettings
 from erasable.data.made_up_files import write_made_up
 from erasable.data.public_sets import PUBLIC_SETS, get_public_set, public_set
-from erasable.models.base import wrong_setting
+from erasable.models.settings import wrong_setting
 from erasable.wording import counted
 
 NAME = "data"

@@ -27,8 +27,9 @@ from erasable.cli.output import TerminalReporter, be_quiet, print_error
 from erasable.data.columns import ColumnNames
 from erasable.errors import DataRefused, WrongUse
 from erasable.grouping.registry import grouping_names
-from erasable.models.base import Model, wrong_setting
+from erasable.models.base import Model
 from erasable.models.registry import BUILT_IN, every_model, find_model, model_names
+from erasable.models.settings import wrong_setting
 from erasable.operations.people import NOT_SERVED, SERVED_WITHOUT
 from erasable.operations.work import RayCluster, Work, available_cores
 from erasable.proof.do_not_learn import DoNotLearnFiles

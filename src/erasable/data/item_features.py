@@ -17,35 +17,8 @@ from erasable.errors import DataRefused, option
 
 SEPARATOR = "|"
 """What stands between several values of one item, such as fantasy|humour."""
-USUAL_WEIGHT = 3
-"""Chosen on validation rows of book-crossing: benchmarks/item_features.py."""
 MOST_ITEMS = 10_000
 """A value that more items have says too little about each, and would make too many pairs: it is left out."""
-
-
-def features_named(given: str | Sequence[str] | Mapping[str, int]) -> dict[str, int]:
-    """Return the weight of each feature that is named: author,publisher or author=5,publisher=1.
-
-    >>> features_named("publisher, author=5")
-    {'author': 5, 'publisher': 3}
-    """
-    if isinstance(given, Mapping):
-        named = dict(given)
-    else:
-        parts = given.split(",") if isinstance(given, str) else given
-        named = dict(_weighed(part.strip()) for part in parts)
-    if not named or "" in named or not all(isinstance(one, int) and 1 <= one <= 100 for one in named.values()):
-        raise ValueError(
-            "name columns of the items, each with a whole number from 1 to 100 if you like: author=3,genre"
-        )
-    return dict(sorted(named.items()))
-
-
-def _weighed(part: str) -> tuple[str, int]:
-    name, sign, weight = part.rpartition("=")
-    if not sign:
-        return part, USUAL_WEIGHT
-    return name.strip(), int(weight) if weight.strip().isdigit() else 0
 
 
 @dataclass(frozen=True, eq=False)

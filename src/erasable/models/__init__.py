@@ -18,7 +18,6 @@ from erasable.models.base import (
     Prepares,
     Probabilities,
     Scores,
-    Settings,
     Size,
     Stage,
     Subtracts,
@@ -26,6 +25,7 @@ from erasable.models.base import (
 )
 from erasable.models.machine import one_blas_thread
 from erasable.models.registry import BUILT_IN, find_model, model_names
+from erasable.models.settings import Settings
 
 if TYPE_CHECKING:
     from erasable.models._als import ALS

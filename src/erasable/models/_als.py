@@ -18,8 +18,9 @@ from erasable.errors import Refused, option
 from erasable.models._batches import Floats
 from erasable.models._columns import with_features
 from erasable.models._embedding_model import ITEM_ROWS, USER_ROWS, blocks
-from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Settings, Size, Stage
+from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Size, Stage
 from erasable.models.machine import cosines, one_blas_thread
+from erasable.models.settings import Settings
 from erasable.seeding import id_keys, normals
 from erasable.seeding.compiled import compiled
 from erasable.threads import pool_of

@@ -22,20 +22,9 @@ from erasable.models._ease_columns import (
     rows_of_change,
     signed_rows,
 )
-from erasable.models.base import (
-    Arrays,
-    Change,
-    Effort,
-    Model,
-    Parameters,
-    Scores,
-    Settings,
-    Size,
-    Stage,
-    frozen,
-    read_only,
-)
+from erasable.models.base import Arrays, Change, Effort, Model, Parameters, Scores, Size, Stage, frozen, read_only
 from erasable.models.machine import one_blas_thread, refuse_beyond_memory
+from erasable.models.settings import Settings
 
 GRAM = "gram"
 INVERSE = "inverse"

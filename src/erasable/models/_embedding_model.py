@@ -27,8 +27,9 @@ from erasable.models._batches import (
     shuffled,
 )
 from erasable.models._threads import TaskCounts, run_on_threads
-from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Settings, Size, Stage
+from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Size, Stage
 from erasable.models.machine import one_blas_thread
+from erasable.models.settings import Settings
 from erasable.seeding import child_key, id_keys, normals
 from erasable.seeding.compiled import below, compiled, draw
 from erasable.threads import pool_of

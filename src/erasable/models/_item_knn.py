@@ -29,20 +29,9 @@ from erasable.models._columns import (
     with_features,
 )
 from erasable.models._columns_kernel import NOBODY, InteractionTable, by_source, count_together, summed, weights_for
-from erasable.models.base import (
-    Arrays,
-    Change,
-    Effort,
-    Model,
-    Parameters,
-    Scores,
-    Settings,
-    Size,
-    Stage,
-    frozen,
-    read_only,
-)
+from erasable.models.base import Arrays, Change, Effort, Model, Parameters, Scores, Size, Stage, frozen, read_only
 from erasable.models.machine import refuse_beyond_memory
+from erasable.models.settings import Settings
 from erasable.seeding.compiled import compiled
 
 OWNERS = "counts"

@@ -48,8 +48,9 @@ from erasable.models._embedding_model import (
     steps_of_user,
 )
 from erasable.models._threads import TaskCounts, finish_task, take_task
-from erasable.models.base import Arrays, Scores, Settings
+from erasable.models.base import Arrays, Scores
 from erasable.models.machine import cosines
+from erasable.models.settings import Settings
 from erasable.seeding.compiled import compiled
 
 WIDTH = 16

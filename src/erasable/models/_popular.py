@@ -7,18 +7,8 @@ from numpy.typing import NDArray
 
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
-from erasable.models.base import (
-    Arrays,
-    Change,
-    Effort,
-    Model,
-    Parameters,
-    Scores,
-    Settings,
-    Size,
-    Stage,
-    frozen,
-)
+from erasable.models.base import Arrays, Change, Effort, Model, Parameters, Scores, Size, Stage, frozen
+from erasable.models.settings import Settings
 
 OWNERS = "counts"
 PEOPLE = "total"  # a scan takes an array of this name for a number, one of "people" for ids

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field, model_validator
 
 from erasable.models._torch_model import TorchModel, TorchSettings
-from erasable.models.base import Settings
+from erasable.models.settings import Settings
 
 if TYPE_CHECKING:
     from erasable.models._sasrec_network import SasrecNetwork

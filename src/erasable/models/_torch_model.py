@@ -18,9 +18,10 @@ from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.errors import WrongSetting
 from erasable.models._torch_process import PROCESSES, Code, Facts, Named, TorchProcess, found_in
-from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Settings, Stage, frozen
+from erasable.models.base import Arrays, Effort, Model, Parameters, Scores, Stage, frozen
 from erasable.models.machine import one_blas_thread
 from erasable.models.registry import is_ours, source_digest
+from erasable.models.settings import Settings
 from erasable.progress import Advance, ignore
 from erasable.seeding import child_key, id_keys, normals
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from erasable.models._torch_model import TorchModel, TorchSettings
-from erasable.models.base import Settings
+from erasable.models.settings import Settings
 
 if TYPE_CHECKING:
     from erasable.models._two_tower_network import TwoTowerNetwork

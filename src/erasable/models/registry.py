@@ -5,7 +5,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from importlib.metadata import Distribution, EntryPoint
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Protocol
@@ -17,8 +17,10 @@ from erasable import fingerprint
 from erasable.errors import UnknownModel, WrongSetting
 from erasable.extensions import loaded, no_such_name, registered
 from erasable.models._batches import HELPERS_REVISION
-from erasable.models.base import Model, Settings, check_declared, check_uses
+from erasable.models._declared import check_declared
+from erasable.models.base import Model
 from erasable.models.machine import load_both_blas
+from erasable.models.settings import Settings
 
 
 class AnySettings(Settings):
@@ -193,7 +195,7 @@ def checked_model(found: object, name: str | None = None) -> type[Model]:
     check_declared(model)
     if BUILT_IN.get(model.name, model) is not model:  # a workspace would be opened with the built-in one
         raise WrongSetting(f"{found!r} has the name {model.name!r} of a model that is built in: give it another")
-    check_uses(model.name, model.uses)
+    _check_uses(model.name, model.uses)
     if not _is_ours(model):
         load_both_blas()
     if name is not None and model.name != name:
@@ -337,3 +339,17 @@ def _imported_by(path: Path) -> set[str]:
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]
     return {name.split(".")[0] for name in names if name}
+
+
+def _check_uses(name: str, uses: tuple[str, ...]) -> None:
+    """Refuse a model that uses a package whose version can't be recorded with its checkpoints."""
+    for use in uses:
+        try:
+            known = use == "blas" or bool(version(use))
+        except PackageNotFoundError:
+            known = False
+        if not known:
+            raise WrongSetting(
+                f"the model {name!r} uses {use!r}, which is not installed under that name: give a tuple of blas, "
+                "numba and other packages as pip names them"
+            )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from erasable.errors import WrongUse
-from erasable.models.base import Settings
+from erasable.models.settings import Settings
 from erasable.workspace.files import MANIFEST
 
 _NAME, _FACTS = "erasable", "facts"

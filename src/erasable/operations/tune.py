@@ -11,8 +11,8 @@ from erasable.chain.settings import USUAL_MODEL, Config
 from erasable.data.splits import SplitSettings
 from erasable.errors import DataRefused, Refused, WrongUse
 from erasable.evaluation.utility import metric_named
-from erasable.models.base import in_our_words
 from erasable.models.registry import BUILT_IN
+from erasable.models.settings import in_our_words
 from erasable.operations._study import Study
 from erasable.operations._validation import Validation
 from erasable.operations.prepare import Inputs, read_rows

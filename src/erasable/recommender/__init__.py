@@ -9,8 +9,9 @@ from erasable.chain.settings import Config
 from erasable.chain.strategies import Strategy
 from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse
-from erasable.models.base import Model, given_twice, in_our_words
+from erasable.models.base import Model
 from erasable.models.registry import checked_model, find_model, make_model
+from erasable.models.settings import given_twice, in_our_words
 from erasable.operations.again import LearnedAgain, learn_again
 from erasable.operations.declared_items import read_declared
 from erasable.operations.do_not_learn import NOTHING_OUTSIDE, Outside

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from erasable.errors import ErasableError, Refused
-from erasable.models.base import in_our_words
+from erasable.models.settings import in_our_words
 from erasable.operations.claims import is_left
 from erasable.operations.declared_items import DeclaredItems
 from erasable.operations.do_not_learn import copying

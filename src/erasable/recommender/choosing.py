@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from erasable.data.values import OnBadRow
-from erasable.models.base import Model, in_our_words
+from erasable.models.base import Model
+from erasable.models.settings import in_our_words
 from erasable.operations.compare import USUAL_MODELS, ModelComparison, with_test_rows
 from erasable.operations.compare import compare as compared
 from erasable.operations.prepare import NO_INPUTS, Column, Inputs, named_inputs

@@ -14,7 +14,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from erasable.errors import DiskFull, QueueLost, QueueUnreachable, SuppressionUnknown, WorkspaceDamaged
-from erasable.models.base import wrong_setting
+from erasable.models.settings import wrong_setting
 from erasable.requests.request import DISK_FULL
 
 Clock = Callable[[], datetime]
