@@ -122,37 +122,38 @@ def _learn(
     attributes = None if items is None else read_declared(items)
     named, about_list, settings = columns or {}, _about_list(listed or {}), settings or {}
     inputs = Inputs(columns_from(named), groups_from, catalogue, on_bad_row=on_bad_row, items=attributes, **about_list)
-    if again and (more or readable_by_group):
-        raise WrongUse("--again learns anew what is held: leave out --more and --readable-by-group")
+    _refuse_together(more, again, readable_by_group, wait)
     if data is None and not (again or (more and items is not None)):
         raise WrongUse("there is nothing to learn from: name a file, a folder, a pattern or a URL; or give --again")
-    if wait and not (again or more):
-        raise WrongUse("a new workspace has no other writer: --wait is for --more and --again")
     learned: Learned | LearnedMore | LearnedAgain
-    if again:
-        changed, named_in_file = _read_settings(config, settings)
-        changed |= {"preset": preset} if preset else {}
-        inputs = replace(inputs, columns=columns_from({**named_in_file, **named}))
-        learned = learn_again(storage, data, changed, inputs, work)
-    elif more:
+    chosen: Config | None = None
+    if more:
         given = {name: value for name, value in (("preset", preset), ("readable_by_group", readable_by_group)) if value}
         _refuse_settings({**given, **settings}, config)
         learned = learn_more(storage, data, inputs, work)
     else:
         settings, named_in_file = _read_settings(config, settings)
-        chosen, columns_named = Config.of(settings, preset), columns_from({**named_in_file, **named})
+        columns_named = columns_from({**named_in_file, **named})
         inputs = replace(inputs, columns=columns_named, readable_by_group=readable_by_group)
-        learned = learn(data, into, chosen, inputs, work)
+        if again:
+            learned = learn_again(storage, data, {"preset": preset, **settings}, inputs, work)
+        else:
+            chosen = Config.of(settings, preset)
+            learned = learn(data, into, chosen, inputs, work)
     if issuer is not None:
         name_issuer(storage, issuer)
     if json_output:
         print_json(asdict(learned))
-    elif isinstance(learned, LearnedAgain):
-        _tell_again(learned, into)
-    elif isinstance(learned, LearnedMore):
-        _tell_more(learned, into)
     else:
-        _tell(learned, into, chosen.own)
+        _tell(learned, into, chosen)
+
+
+def _refuse_together(more: bool, again: bool, readable_by_group: bool, wait: bool) -> None:
+    """Refuse options that contradict each other."""
+    if again and (more or readable_by_group):
+        raise WrongUse("--again learns anew what is held: leave out --more and --readable-by-group")
+    if wait and not (again or more):
+        raise WrongUse("a new workspace has no other writer: --wait is for --more and --again")
 
 
 def _read_settings(config: Path | None, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -211,7 +212,16 @@ def _model_in(args: Sequence[str]) -> str:
     return USUAL_MODEL
 
 
-def _tell(learned: Learned, into: Path, settings: SplitSettings) -> None:
+def _tell(learned: Learned | LearnedMore | LearnedAgain, into: Path, chosen: Config | None) -> None:
+    if isinstance(learned, LearnedAgain):
+        _tell_again(learned, into)
+    elif isinstance(learned, LearnedMore):
+        _tell_more(learned, into)
+    elif chosen is not None:
+        _tell_learned(learned, into, chosen.own)
+
+
+def _tell_learned(learned: Learned, into: Path, settings: SplitSettings) -> None:
     in_groups = f"in {counted(learned.groups, 'group')} " if learned.groups > 1 else ""
     print_line(
         f"learned {counted(learned.users, 'user')}, {counted(learned.items, 'item')}, "
