@@ -86,7 +86,7 @@ def test_it_needs_nothing_but_what_units_offer():
 @pytest.mark.full
 def test_it_is_learned_served_forgotten_verified_and_upgraded_by_command(site, data, tmp_path):
     shown = " ".join(erasable("learn", "--model", "bpr", "--help", site=site, cwd=tmp_path).stdout.split())
-    assert "als|ease|nmf|dmf|item-knn|popular|bpr" in shown
+    assert "als|ease|nmf|dmf|item-knn|popular|sasrec|two-tower|bpr" in shown
     assert "32 for bpr" in shown
 
     def run(*words, code=0):
