@@ -6,7 +6,13 @@ import pytest
 from erasable import Recommender
 from erasable.errors import DataRefused, UnknownItem, WrongUse
 from erasable.operations import DiskStorage, recommend, verify
-from erasable.operations.declared_items import declare_attributes, hide_items, items_of, read_declared
+from erasable.operations.declared_items import (
+    declare_attributes,
+    declare_items,
+    hide_items,
+    items_of,
+    read_declared,
+)
 from erasable.operations.live import Live
 from erasable.operations.recommend import recommend_to_all
 from erasable.operations.scan import scan
@@ -64,6 +70,15 @@ class TestHiding:
         hide_items(storage, ["a"])
         with storage.reading() as session:
             assert [one["what"] for one in records_of(session.documents().records())] == ["learn", "items"]
+
+    def test_what_is_declared_already_is_not_written_again(self, storage):
+        declare_items(storage, ["a", "new"], table=read_declared(ATTRIBUTES))
+        mark, facts = storage.mark(), items_of(storage)
+        assert hide_items(storage, ["a"], ["b"]) == facts
+        assert declare_attributes(storage, read_declared(ATTRIBUTES)) == facts
+        with storage.reading() as session:
+            assert [one["what"] for one in records_of(session.documents().records())] == ["learn", "items"]
+        assert storage.path is None or storage.mark() == mark
 
     def test_an_unknown_item_or_one_to_be_hidden_and_shown_is_refused(self, storage):
         for call in ({"hide": ["zz"]}, {"show": ["zz"]}):

@@ -78,6 +78,8 @@ def test_roles_may_do_what_they_are_for(app):
     assert allowed["GET", "/v1/recommendations/ann"] == {"application", "operator"}
     assert allowed["GET", f"/v1/erasure-requests/{'0' * 32}/certificate"] == {"officer", "operator"}
     assert allowed["GET", "/v1/status"] == {"officer", "operator"}
+    assert allowed["GET", "/v1/items"] == {"application", "officer", "operator"}
+    assert allowed["POST", "/v1/items"] == {"operator"}
 
 
 class TestPages:

@@ -110,6 +110,23 @@ def test_a_rating_that_is_no_number_is_refused(service, token, value):
     assert status_of(service, post("/v1/interactions", token, body)) in (400, 422)
 
 
+ITEMS = {
+    "33,000 columns of 33,000 items": b'{"attributes": {%s}}'
+    % b",".join(b'"%d":{"x%d":1}' % (n, n) for n in range(33_000)),
+    "half a surrogate pair as a column": b'{"attributes": {"a": {"\\udc00": 1}}}',
+    "a number of 2,000 digits": b'{"attributes": {"a": {"x": %s}}}' % DIGITS[:2000].encode(),
+    "10,000 nested lists as a value": b'{"attributes": {"a": {"x": %s%s}}}' % (b"[" * 10_000, b"]" * 10_000),
+    "an item that nobody has": b'{"hide": ["\\u0000../x"]}',
+    "400,000 items": b'{"hide": [%s 1]}' % (b"1," * 400_000),
+    "a person": b'{"hide": ["a"], "user_id": "u0001"}',
+}
+
+
+@pytest.mark.parametrize("body", ITEMS.values(), ids=ITEMS)
+def test_declaring_items_that_make_no_sense_is_refused(service, token, body):
+    assert status_of(service, post("/v1/items", token, body)) in (400, 404, 422)
+
+
 @pytest.mark.parametrize("kind", ["text/plain", "application/xml", "multipart/form-data", "x", "application/jsonx"])
 def test_a_body_of_another_kind_is_refused(service, token, kind):
     sent = post("/v1/erasure-requests", token, b'{"user_id": "u0001"}', kind=kind)

@@ -214,6 +214,30 @@ def test_an_export_that_can_not_be_read_is_tried_again_every_hour_and_quotes_nob
     assert "fay" not in json.dumps([dict(event.facts) for event in shop.history.events(50)])
 
 
+def test_an_export_that_came_late_in_the_evening_is_tried_again_after_midnight(night, shop, export, folder, tonight):
+    settings = shop.settings.model_copy(update={"sync_at": "23:30"})
+    worker = Worker(WorkerOptions(folder, settings, threads=1, clock=night))
+    export.rename(export.parent / "late.csv")
+    night.now = night.now.replace(hour=23, minute=30, second=5)
+    work(worker)
+    assert told(shop) == ["sync begun", "sync failed"]
+    for _ in range(2):  # each time at the moment that the status gives
+        again = state_of(shop, settings).next
+        assert again == night.now + timedelta(hours=1)
+        night.now = again - timedelta(seconds=1)
+        work(worker)
+        failed = told(shop)
+        night.now = again
+        work(worker)
+        assert told(shop) == [*failed, "sync begun", "sync failed"]
+    write(export, tonight)
+    night.now += timedelta(hours=1)
+    work(worker)
+    assert told(shop)[-1] == "synced"
+    assert state_of(shop, settings).next == night.now.replace(hour=23, minute=30, second=0)
+    worker.database.close()
+
+
 def test_a_worker_that_was_killed_at_it_begins_again_and_gives_up_after_three(night, shop, folder, settings, clock):
     class Killed(BaseException):
         pass

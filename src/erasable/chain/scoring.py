@@ -16,7 +16,7 @@ from erasable.chain.dataset import State
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.errors import Refused
-from erasable.models import calls
+from erasable.models import TorchModel, calls
 from erasable.models.base import Arrays, Change, Effort, Explains, Stage, Subtracts, TellsSimilarItems, probability_by
 from erasable.models.machine import one_blas_thread
 from erasable.models.registry import make_model, models_with
@@ -210,6 +210,13 @@ class Scoring:
     def bar_also(self, users: Collection[str]) -> None:
         """Bar these users too; the cost does not depend on how many were barred before."""
         self.cache.bar_also(users)
+
+    def asks_another_process(self, user: str) -> bool:
+        """Whether a user's scores come from the process of a torch model, which answers one question at a time."""
+        if not isinstance(self._model, TorchModel):
+            return False
+        prepared = self._prepared.get(len(self._state.chain) - 1)
+        return prepared is None or prepared.vectors is None or user not in self.cache
 
     @property
     def can_subtract(self) -> bool:

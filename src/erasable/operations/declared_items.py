@@ -6,12 +6,13 @@ learned from them as features is a part of the dataset (docs/decisions/0049-item
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from erasable.data.ids import Ids
 from erasable.data.item_attributes import ITEM, read_attributes
 from erasable.data.where import matching
 from erasable.errors import DataRefused, Said, UnknownItem, WrongUse
@@ -112,7 +113,7 @@ class ItemFacts:
 def items_of(storage: Storage) -> ItemFacts:
     """Return what is declared about items."""
     with storage.reading() as session:
-        return _facts(session, DeclaredItems(session.declared_items()))
+        return item_facts(session.state().dataset.items, DeclaredItems(session.declared_items()))
 
 
 def read_declared(source: Any, item: str | None = None) -> pa.Table:  # noqa: ANN401 - a path or any table
@@ -127,8 +128,7 @@ def read_declared(source: Any, item: str | None = None) -> pa.Table:  # noqa: AN
 
 def declare_attributes(storage: Storage, table: pa.Table) -> ItemFacts:
     """Replace the attributes of items, as `read_declared` gives them; hidden items stay hidden."""
-    with storage.writing() as session:
-        return _declare(session, DeclaredItems(session.declared_items()).with_attributes(table))
+    return declare_items(storage, table=table)
 
 
 def also_declaring(documents: Documents, held: pa.Table | None, table: pa.Table | None, stamp: Stamp) -> Documents:
@@ -147,37 +147,41 @@ def declare_held(session: Session, table: pa.Table | None) -> None:
 
 def hide_items(storage: Storage, hide: Collection[str] = (), show: Collection[str] = ()) -> ItemFacts:
     """Hide items, which are recommended to nobody from then on, and show others again; nothing is trained."""
+    return declare_items(storage, hide, show)
+
+
+def declare_items(
+    storage: Storage, hide: Collection[str] = (), show: Collection[str] = (), table: pa.Table | None = None
+) -> ItemFacts:
+    """Do both in one change: replace the attributes if a table is given, then hide items and show others again.
+
+    What is declared already is not written or recorded again.
+    """
     both = sorted({*hide} & {*show})
     if both:
         raise WrongUse(f"the item {both[0]!r} is to be hidden and shown: name it once")
     with storage.writing() as session:
-        before = DeclaredItems(session.declared_items())
-        known = {*before.table[ITEM].to_pylist()}
-        named = sorted({*hide, *show} - known)
-        missing = [one for one, at in zip(named, session.state().dataset.items.positions(named), strict=True) if at < 0]
+        before, items = DeclaredItems(session.declared_items()), session.state().dataset.items
+        after = before if table is None else before.with_attributes(table)
+        named = sorted({*hide, *show}.difference(before.table[ITEM].to_pylist(), after.table[ITEM].to_pylist()))
+        missing = [one for one, at in zip(named, items.positions(named), strict=True) if at < 0]
         if missing:
             raise UnknownItem(f"the catalogue has no item {missing[0]!r}: check the id, exactly as in the data")
-        return _declare(session, before.hiding(hide, show))
+        after = after.hiding(hide, show)
+        if not after.table.sort_by(ITEM).equals(before.table.sort_by(ITEM)):
+            _declare(session, after)
+        return item_facts(items, after)
 
 
-def _declare(session: Session, declared: DeclaredItems) -> ItemFacts:
+def _declare(session: Session, declared: DeclaredItems) -> None:
     documents = session.documents()
     log = add_record(documents.log, "items", {"version": session.stamp.version})
     session.amend(replace(documents, log=log, declared_items=declared.encoded()))
-    return _facts(session, declared)
 
 
-def _facts(session: Session, declared: DeclaredItems) -> ItemFacts:
-    items, named = session.state().dataset.items, declared.attributes
-    ids = declared.table[ITEM].to_pylist() if named else []
-    with_any = (
-        [one for one, row in zip(ids, declared.table.select(named).to_pylist(), strict=True) if _says(row)]
-        if named
-        else []
-    )
-    unknown = int((items.positions(with_any) < 0).sum()) if with_any else 0
-    return ItemFacts(len(items), len(with_any), named, tuple(sorted(declared.hidden)), unknown)
-
-
-def _says(row: dict[str, object]) -> bool:
-    return any(value is not None for value in row.values())
+def item_facts(items: Ids, declared: DeclaredItems) -> ItemFacts:
+    """Return what is declared about the items of a catalogue and others."""
+    says = [declared.table[name].is_valid() for name in declared.attributes]
+    described = declared.table[ITEM].filter(reduce(pc.or_, says)) if says else pa.array([], pa.string())
+    unknown = int((items.positions_of(described) < 0).sum())
+    return ItemFacts(len(items), len(described), declared.attributes, tuple(sorted(declared.hidden)), unknown)

@@ -192,6 +192,10 @@ class Live:
         """Whether anything is held about a user, who may be suppressed."""
         return replace(self.served, asked=NOBODY_ASKED).find(user) is not None
 
+    def may_wait_for(self, user: str) -> bool:
+        """Whether recommending to a user may wait for another process, as an event loop should not."""
+        return self.served.scoring.asks_another_process(user)
+
     def suppresses(self, user: str) -> bool:
         """Whether a user has asked to be erased and is not served."""
         return user in self.served.suppressed

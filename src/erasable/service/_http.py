@@ -39,6 +39,10 @@ MEDIA_TYPE = "application/problem+json"
 RequestId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="The id of a request.")]
 _TITLES: dict[type, str] = {Suppressed: "Suppressed"}
 """The title of a problem, where the phrase of its status says too little."""
+_HEADERS: dict[type, dict[str, str]] = {
+    NoToken: {"WWW-Authenticate": "Bearer"},
+    WorkspaceBusy: {"Retry-After": "10"},
+}
 _INSTEAD: dict[type, str] = {
     Suppressed: "this user has asked to be erased and is not served: the request is among the erasure requests",
     UnknownUser: "nothing is held about this user: check the id, exactly as in the data",
@@ -111,7 +115,7 @@ async def _of_ours(request: HttpRequest, error: Exception) -> JSONResponse:
     status = http_status(error) if isinstance(error, ErasableError) else 500
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         log_failure("request failed", error)
-    headers = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else None
+    headers = next((_HEADERS[kind] for kind in type(error).__mro__ if kind in _HEADERS), None)
     return problem(status, in_answer(error), headers=headers, title=_TITLES.get(type(error)))
 
 
@@ -290,6 +294,8 @@ ANYONE = AccessRule()
 RECOMMENDING = AccessRule("application", "operator")
 SUBMITTING = AccessRule("application", "officer", "operator")
 OFFICE = AccessRule("officer", "operator")
+OPERATING = AccessRule("operator")
+ANY_ROLE = AccessRule("application", "officer", "operator")
 PAGES = AccessRule("officer", "operator", pages=True)
 """Pages accept only the cookie of a visit, which a request from another site's page does not carry."""
 OPEN_PAGES = AccessRule(pages=True)

@@ -38,6 +38,7 @@ from erasable.requests.queue import SERVICE
 from erasable.service._http import BodyLimits, answer_problems, refuse_routes_without_rule
 from erasable.service._service import Service
 from erasable.service._worker import WorkerOptions, run_worker
+from erasable.service.api import _items as items
 from erasable.service.api import _recommending as recommending
 from erasable.service.api import _routes as routes
 from erasable.service.api import _status as status
@@ -77,7 +78,7 @@ def make_application(service: Service) -> FastAPI:
     )
     app.state.service = service
     app.state.metrics = Metrics()
-    for router in (*routes.ROUTERS, *recommending.ROUTERS, status.router):
+    for router in (*routes.ROUTERS, *recommending.ROUTERS, items.router, status.router):
         app.router.routes.extend(router.routes)
     answer_problems(app)
     add_pages(app)

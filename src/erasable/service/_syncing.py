@@ -14,6 +14,7 @@ from erasable.proof.do_not_learn import DoNotLearnFiles
 from erasable.requests.history import History
 from erasable.requests.lease import Lease, QueueReporter
 from erasable.requests.queue import Queue
+from erasable.requests.request import Event
 from erasable.service.settings import Clock, ServiceSettings, in_words, log, log_failure
 
 ACTOR = "worker"
@@ -55,10 +56,7 @@ def sync_state(history: History, settings: ServiceSettings, now: datetime) -> Sy
 
 def _state(history: History, settings: ServiceSettings, now: datetime) -> SyncState:
     last, newest = history.last_event(*_ENDS), history.last_event(_ASKED, _BEGUN, *_ENDS)
-    today = settings.sync_time(now)
-    moment = today if now < today or last is None or last.at < today else today + timedelta(days=1)
-    if last is not None and last.name == "sync failed":
-        moment = min(moment, last.at + _AGAIN)
+    moment = _next_time(last, settings, now)
     asked = newest is not None and newest.name not in _ENDS
     if last is None:
         return SyncState(moment, asked)
@@ -73,6 +71,13 @@ def _state(history: History, settings: ServiceSettings, now: datetime) -> SyncSt
         needs_yes=facts.pop("needs_yes", False),
         done=facts if last.name == "synced" else None,
     )
+
+
+def _next_time(last: Event | None, settings: ServiceSettings, now: datetime) -> datetime:
+    """Return when the next sync is due, which may be over, by how the last one ended."""
+    today = settings.sync_time(now)
+    moment = today if now < today or last is None or last.at < today else today + timedelta(days=1)
+    return min(moment, last.at + _AGAIN) if last is not None and last.name == "sync failed" else moment
 
 
 def last_sync(history: History) -> datetime | None:
@@ -108,14 +113,11 @@ class Syncer:
         if self.settings.sync is None:
             return None
         last, now = self.queue.history.last_event(_ASKED, _BEGUN, *_ENDS), self.clock()
-        today = self.settings.sync_time(now)
         if last is not None and last.name == _ASKED:
             return {"yes": False, "expect_rows": None, **last.facts}
         if last is not None and last.name == _BEGUN:  # by a worker that was killed
             return dict(last.facts["asked"])
-        if last is not None and last.name == "sync failed" and last.at >= today and now - last.at >= _AGAIN:
-            return {}
-        return {} if now >= today and (last is None or last.at < today) else None
+        return {} if now >= _next_time(last, self.settings, now) else None
 
     def carry_out(self, asked: Mapping[str, Any]) -> None:
         """Sync, and record what came of it; whoever is forgotten is certified in the worker's next step."""

@@ -2,8 +2,12 @@
 
 import json
 
+import pyarrow as pa
 import pytest
 
+from erasable import Recommender
+from erasable.chain import Config
+from erasable.operations import learn
 from erasable.service.settings import ServiceSettings
 
 
@@ -66,3 +70,25 @@ def test_times_may_be_given_for_some_rows_only(client, shop, worker):
     assert client("application").post("/v1/interactions", json=given).status_code == 202
     assert worker.step()
     assert shop.history.last_event("learned more").facts["interactions"] == 2
+
+
+class TestScalesWithZero:
+    @pytest.fixture(params=[(0, 1), (0, 5), (1, 1)], ids=["0 to 1", "0 to 5", "no ratings"])
+    def scale(self, request):
+        return request.param
+
+    @pytest.fixture
+    def folder(self, swift_path, scale):
+        """A workspace with ratings from 0, or with none, in place of the usual one."""
+        rated = {"user": ["ann", "ann", "bob", "bob"], "item": [*"abbc"], "rating": [*scale, *scale]}
+        learn(pa.table(rated), swift_path / "shop", Config(model="ease"))
+        return swift_path / "shop"
+
+    def test_a_rating_of_0_is_learned_where_there_is_one(self, client, shop, worker, folder, scale):
+        answer = client("application").post("/v1/interactions", json=rows(("ann", "c", 0)))
+        if scale == (1, 1):
+            assert (answer.status_code, shop.intake.count()) == (422, 0)
+            return
+        assert answer.status_code == 202, answer.text
+        worker.step()
+        assert {one.item_id: one.rating for one in Recommender.load(folder).show("ann").interactions}["c"] == 0

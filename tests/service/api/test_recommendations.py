@@ -122,7 +122,7 @@ class TestWhy:
         assert plain == [{name: value for name, value in item.items() if name != "because"} for item in found]
         assert application.get("/v1/recommendations/dan", params={"why": "false"}).json()["items"] == plain
 
-    def test_nobody_else_waits_for_reasons(self, application, shop, monkeypatch):
+    def test_nobody_else_waits_for_reasons_or_for_the_process_of_a_model(self, application, shop, monkeypatch):
         recommend_, in_the_loop = shop.live.recommend, []
 
         def watched(*given, **named):
@@ -132,7 +132,10 @@ class TestWhy:
         monkeypatch.setattr(shop.live, "recommend", watched)
         for why in ("false", "true"):
             assert application.get("/v1/recommendations/dan", params={"why": why}).status_code == 200
-        assert in_the_loop == [True, False]
+        monkeypatch.setattr(shop.live, "may_wait_for", lambda user: user == "dan")
+        for user in ("dan", "ann"):
+            assert application.get(f"/v1/recommendations/{user}").status_code == 200
+        assert in_the_loop == [True, False, False, True]
 
     def test_who_has_asked_gets_the_answer_of_someone_who_was_never_known(self, application):
         application.post("/v1/erasure-requests", json={"user_id": "dan"})

@@ -45,8 +45,10 @@ async def _recommended(request: HttpRequest) -> Response:
     caller = await RECOMMENDING(request)
     user, k = request.path_params["user_id"], _number_of_items(request.query_params.get("k", "10"))
     why = _yes_or_no("why", request.query_params.get("why", "false"))
-    answer = partial(service_of(request).live.recommend, user, k, tell=may_know(caller), why=why)
-    found = await run_in_threadpool(answer) if why else answer()  # reasons for many items may take a while
+    live = service_of(request).live
+    answer = partial(live.recommend, user, k, tell=may_know(caller), why=why)
+    # Reasons for many items may take a while, and so may a torch model; else an answer takes no longer than a thread.
+    found = await run_in_threadpool(answer) if why or live.may_wait_for(user) else answer()
     return Response(json.dumps(_as_json(user, found)), media_type=_JSON)
 
 

@@ -269,7 +269,7 @@ def _waiting(dataset: Dataset, coming: list[NewInteraction]) -> list[WaitingInte
         if wrong is not None:
             what = "with weights" if weights else "without weights"
             raise DataRefused(f"interactions.{place}.{wrong}: this was learned {what}: leave it out")
-        rating = one.rating or happened
+        rating = happened if one.rating is None else one.rating
         if weights is not None:
             try:
                 rating = weights.of(one.weight, one.event)

@@ -61,8 +61,13 @@ def _as_text(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def _encodable(value: str) -> str:
-    value.encode()  # half a surrogate pair is no text
+def encodable(value: str) -> str:
+    """Return a text; refuse one that is none, with half a surrogate pair.
+
+    >>> encodable("a")
+    'a'
+    """
+    value.encode()
     return value
 
 
@@ -70,11 +75,11 @@ Id = Annotated[
     str,
     BeforeValidator(_as_text, json_schema_input_type=str | int),
     Field(min_length=1, max_length=LONGEST_ID),
-    AfterValidator(_encodable),
+    AfterValidator(encodable),
 ]
 """An id exactly as in the data; integers are written in decimal."""
-Reference = Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S"), AfterValidator(_encodable)]
-Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S"), AfterValidator(_encodable)]
+Reference = Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S"), AfterValidator(encodable)]
+Reason = Annotated[str, Field(min_length=1, max_length=500, pattern=r"\S"), AfterValidator(encodable)]
 
 
 class Schema(BaseModel):
