@@ -177,7 +177,7 @@ def sync(
         set_aside=set_aside,
         suppressed=read.suppressed.total,
         left_out=read.suppressed,
-        notes=(*read.notes, *open_list.notes),
+        notes=(*read.source.notices, *read.notes, *open_list.notes),
         stages_rerun=planned.stages_rerun,
         stages_total=planned.stages_total,
         cost_ratio=planned.cost_ratio,
