@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
+from erasable import Recommender
+
 COLUMNS = ["user_id", "item_id", "score", "rank", "popular"]
 # Run a command as its own process does, then tell what was loaded on the way.
 LOADED = """
@@ -254,6 +256,13 @@ class TestAHistory:
         assert one["user_id"] == ""
         assert not {"a", "b"} & {item["item_id"] for item in one["items"]}
         assert recommended("--history", "b", "--history", "a") == [one]
+
+    def test_each_counts_as_rated_highest_and_the_help_says_who_takes_ratings(self, run, recommended, learned):
+        (one,) = recommended("--history", "a,b")
+        found = Recommender.load(learned, progress=False).recommend(history={"a": 5, "b": 5})
+        assert [item["score"] for item in one["items"]] == found["score"].to_pylist()
+        said = " ".join(run("recommend", "--help").out.split())
+        assert "Each counts as rated highest: ratings can be given to the library and the service." in said
 
     def test_unknown_items_are_left_out_and_said(self, run, learned):
         said = run("recommend", learned, "--history", 'a,"b, the second"')

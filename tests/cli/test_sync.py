@@ -48,6 +48,27 @@ def test_it_says_what_it_learned_and_forgot(run, shop, write, tonight):
     assert (again.code, again.out.splitlines()[0]) == (0, "nothing is new or changed in the export")
 
 
+@pytest.mark.parametrize(
+    ("model", "dry_run", "said"),
+    [
+        ("ease", (), "nothing is new or changed in the export; trained the model again ("),
+        ("ease", ("--dry-run",), "nothing is new or changed in the export; would have trained the model again ("),
+        ("als", (), "nothing is new or changed in the export\n"),
+    ],
+    ids=["trained", "dry run", "only a row went"],
+)
+def test_what_only_forgets_learns_nothing_and_says_so(run, tmp_path, write, facts, model, dry_run, said):
+    ratings = facts.ratings
+    anchors = ("--anchors", 0.01) if model == "als" else ()
+    assert run("learn", write(ratings), "--into", tmp_path / "shop", "--model", model, *anchors).code == 0
+    del ratings["bob"]
+    done = run("sync", write(ratings), "--into", tmp_path / "shop", "--forget-missing", *dry_run)
+    assert done.code == 0
+    assert done.out.startswith(said)
+    assert "learned 0" not in done.out
+    assert ("would forget 1 person" if dry_run else "forgot 1 person: 1 certificate") in done.out
+
+
 def test_a_new_item_is_refused_where_items_were_declared_and_the_remedy_works(run, tmp_path, write, facts):
     items, shop = tmp_path / "items.txt", tmp_path / "declared"
     items.write_text("\n".join(sorted({item for own in facts.ratings.values() for item in own})))

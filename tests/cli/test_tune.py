@@ -1,6 +1,7 @@
 """`erasable tune`, then `learn --config`, `forget`, and the certificate: the whole walk."""
 
 import json
+import shlex
 import tomllib
 
 import pytest
@@ -45,6 +46,54 @@ def test_from_tuning_to_a_certificate_that_says_so(run, many, tmp_path):
     texts = [file.read_text() for file in (tmp_path / "tuned" / "certificates").glob("*.json")]
     assert len(texts) == 2
     assert all(SENTENCE in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "settings", "columns", "held"),
+    [
+        (
+            "who,the item,kind",
+            "buy",
+            ("--event-weights", "view=1,buy=3", "--max-weight", 5),
+            ("--user-column", "who", "--item-column", "the item", "--event-column", "kind"),
+            {"event_weights": {"view": 1, "buy": 3}, "max_weight": 5},
+        ),
+        (
+            "user_id,item_id,stars",
+            "4",
+            ("--rating-scale", 1, 5),
+            ("--rating-column", "stars", "--on-bad-row", "skip"),
+            {"rating_scale": [1, 5]},
+        ),
+    ],
+    ids=["events", "ratings"],
+)
+def test_the_command_that_is_named_next_learns_the_same_data(
+    run, many, tmp_path, monkeypatch, header, value, settings, columns, held
+):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{row},{value}" for row in many.read_text().splitlines()[1:]]
+    bad = ["u000,i00,"] if "skip" in columns else []
+    (tmp_path / "my data.csv").write_text("\n".join([header, *rows, *bad]))
+    given = (*settings, *columns, "--min-interactions", 3, "--seed", 7)
+    words = ("--model", "als", "--epochs", 2, "--factors", 4, "--threads", 1, "--trials", 1, "--holdout", 0.2)
+    done = run("tune", "my data.csv", *words, *given, "--out", "my settings.toml")
+    assert done.code == 0, done.err
+    (line,) = [line for line in done.out.splitlines() if "next: erasable " in line]
+    learned = run(*shlex.split(line.partition("next: erasable ")[2]))
+    assert learned.code == 0, learned.err
+    assert run("status", "DIR", "--json").json["held_out"] == 0
+    found = json.loads((tmp_path / "DIR" / "config.json").read_text())["settings"]
+    assert {name: found[name] for name in held} == held
+    assert (found["min_interactions"], found["seed"]) == (3, 7)
+
+
+def test_a_file_that_learn_would_not_read_as_toml_is_refused(run, many, tmp_path):
+    for name in ("s.json", "s.study"):
+        result = run("tune", many, "--model", "als", "--trials", 1, "--out", tmp_path / name)
+        assert (result.code, result.out) == (2, "")
+        assert "give --out a name such as settings.toml" in result.err
+        assert not (tmp_path / name).exists()
 
 
 def test_one_json_object_and_the_same_command_goes_on(run, many, tmp_path):

@@ -51,10 +51,11 @@ def test_e_mail_addresses_as_ids_are_pointed_out(settings, caplog):
     with caplog.at_level(logging.INFO, logger="erasable"):
         recommender = Recommender(**settings).fit(pa.table(SALES))
         more = recommender.learn_more(pa.table({"customer_email": ["cat@shop.example"], "sku": [2]}))
+        synced = recommender.sync(pa.table(SALES))
     assert recommender.learned.columns == {"user": "customer_email", "item": "sku"}
-    for notes in (recommender.learned.notes, more.notes):
+    for notes in (recommender.learned.notes, more.notes, synced.notes):
         assert notes[0].startswith("some user ids are e-mail addresses, and the workspace holds them as they are: ")
-    assert [record.message for record in caplog.records].count(more.notes[0]) == 2
+    assert [record.message for record in caplog.records].count(more.notes[0]) == 3
 
 
 def test_other_ids_are_no_reason_for_a_notice():

@@ -87,7 +87,7 @@ CASES = {
     "unknown": (lambda _: fitted().recommend(9), "give unknown='skip' or 'popular'"),
     "an unknown item": (lambda _: fitted().similar_items("z"), "no item 'z'"),
     "an unknown item to recommend": (
-        lambda _: fitted().recommend(1, items="z"),
+        lambda _: fitted().recommend(1, items=["z"]),
         "or give available, which passes over",
     ),
     "no whole number of items": (lambda _: fitted().recommend(1, k=2.5), "give k of 1 or more, a whole number"),

@@ -569,6 +569,33 @@ class TestAsAnEstimator:
         Recommender(**loaded.get_params()).fit(numbers()).save(tmp_path / "again")
         assert checkpoints(tmp_path / "again") == checkpoints(tmp_path / "shop")
 
+    @pytest.mark.parametrize(
+        ("settings", "shown"),
+        [
+            ({"model": "popular"}, "Recommender(model='popular', seed=3)"),
+            (
+                {"factors": 4, "regularization": 2},
+                "Recommender(model='als', factors=4, regularisation=2.0, epochs=1, seed=3)",
+            ),
+            (
+                {"model": "nmf", "strategy": "sisa", "groups": 2, "epochs": 2},
+                "Recommender(model='nmf', strategy='sisa', groups=2, epochs=2, seed=3)",
+            ),
+        ],
+        ids=["another model", "other settings", "another strategy"],
+    )
+    def test_what_was_learned_again_shows_what_it_is_and_makes_another_like_it(self, settings, shown, tmp_path):
+        recommender = Recommender("als", factors=8, epochs=1, seed=3, threads=1, progress=False).fit(numbers())
+        recommender.learn_again(**settings)
+        params = recommender.get_params()
+        assert {"model": recommender.status()["model"], "seed": 3, "threads": 1}.items() <= params.items()
+        assert repr(Recommender(**{**params, "threads": None, "progress": True})) == shown
+        other = Recommender(**params).fit(numbers())
+        recommender.set_params(threads=2).fit(numbers()).save(tmp_path / "again")
+        other.save(tmp_path / "other")
+        assert recommender.status()["model"] == params["model"]
+        assert checkpoints(tmp_path / "again") == checkpoints(tmp_path / "other")
+
     def test_whether_it_has_learned(self, recommender):
         assert recommender.__sklearn_is_fitted__() is True
         assert Recommender().__sklearn_is_fitted__() is False

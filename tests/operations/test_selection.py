@@ -1,10 +1,12 @@
 """Which items may be recommended: only some, not others, seen ones too; for everyone and for each user."""
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from erasable import Recommender
-from erasable.errors import Suppressed, UnknownItem, UnknownUser
+from erasable.errors import Suppressed, UnknownItem, UnknownUser, WrongUse
 from erasable.operations import recommend
 from erasable.operations.recommend import recommend_to_all
 from erasable.operations.selection import EVERYTHING, Selection
@@ -86,7 +88,7 @@ class TestSeenItems:
         rec = Recommender.load(learned, progress=False)
         assert set(rec.recommend(history=["a", "b"])["item_id"].to_pylist()) == set("cdef")
         assert set(rec.recommend(history=["a", "b"], seen=True)["item_id"].to_pylist()) == set("abcdef")
-        assert rec.recommend(history=["a"], items=["b", "c"], exclude="c")["item_id"].to_pylist() == ["b"]
+        assert rec.recommend(history=["a"], items=["b", "c"], exclude=["c"])["item_id"].to_pylist() == ["b"]
 
 
 class TestWhoIsUnknown:
@@ -116,8 +118,8 @@ class TestWhoIsUnknown:
         with pytest.raises(UnknownUser):
             rec.recommend("eve", seen=True)
         with pytest.raises(UnknownItem):
-            rec.recommend("ann", items="f")
-        assert rec.recommend("ann", exclude="f", seen=True).num_rows == 5
+            rec.recommend("ann", items=["f"])
+        assert rec.recommend("ann", exclude=["f"], seen=True).num_rows == 5
         assert rec.verify().identical
 
 
@@ -149,6 +151,24 @@ class TestTheLibrary:
         (tmp_path / "stock.csv").write_text("item_id\nd\nnew\n")
         assert rec.recommend("ann", available=tmp_path / "stock.csv")["item_id"].to_pylist() == ["d"]
         assert "d" not in rec.recommend("ann", exclude=tmp_path / "stock.csv")["item_id"].to_pylist()
+
+    @pytest.mark.parametrize("name", ["items", "available", "exclude"])
+    def test_a_text_that_may_be_an_id_or_a_file_is_refused_with_what_to_give(self, rec, name):
+        with pytest.raises(WrongUse) as refused:
+            rec.recommend("ann", **{name: "stock.csv"})
+        assert str(refused.value) == (
+            f"{name}='stock.csv' may be an id or a file: give ids as a list, ['stock.csv'], or a file as "
+            "Path('stock.csv')"
+        )
+
+    @pytest.mark.parametrize("name", ["items", "available", "exclude"])
+    def test_any_list_of_ids_is_taken(self, rec, name):
+        as_list = rec.recommend("ann", **{name: ["d"]})
+        frame = pd.DataFrame({"item": ["d"]})
+        for ids in ({"d"}, ("d",), np.array(["d"]), frame["item"], pa.array(["d"]), iter("d"), {"ann": "d"}):
+            assert rec.recommend("ann", **{name: ids}) == as_list
+        with pytest.raises(WrongUse, match="give the column of it that has them"):
+            rec.recommend("ann", **{name: frame})
 
     def test_why_names_the_own_items(self, rec):
         rows = rec.recommend("ann", why=True, k=2).to_pylist()

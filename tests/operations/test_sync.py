@@ -11,7 +11,7 @@ import pytest
 from erasable.chain import Config
 from erasable.chain.matching import difference
 from erasable.data import read_interactions
-from erasable.errors import DataRefused, Refused, Unfinished
+from erasable.errors import DataRefused, Refused, Unfinished, WrongUse
 from erasable.operations import DiskStorage, Inputs, MemoryStorage, Work, forget, learn, learn_more, recommend, verify
 from erasable.operations.do_not_learn import Outside
 from erasable.operations.learn import learn_into
@@ -112,6 +112,16 @@ def test_who_has_asked_stays_out(storage, ratings, as_table):
     done = sync(storage, as_table(ratings), rules=FORGET)
     assert "bob" not in rows_of(storage)
     assert (done.left_out.users, done.users_added, done.users_missing) == (1, 0, 0)
+
+
+def test_nobody_is_readmitted_and_the_remedy_works(storage, ratings, as_table):
+    forget(storage, [Request("bob")])
+    with pytest.raises(WrongUse, match=r"leave out readmit, or learn those who come back first, with learn_more"):
+        sync(storage, as_table(ratings), Inputs(readmit=("bob",)), FORGET)
+    assert "bob" not in rows_of(storage)
+    assert learn_more(storage, as_table({"bob": ratings["bob"]}), Inputs(readmit=("bob",))).readmitted == 1
+    assert sync(storage, as_table(ratings), rules=FORGET).left_out.users == 0
+    assert rows_of(storage) == ratings
 
 
 def test_who_has_asked_and_waits_is_left_to_the_own_request(storage, export, as_table):

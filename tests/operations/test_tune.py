@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from erasable import ALS, DataRefused, Recommender, WrongUse
+from erasable import ALS, DataRefused, Laser, Recommender, WrongUse
 from erasable.chain import Config
 from erasable.data.catalogue import split_holdout
+from erasable.data.columns import ColumnNames
 from erasable.operations import Inputs, Work
 from erasable.operations._validation import Validation
 from erasable.operations.prepare import read_rows
-from erasable.operations.tune import SettingsSearch, tune
+from erasable.operations.tune import SettingsSearch, Tuned, tune
 from kit import small_shop
 
 HELD = {"model": "als", "holdout": 0.2, "seed": 3}
@@ -116,7 +117,7 @@ def test_the_first_trial_is_the_defaults_and_the_best_is_no_worse(table, tmp_pat
     found = tuned(table, tmp_path / "a.study")
     assert found.usual is not None
     assert found.score >= found.usual
-    assert {*found.settings} <= {"factors", "regularisation", "epochs"}
+    assert {*found.settings} <= {"factors", "regularisation", "epochs", "seed"}
 
 
 def test_the_study_names_nobody(table, tmp_path):
@@ -199,6 +200,27 @@ def test_a_setting_that_is_given_stays(table, tmp_path):
     found = tuned(table, tmp_path / "a.study", epochs=3)
     assert found.settings["epochs"] == 3
     assert '"epochs", "param_value' not in (tmp_path / "a.study").read_text()
+
+
+def test_settings_of_the_data_stay_too_but_not_what_is_held_out(table, tmp_path):
+    weighed = table.rename_columns(["user_id", "item_id", "quantity"])
+    inputs = Inputs(ColumnNames(weight="quantity"))
+    given = {**HELD, "max_weight": 4, "min_interactions": 2, "rating_scale": None}
+    found = tune(weighed, given, SettingsSearch(tmp_path / "a.study", 1), inputs, _WORK)
+    assert found.settings == {"max_weight": 4, "min_interactions": 2, "seed": 3}
+
+
+def test_settings_in_the_object_of_a_strategy_stay(table, tmp_path):
+    given = {"model": "nmf", "strategy": Laser(groups=2, order="hard"), "epochs": 2}
+    found = tuned(table, tmp_path / "a.study", 1, **given)
+    assert found.settings == {"strategy": "laser", "groups": 2, "order": "hard", "epochs": 2, "seed": 3}
+    assert tomllib.loads(found.as_toml()).items() >= found.settings.items()
+
+
+def test_names_of_events_are_written_as_toml_reads_them(table):
+    weights = {'a "b", c': 1, "d=\U0001f600": 2}
+    found = Tuned("als", {"event_weights": weights}, 0.1, 0.1, "ndcg@10", 1, "", "", "")
+    assert tomllib.loads(found.as_toml())["event_weights"] == weights
 
 
 @pytest.mark.parametrize("model", ["ease", "item-knn", "nmf", "dmf"])

@@ -57,7 +57,8 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="I,I",
-            help="Recommend to someone without an id who has these items, separated by commas; may be repeated.",
+            help="Recommend to someone without an id who has these items, separated by commas; may be repeated. Each "
+            "counts as rated highest: ratings can be given to the library and the service.",
         ),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=100_000, help="How many items for each user.")] = 10,

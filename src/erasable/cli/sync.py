@@ -115,13 +115,15 @@ def _tell(done: Synced, into: Path, receipts: Path | None) -> None:
         counted(done.interactions_added, "new interaction"),
         counted(done.interactions_changed, "changed interaction"),
     ]
-    again = f"{done.stages_rerun} of {done.stages_total} stages" if done.stages_total > 1 else "the model"
-    trained = f"trained {again} again" if done.stages_rerun else "trained nothing again"
     would = "would have " if done.dry_run else ""
-    if same and not done.stages_rerun:
-        print_line("nothing is new or changed in the export")
+    again = f"{done.stages_rerun} of {done.stages_total} stages" if done.stages_total > 1 else "the model"
+    trained = f"{would}trained {again if done.stages_rerun else 'nothing'} again ({duration(done.seconds)})"
+    if not same:
+        print_line(f"{would}learned {listed(learned)}: {trained}")
+    elif done.stages_rerun:
+        print_line(f"nothing is new or changed in the export; {trained}")
     else:
-        print_line(f"{would}learned {listed(learned)}: {would}{trained} ({duration(done.seconds)})")
+        print_line("nothing is new or changed in the export")
     _tell_missing(done)
     if receipts is not None and done.certificates:
         print_line(f"receipts: {receipts}")

@@ -1,5 +1,7 @@
 """`erasable tune`."""
 
+import shlex
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +23,7 @@ from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse
 from erasable.operations.compare import with_test_rows
 from erasable.operations.prepare import Inputs
-from erasable.operations.tune import SettingsSearch, tune
+from erasable.operations.tune import SettingsSearch, as_lines, tune
 from erasable.wording import counted
 
 NAME = "tune"
@@ -62,6 +64,8 @@ def command(
     if not out.absolute().parent.is_dir() or out.is_dir():
         raise WrongUse(f"{out}: can't be written: name a file in a folder that is there")
     search = SettingsSearch(study or out.with_suffix(".study"), trials, objective)
+    if out.suffix == ".json" or out == search.study:
+        raise WrongUse(f"{out}: the settings are TOML, in a file of their own: give --out a name such as settings.toml")
     inputs = Inputs(columns_from(columns or {}), on_bad_row=on_bad_row)
     found = tune(data, with_test_rows(settings or {}), search, inputs, work_with(threads, quiet or json_output))
     out.write_text(found.as_toml(), encoding="utf-8")
@@ -71,11 +75,18 @@ def command(
     print_line(f"the best of {counted(found.trials, 'trial')}: {objective} {found.score:.4f} on validation rows")
     if found.usual is not None:
         print_line(f"the defaults: {found.usual:.4f}")
-    for name, value in found.settings.items():
-        print_line(f"{name} = {value}")
+    for line in as_lines(found.settings):
+        print_line(line)
     print_line(f"trials are in {search.study}: settings and scores, nobody's data; the same command goes on from there")
-    print_line(f"written to {out}; next: erasable learn DATA --into DIR --config {out}")
+    print_line(f"written to {out}; next: {_learning(data, out, columns or {}, on_bad_row)}")
     print_line(
         "these settings were chosen on data: certificates of what is learned with them say so, unless you declare them "
         "(--chosen-on declared)"
     )
+
+
+def _learning(data: str, out: Path, columns: Mapping[str, str], on_bad_row: OnBadRow) -> str:
+    """Return the command that learns the same data with the settings: they do not say how to read it."""
+    named = [word for name, column in columns.items() for word in (f"--{name.replace('_', '-')}", column)]
+    skipping = ["--on-bad-row", on_bad_row] if on_bad_row != "refuse" else []
+    return shlex.join(["erasable", "learn", data, "--into", "DIR", "--config", str(out), *named, *skipping])

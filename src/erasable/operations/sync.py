@@ -12,7 +12,7 @@ from erasable.chain.arrangement import matched
 from erasable.chain.dataset import Dataset, State
 from erasable.chain.matching import Difference, difference
 from erasable.chain.plan import Plan, carry_out, plan_change
-from erasable.errors import Refused, Said, Unfinished, option
+from erasable.errors import Refused, Said, Unfinished, WrongUse, option
 from erasable.operations.claims import COMMAND, NOT_CERTIFIED, RequestClaims, is_left, take_over
 from erasable.operations.declared_items import also_declaring, declare_held
 from erasable.operations.do_not_learn import OpenList, Outside, open_list_of, prepare_outside, remember, write_receipts
@@ -130,6 +130,7 @@ def sync(
     asked to be erased stay as they are: their own request erases them.
     """
     began, outside = time.perf_counter(), outside or Outside()
+    _refuse_readmitting(inputs)
     if rules.certify and not rules.dry_run:
         _finish_earlier(storage, work, outside)
     fence = Fence()
@@ -177,7 +178,7 @@ def sync(
         set_aside=set_aside,
         suppressed=read.suppressed.total,
         left_out=read.suppressed,
-        notes=(*read.notes, *open_list.notes),
+        notes=(*read.source.notices, *read.notes, *open_list.notes),
         stages_rerun=planned.stages_rerun,
         stages_total=planned.stages_total,
         cost_ratio=planned.cost_ratio,
@@ -185,6 +186,16 @@ def sync(
         dry_run=rules.dry_run,
         **vars(InputFacts.of(read.source, after)),
     )
+
+
+def _refuse_readmitting(inputs: Inputs) -> None:
+    if inputs.readmit:
+        raise WrongUse(
+            "a sync takes nobody off the do-not-learn list: leave out ",
+            option("readmit"),
+            ", or learn those who come back first, with ",
+            Said("learn_more(table, readmit=ids)", "learn --more --readmit U"),
+        )
 
 
 def _finish_earlier(storage: Storage, work: Work, outside: Outside) -> None:

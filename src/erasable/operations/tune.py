@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from erasable.chain.settings import USUAL_MODEL, Config
-from erasable.data.splits import SplitSettings
 from erasable.errors import DataRefused, Refused, WrongUse
 from erasable.evaluation.utility import metric_named
 from erasable.models.registry import BUILT_IN
@@ -21,6 +20,7 @@ from erasable.proof import coarse
 from erasable.wording import listed
 
 _NOT_TUNED = ("features", "risk_threshold", "chosen_on")  # they need more than interactions, or are what tune says
+_HELD_OUT = ("holdout", "split", "split_time")  # which rows are test rows is said again where the outcome is measured
 _FURTHER = 2  # times as many trials are begun, at most, where some can't be learned
 
 
@@ -42,7 +42,8 @@ class Tuned:
     model : str
         The name of the model.
     settings : dict of str to Any
-        The settings that were given, and those that were searched and are not the model's defaults.
+        The settings that were given, except what to hold out, and those that were searched and are not the model's
+        defaults.
     score : float
         Their score on validation rows.
     usual : float or None
@@ -85,10 +86,25 @@ class Tuned:
             f"# It rests on {self.interactions} interactions of {self.users} people, so these settings are a trace of",
             '# their data. Certificates of what is learned with chosen_on = "data" say so.',
             f'model = "{self.model}"',
-            *(f"{name} = {json.dumps(value)}" for name, value in self.settings.items()),
+            *as_lines(self.settings),
             'chosen_on = "data"',
         ]
         return "\n".join(lines) + "\n"
+
+
+def as_lines(settings: Mapping[str, Any]) -> list[str]:
+    """Return settings as lines of TOML.
+
+    >>> as_lines({"event_weights": {"view": 1, "buy": 3}, "rating_scale": [1.0, 5.0]})
+    ['event_weights = {"view" = 1, "buy" = 3}', 'rating_scale = [1.0, 5.0]']
+    """
+    return [f"{name} = {_as_toml(value)}" for name, value in settings.items()]
+
+
+def _as_toml(value: Any) -> str:  # noqa: ANN401 - a value of a setting of many types
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_as_toml(name)} = {_as_toml(part)}" for name, part in value.items()) + "}"
+    return json.dumps(value, ensure_ascii=False)  # TOML has no pairs of escapes for one character
 
 
 def tune(
@@ -133,11 +149,9 @@ def tune(
     best, score = study.best()
     usual = kind()
     changed = {name: value for name, value in best.items() if value not in (None, getattr(usual, name))}
-    whole = config.flat()
-    fixed = {name: whole[name] for name in given if name not in (*SplitSettings.model_fields, "model", "seed")}
     return Tuned(
         model=config.model,
-        settings={**fixed, **changed},
+        settings={**_fixed(config, given), **changed},
         score=score,
         usual=study.first(),
         objective=objective,
@@ -146,6 +160,13 @@ def tune(
         interactions=interactions,
         day=datetime.now(UTC).date().isoformat(),
     )
+
+
+def _fixed(config: Config, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that were given, those in a strategy's object included, except what to hold out."""
+    whole, names = config.flat(), dict.fromkeys([*given, *sorted(config.learning.settings.model_fields_set)])
+    fixed = {name: whole.get(name) for name in names if name not in (*_HELD_OUT, "model")}
+    return {name: value for name, value in fixed.items() if value is not None}
 
 
 def _narrowed(config: Config, given: Mapping[str, Any]) -> Any:  # noqa: ANN401 - a class of settings

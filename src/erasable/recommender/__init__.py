@@ -10,7 +10,7 @@ from erasable.chain.strategies import Strategy
 from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse
 from erasable.models.base import Model
-from erasable.models.registry import checked_model, find_model, make_model
+from erasable.models.registry import BUILT_IN, checked_model, find_model, make_model
 from erasable.models.settings import given_twice, in_our_words
 from erasable.operations.again import LearnedAgain, learn_again
 from erasable.operations.declared_items import read_declared
@@ -352,7 +352,7 @@ class Recommender(Estimator):
         done = learn_again(self._learned_storage(), table, settings or None, inputs, self._work)
         self._note(done.notes)
         with self._learned_storage().reading() as session:
-            self._config = session.state().dataset.config
+            self._take_over(session.state().dataset.config)
         return done
 
     def forget(
@@ -503,10 +503,8 @@ class Recommender(Estimator):
             config = workspace.state().dataset.config
         if kind is not None and kind.name != config.model:
             raise WrongUse(f"{folder} has the model {config.model!r}, not {kind.name!r}: pass that one")
-        kind_there = type(make_model(config))
-        recommender = cls(kind_there, threads=threads, progress=progress, n_jobs=n_jobs)
-        recommender._given |= {**config.flat(), "model": kind_there}
-        recommender._config = config
+        recommender = cls(type(make_model(config)), threads=threads, progress=progress, n_jobs=n_jobs)
+        recommender._take_over(config)
         if executor not in ("local", "ray"):
             raise WrongUse(f"executor={executor!r} makes no sense: give 'local' or 'ray'")
         if executor == "ray":
@@ -516,6 +514,15 @@ class Recommender(Estimator):
         waiting = recommender._work.reporter if wait else None
         recommender._settle_in(DiskStorage(Path(folder), model=kind, waiting=waiting))
         return recommender
+
+    def _take_over(self, config: Config) -> None:
+        """Make the settings of what was learned those of the next `fit`, and of `get_params`."""
+        kind = type(config.learner)
+        usual = Config(model=kind, strategy=config.strategy).flat() | {"strategy": kind.strategies[0]}
+        changed = {name: value for name, value in config.flat().items() if value != usual.get(name)}
+        model = config.model if BUILT_IN.get(config.model) is kind else kind
+        kept = {name: self._given[name] for name in ("threads", "progress")}
+        self._config, self._given = config, {**kept, "preset": None, "model": model, **changed}
 
     def _doubt_copies(self) -> None:
         for copy in self._copies:

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, SupportsIndex, get_args
 
 import pyarrow as pa
 
@@ -31,8 +31,8 @@ from erasable.recommender._serving import (
 )
 from erasable.requests.request import Request
 
-Items = Id | Iterable[Id] | Mapping[Id, Id | Iterable[Id]]
-"""One item or several, for everyone; or those of each user."""
+Items = SupportsIndex | Iterable[Id] | Mapping[Id, Id | Iterable[Id]]
+"""Items for everyone, or those of each user; a text alone is refused, since it may be a file."""
 
 
 class Answering(Examining):
@@ -74,13 +74,13 @@ class Answering(Examining):
         history : ids, or ratings by id, optional
             The items of someone without an id, in place of users. An item without a rating counts as rated highest;
             one that nobody has is left out. Nothing is stored, and the user_id in the table is empty.
-        items : id, ids, or ids by user, optional
+        items : ids, or ids by user, optional
             Recommend only these; an unknown item is refused. With a mapping such as `{42: ["a", "b"]}`, users who are
             not in it have no limit.
-        available : id, ids, ids by user, or pathlib.Path, optional
+        available : ids, ids by user, or pathlib.Path, optional
             Recommend only what is in this stock list; unknown items are passed over. A file has one item id a line, or
             is CSV with user_id,item_id.
-        exclude : id, ids, ids by user, or pathlib.Path, optional
+        exclude : ids, ids by user, or pathlib.Path, optional
             Recommend none of these.
         seen : bool, default False
             Whether items that the user has may be recommended too, held-out ones included.
@@ -115,10 +115,9 @@ class Answering(Examining):
             unknown = "popular" if popular_fallback else unknown
         if unknown not in get_args(Unknown):
             raise WrongUse(f"unknown={unknown!r} makes no sense: give one of {', '.join(get_args(Unknown))}")
-        serving, selection = (
-            self._learned_serving(),
-            Selection(_lists(items), _lists(available), _lists(exclude), seen, where),
-        )
+        serving = self._learned_serving()
+        lists = [_lists(*one) for one in (("items", items), ("available", available), ("exclude", exclude))]
+        selection = Selection(*lists, seen, where)
         if history is None:
             found = serving.recommend(None if users is None else texts_of(users), k, unknown, why, selection)
         elif users is None:
@@ -407,10 +406,14 @@ def _history(history: Iterable[Id] | Mapping[Id, float | None]) -> dict[str, flo
     return dict.fromkeys(texts_of(history))
 
 
-def _lists(given: Items | Path | None) -> tuple[ItemList, ...]:
+def _lists(name: str, given: Items | Path | None) -> tuple[ItemList, ...]:
     """Return items for everyone, or by user, as text; nothing if none are given."""
     if given is None:
         return ()
+    if isinstance(given, str):
+        raise WrongUse(
+            f"{name}={given!r} may be an id or a file: give ids as a list, [{given!r}], or a file as Path({given!r})"
+        )
     if isinstance(given, Path):
         return (read_item_list(given),)
     if isinstance(given, Mapping):

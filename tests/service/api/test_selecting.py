@@ -205,7 +205,7 @@ class TestOfEachModel:
         served = in_service(application, **body)
         assert len(served[""]) == 3
         assert served == of_command(command("recommend", "--history", "a,b", "-k", "3", "--exclude", "c"))
-        assert served == in_library(folder, history=["a", "b"], k=3, exclude="c")
+        assert served == in_library(folder, history=["a", "b"], k=3, exclude=["c"])
 
     def test_scores_are_those_of_recommending(self, application, command, folder):
         recommended = dict(in_service(application, user_ids=["ann"], seen=True, k=10)["ann"])
