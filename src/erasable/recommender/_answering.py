@@ -116,8 +116,8 @@ class Answering(Examining):
         if unknown not in get_args(Unknown):
             raise WrongUse(f"unknown={unknown!r} makes no sense: give one of {', '.join(get_args(Unknown))}")
         serving = self._learned_serving()
-        lists = [_lists(*one) for one in (("items", items), ("available", available), ("exclude", exclude))]
-        selection = Selection(*lists, seen, where)
+        only, stocked, without = _lists("items", items), _lists("available", available), _lists("exclude", exclude)
+        selection = Selection(only, stocked, without, seen, where)
         if history is None:
             found = serving.recommend(None if users is None else texts_of(users), k, unknown, why, selection)
         elif users is None:
