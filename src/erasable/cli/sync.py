@@ -11,6 +11,7 @@ from erasable.cli.options import (
     COLUMN_OPTIONS,
     EXECUTOR,
     PLACES,
+    BadRows,
     Json,
     Quiet,
     Threads,
@@ -21,7 +22,6 @@ from erasable.cli.options import (
     work_with,
 )
 from erasable.cli.output import of_newcomers, print_json, print_line
-from erasable.data.values import OnBadRow
 from erasable.errors import ResidueFound
 from erasable.operations.declared_items import read_declared
 from erasable.operations.do_not_learn import Outside
@@ -73,9 +73,7 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Where items were declared: a file with further ones, one id a line."),
     ] = None,
-    on_bad_row: Annotated[
-        OnBadRow, typer.Option(help="What to do about rows that can't be used: refuse the input, or leave them out.")
-    ] = "refuse",
+    on_bad_row: BadRows = "refuse",
     wait: Wait = False,
     threads: Threads = None,
     json_output: Json = False,
