@@ -435,7 +435,7 @@ def _own(given: Mapping[str, Any]) -> OwnSettings:
 
 
 def _rows(own: OwnSettings, learner: Model, learning: Strategy) -> RowsFrom:
-    """Return where rows come from; refuse settings that contradict each other."""
+    """Return where rows come from; refuse settings that contradict that."""
     at_risk = own.risk_threshold is not None and not learner.has_rows  # users at risk then shape nothing
     needed = own.anchors < 1 or at_risk or not learner.trains_rows
     rows: RowsFrom = own.rows or ("solved" if needed else "stage")
@@ -447,12 +447,18 @@ def _rows(own: OwnSettings, learner: Model, learning: Strategy) -> RowsFrom:
         raise WrongSetting(
             "sisa has several models and rows are solved for one: leave out `rows` and `anchors`, or `strategy`"
         )
-    if own.risk_threshold is not None and rows == "stage" and learning.name == "retrain":
+    if own.risk_threshold is not None:
+        _refuse_going_last(rows, learner, learning)
+    return rows
+
+
+def _refuse_going_last(rows: RowsFrom, learner: Model, learning: Strategy) -> None:
+    """Refuse users at risk in a last group where there is none, or where it would be computed again."""
+    if rows == "stage" and learning.name == "retrain":
         laser = ', or `strategy="laser"`' if "laser" in learner.strategies else ""
         raise WrongSetting(f"all are trained at once, so nobody can go last: give `anchors` below 1{laser}")
-    if own.risk_threshold is not None and learning.policy == "regroup":
+    if learning.policy == "regroup":
         raise WrongSetting('risk is not kept, so groups by it can\'t be computed again: leave out `policy="regroup"`')
-    return rows
 
 
 def _no_such_strategy(name: str, kind: type[Model], shown: str) -> WrongSetting:

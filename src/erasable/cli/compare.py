@@ -10,6 +10,7 @@ import typer
 from erasable.chain.settings import OwnSettings
 from erasable.cli.options import (
     COLUMN_OPTIONS,
+    BadRows,
     Json,
     Quiet,
     Threads,
@@ -19,7 +20,6 @@ from erasable.cli.options import (
     work_with,
 )
 from erasable.cli.output import print_json, print_line, print_table
-from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse, of_command
 from erasable.operations.compare import USUAL_MODELS, ModelComparison, compare
 from erasable.operations.prepare import Inputs
@@ -52,9 +52,7 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Draw quality against the cost of forgetting: .png, .svg or .pdf."),
     ] = None,
-    on_bad_row: Annotated[
-        OnBadRow, typer.Option(help="What to do about rows that can't be used: refuse the input, or leave them out.")
-    ] = "refuse",
+    on_bad_row: BadRows = "refuse",
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,

@@ -74,10 +74,7 @@ def command(
     wait: Wait = False,
     receipts: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Write each person's receipt there; it is for that person alone.",
-        ),
+        typer.Option(metavar="DIR", help="Write each person's receipt there; it is for that person alone."),
     ] = None,
     reference: Annotated[
         str | None,
@@ -98,13 +95,15 @@ def command(
     work = work_with(threads, quiet or json_output, executor)
     storage = DiskStorage(folder, waiting=work.reporter if wait else None)
     if withdraw:
-        _tell_withdrawn(withdraw_submitted(storage), json_output)
+        people = withdraw_submitted(storage)
+        taken_back = f"took back what {counted(people, 'person', 'people')} asked for; nothing was erased"
+        _tell_fact({"withdrawn": people}, taken_back, json_output)
         return
     nobody = not (users or users_file or items)
     if new_queue:
         begin_new_queue(storage)
         if nobody and not resume:
-            _tell_begun(json_output)
+            _tell_fact({"new_queue": True}, BEGUN, json_output)
             return
     requests = [] if nobody and (resume or issuer is not None) else requests_from(users, users_file, items)
     about = listed or {}
@@ -135,18 +134,11 @@ def _agreed(extent: Extent | None) -> bool:
     return True
 
 
-def _tell_withdrawn(people: int, json_output: bool) -> None:
+def _tell_fact(fact: dict[str, Any], sentence: str, json_output: bool) -> None:
     if json_output:
-        print_json({"withdrawn": people})
+        print_json(fact)
     else:
-        print_line(f"took back what {counted(people, 'person', 'people')} asked for; nothing was erased")
-
-
-def _tell_begun(json_output: bool) -> None:
-    if json_output:
-        print_json({"new_queue": True})
-    else:
-        print_line(BEGUN)
+        print_line(sentence)
 
 
 def _tell_submitted(forgotten: Forgotten, folder: Path, receipts: Path | None) -> None:

@@ -15,6 +15,7 @@ from erasable.cli.options import (
     CONFIG_OPTIONS,
     EXECUTOR,
     LEARNING,
+    BadRows,
     Issuer,
     Json,
     Quiet,
@@ -32,7 +33,6 @@ from erasable.cli.options import (
 )
 from erasable.cli.output import of_newcomers, print_json, print_line
 from erasable.data.splits import SplitSettings
-from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse
 from erasable.models.registry import BUILT_IN
 from erasable.operations.again import LearnedAgain, learn_again
@@ -90,9 +90,7 @@ def _learn(
             "nothing about people.",
         ),
     ] = None,
-    on_bad_row: Annotated[
-        OnBadRow, typer.Option(help="What to do about rows that can't be used: refuse the input, or leave them out.")
-    ] = "refuse",
+    on_bad_row: BadRows = "refuse",
     more: Annotated[
         bool, typer.Option("--more", help="Learn more into an existing workspace; its settings stay.")
     ] = False,

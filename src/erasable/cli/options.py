@@ -25,6 +25,7 @@ from erasable.chain.strategies import STRATEGIES
 from erasable.checked_settings import sentences_of
 from erasable.cli.output import TerminalReporter, be_quiet, print_error
 from erasable.data.columns import ColumnNames
+from erasable.data.values import OnBadRow
 from erasable.errors import DataRefused, WrongUse
 from erasable.grouping.registry import grouping_names
 from erasable.models.base import Model
@@ -208,6 +209,9 @@ Wait = Annotated[
 Threads = Annotated[
     int | None,
     typer.Option(min=1, max=1024, help="How many threads to use; changes no byte.", show_default="all cores"),
+]
+BadRows = Annotated[
+    OnBadRow, typer.Option(help="What to do about rows that can't be used: refuse the input, or leave them out.")
 ]
 Issuer = Annotated[
     str | None,

@@ -93,29 +93,35 @@ def command(
     storage, selecting = DiskStorage(folder), selecting or {}
     selection = selection_from(selecting)
     if selecting.get("scores"):
-        limiting = any(selecting.get(name) for name in ("available", "exclude", "exclude_file", "where"))
-        _refuse_with_scores(everyone, why, out is not None, limiting)
+        _refuse_with_scores(selecting, everyone, why, out is not None)
         _tell_scores(_scores(storage, _user_ids(users, users_file), history, selecting), json_output)
-        return
-    if history is not None:
-        found = [recommend_for_history(storage, ids_in(history), k, why, selection)]
     elif in_parts and out is not None:
         parts = recommend_to_all(storage, k, work_with(threads, quiet, executor), selection=selection)
-        written = _write_all(out, parts)
-        print_line(f"wrote recommendations for {counted(written, 'user')} to {out}")
-        return
+        _tell_written(_write_all(out, parts), out)
     else:
-        wanted = None if everyone else _user_ids(users, users_file)
-        work = work_with(threads, quiet or json_output)
-        found = recommend(storage, wanted, k, fallback or "raise", work, why, selection)
+        if history is not None:
+            found = [recommend_for_history(storage, ids_in(history), k, why, selection)]
+        else:
+            wanted = None if everyone else _user_ids(users, users_file)
+            work = work_with(threads, quiet or json_output)
+            found = recommend(storage, wanted, k, fallback or "raise", work, why, selection)
+        _hand_out(found, out, why, json_output, selection != EVERYTHING)
+
+
+def _hand_out(found: list[UserRecommendations], out: Path | None, why: bool, json_output: bool, limited: bool) -> None:
+    """Write recommendations into a file if one is named, and print them or how many were written."""
     if out is not None:
         _write(out, found, why)
     if json_output:
-        print_json(_all_as_json(found, why) | _written(out))
+        print_json(_all_as_json(found, why) | ({} if out is None else {"out": str(out)}))
     elif out is not None:
-        print_line(f"wrote recommendations for {counted(len(found), 'user')} to {out}")
+        _tell_written(len(found), out)
     else:
-        _tell(found, why, selection != EVERYTHING)
+        _tell(found, why, limited)
+
+
+def _tell_written(users: int, out: Path) -> None:
+    print_line(f"wrote recommendations for {counted(users, 'user')} to {out}")
 
 
 def _refuse_unclear(*ways: bool) -> None:
@@ -124,9 +130,9 @@ def _refuse_unclear(*ways: bool) -> None:
         raise WrongUse("say for whom: give --user U (may be repeated), --users-file F, --all or --history I,I")
 
 
-def _refuse_with_scores(*others: bool) -> None:
+def _refuse_with_scores(selecting: dict[str, Any], *others: bool) -> None:
     """Refuse what makes no sense together with --scores."""
-    if any(others):
+    if any(others) or any(selecting.get(name) for name in ("available", "exclude", "exclude_file", "where")):
         raise WrongUse(
             "--scores prints the scores of --items for named users: leave out --all, --why and --out, and --available, "
             "--exclude, --exclude-file and --where"
@@ -209,10 +215,6 @@ def _as_json(one: UserRecommendations, why: bool) -> dict[str, Any]:
         for r in one
     ]
     return {"user_id": one.user_id, "items": items}
-
-
-def _written(out: Path | None) -> dict[str, str]:
-    return {} if out is None else {"out": str(out)}
 
 
 def _write(path: Path, found: list[UserRecommendations], why: bool) -> None:

@@ -1,5 +1,6 @@
 """`erasable sync`."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +11,7 @@ from erasable.cli.options import (
     COLUMN_OPTIONS,
     EXECUTOR,
     PLACES,
+    BadRows,
     Json,
     Quiet,
     Threads,
@@ -20,7 +22,6 @@ from erasable.cli.options import (
     work_with,
 )
 from erasable.cli.output import of_newcomers, print_json, print_line
-from erasable.data.values import OnBadRow
 from erasable.errors import ResidueFound
 from erasable.operations.declared_items import read_declared
 from erasable.operations.do_not_learn import Outside
@@ -72,9 +73,7 @@ def command(
         Path | None,
         typer.Option(metavar="FILE", help="Where items were declared: a file with further ones, one id a line."),
     ] = None,
-    on_bad_row: Annotated[
-        OnBadRow, typer.Option(help="What to do about rows that can't be used: refuse the input, or leave them out.")
-    ] = "refuse",
+    on_bad_row: BadRows = "refuse",
     wait: Wait = False,
     threads: Threads = None,
     json_output: Json = False,
@@ -103,49 +102,46 @@ def command(
     if json_output:
         print_json(asdict(done))
     else:
-        _tell(done, into, receipts)
+        for sentence in _sentences(done, into, receipts):
+            print_line(sentence)
     if done.set_aside:
         raise ResidueFound(done.set_aside[0])
 
 
-def _tell(done: Synced, into: Path, receipts: Path | None) -> None:
-    same = not (done.interactions_added or done.interactions_changed)
+def _sentences(done: Synced, into: Path, receipts: Path | None) -> Iterator[str]:
+    yield _what_was_learned(done)
+    yield from _what_was_missing(done)
+    if receipts is not None and done.certificates:
+        yield f"receipts: {receipts}"
+    if done.asked:
+        waiting = counted(done.asked, "person who has asked", "people who have asked")
+        yield f"left as they are: {waiting} to be erased, until their own request is carried out"
+    if done.items_unknown and not done.dry_run:
+        yield of_newcomers(done.items_unknown, into)
+    yield from done.in_words()
+    if done.suppressed:
+        yield f"left out what is on the do-not-learn list ({done.left_out})"
+    yield from done.notes
+    if not done.dry_run:
+        sizes = counted(done.users, "user"), counted(done.items, "item"), counted(done.interactions, "interaction")
+        yield f"{into} now knows {listed(sizes)}"
+
+
+def _what_was_learned(done: Synced) -> str:
+    would = "would have " if done.dry_run else ""
+    again = f"{done.stages_rerun} of {done.stages_total} stages" if done.stages_total > 1 else "the model"
+    trained = f"{would}trained {again if done.stages_rerun else 'nothing'} again ({duration(done.seconds)})"
+    if not (done.interactions_added or done.interactions_changed):
+        return "nothing is new or changed in the export" + (f"; {trained}" if done.stages_rerun else "")
     learned = [
         counted(done.users_added, "new user"),
         counted(done.interactions_added, "new interaction"),
         counted(done.interactions_changed, "changed interaction"),
     ]
-    would = "would have " if done.dry_run else ""
-    again = f"{done.stages_rerun} of {done.stages_total} stages" if done.stages_total > 1 else "the model"
-    trained = f"{would}trained {again if done.stages_rerun else 'nothing'} again ({duration(done.seconds)})"
-    if not same:
-        print_line(f"{would}learned {listed(learned)}: {trained}")
-    elif done.stages_rerun:
-        print_line(f"nothing is new or changed in the export; {trained}")
-    else:
-        print_line("nothing is new or changed in the export")
-    _tell_missing(done)
-    if receipts is not None and done.certificates:
-        print_line(f"receipts: {receipts}")
-    if done.asked:
-        waiting = counted(done.asked, "person who has asked", "people who have asked")
-        print_line(f"left as they are: {waiting} to be erased, until their own request is carried out")
-    if done.items_unknown and not done.dry_run:
-        print_line(of_newcomers(done.items_unknown, into))
-    for sentence in done.in_words():
-        print_line(sentence)
-    if done.suppressed:
-        print_line(f"left out what is on the do-not-learn list ({done.left_out})")
-    for note in done.notes:
-        print_line(note)
-    if not done.dry_run:
-        print_line(
-            f"{into} now knows {counted(done.users, 'user')}, {counted(done.items, 'item')} and "
-            f"{counted(done.interactions, 'interaction')}"
-        )
+    return f"{would}learned {listed(learned)}: {trained}"
 
 
-def _tell_missing(done: Synced) -> None:
+def _what_was_missing(done: Synced) -> Iterator[str]:
     """Say what the export lacks, and what became of it."""
     lacking = [
         *([counted(done.users_missing, "person", "people")] if done.users_missing else []),
@@ -154,8 +150,8 @@ def _tell_missing(done: Synced) -> None:
     if not lacking:
         return
     if not done.forgotten:
-        print_line(f"the export lacks {listed(lacking)}, which stay: to forget them give --forget-missing")
+        yield f"the export lacks {listed(lacking)}, which stay: to forget them give --forget-missing"
     elif done.dry_run:
-        print_line(f"would forget {listed(lacking)}{': so many need --yes' if done.needs_yes else ''}")
+        yield f"would forget {listed(lacking)}{': so many need --yes' if done.needs_yes else ''}"
     else:
-        print_line(f"forgot {listed(lacking)}: {counted(len(done.certificates), 'certificate')}")
+        yield f"forgot {listed(lacking)}: {counted(len(done.certificates), 'certificate')}"

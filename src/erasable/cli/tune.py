@@ -11,6 +11,7 @@ import typer
 from erasable.cli.options import (
     COLUMN_OPTIONS,
     CONFIG_OPTIONS,
+    BadRows,
     Json,
     Quiet,
     Threads,
@@ -47,9 +48,7 @@ def command(
             metavar="FILE", help="Where trials are recorded, never in a workspace; beside --out if not given."
         ),
     ] = None,
-    on_bad_row: Annotated[
-        OnBadRow, typer.Option(help="What to do about rows that can't be used: refuse the input, or leave them out.")
-    ] = "refuse",
+    on_bad_row: BadRows = "refuse",
     threads: Threads = None,
     json_output: Json = False,
     quiet: Quiet = False,

@@ -140,52 +140,88 @@ def sync(
         refuse_elsewhere(session)
         if not rules.dry_run:
             prepare_outside(outside, session.path)
-        before = session.state().dataset
-        open_list = open_list_of(session, inputs.listing, erasing=False)
-        read = read_further(source, inputs, before, session, open_list, work)
-        _refuse_rows(read, before, rules)
-        asked = {one.user for one in storage.asked()}
-        with work.reporter.track("comparing"):
-            found = difference(before, read.interactions, asked)
-        extent = Extent(len(found.missing.union(found.vanished)), before.users)
-        if not rules.dry_run:
-            _refuse_many(extent, read.source.rows, rules)
-        change = found if rules.forget_missing else found.keeping_what_is_missing()
-        after = _after(before, read, change, inputs, work)
-        planned = plan_change(session.state(), after)
-        requests = _requests(change)
+        found = _compared(storage, session, source, inputs, rules, work)
+        requests = _requests(found.change)
         carried: Carried | None = Carried()
         if not rules.dry_run:
-            made = Undertaking(requests, session.state(), after, planned)
-            _commit(session, made, replace(read, items=inputs.items), open_list, work, began)
+            made = Undertaking(requests, session.state(), found.after, found.plan)
+            _commit(session, made, replace(found.read, items=inputs.items), found.open_list, work, began)
             if requests and rules.certify:
-                carried = _certify(storage, session, fence, Manner(open_list, outside), work)
-    certificates, set_aside = _certified(storage, requests, carried, work, outside)
-    return Synced(
-        users=after.users,
-        items=len(after.items),
-        interactions=after.interactions,
-        items_unknown=items_unknown(after),
-        users_added=found.users_added,
-        interactions_added=found.interactions_added,
-        interactions_changed=found.interactions_changed,
-        users_missing=len(found.missing),
-        interactions_missing=found.interactions_vanished,
-        forgotten=rules.forget_missing,
-        asked=len(asked),
-        needs_yes=extent.large,
-        certificates=certificates,
-        set_aside=set_aside,
-        suppressed=read.suppressed.total,
-        left_out=read.suppressed,
-        notes=(*read.source.notices, *read.notes, *open_list.notes),
-        stages_rerun=planned.stages_rerun,
-        stages_total=planned.stages_total,
-        cost_ratio=planned.cost_ratio,
-        seconds=time.perf_counter() - began,
-        dry_run=rules.dry_run,
-        **vars(InputFacts.of(read.source, after)),
-    )
+                carried = _certify(storage, session, fence, Manner(found.open_list, outside), work)
+    return found.synced(rules, *_certified(storage, requests, carried, work, outside), began)
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """An export beside what is held, and what makes both equal."""
+
+    read: Read
+    asked: int
+    """How many people are left alone because they have asked to be erased."""
+    everything: Difference
+    """All that differs."""
+    extent: Extent
+    """How many lack data."""
+    change: Difference
+    """What of the difference is carried out: without leave to forget, what is missing stays."""
+    after: Dataset
+    plan: Plan
+    open_list: OpenList
+
+    def synced(
+        self, rules: SyncRules, certificates: tuple[str, ...], set_aside: tuple[str, ...], began: float
+    ) -> Synced:
+        """Return what differed, and what it cost."""
+        read, everything, after, plan = self.read, self.everything, self.after, self.plan
+        return Synced(
+            users=after.users,
+            items=len(after.items),
+            interactions=after.interactions,
+            items_unknown=items_unknown(after),
+            users_added=everything.users_added,
+            interactions_added=everything.interactions_added,
+            interactions_changed=everything.interactions_changed,
+            users_missing=len(everything.missing),
+            interactions_missing=everything.interactions_vanished,
+            forgotten=rules.forget_missing,
+            asked=self.asked,
+            needs_yes=self.extent.large,
+            certificates=certificates,
+            set_aside=set_aside,
+            suppressed=read.suppressed.total,
+            left_out=read.suppressed,
+            notes=(*read.source.notices, *read.notes, *self.open_list.notes),
+            stages_rerun=plan.stages_rerun,
+            stages_total=plan.stages_total,
+            cost_ratio=plan.cost_ratio,
+            seconds=time.perf_counter() - began,
+            dry_run=rules.dry_run,
+            **vars(InputFacts.of(read.source, after)),
+        )
+
+
+def _compared(
+    storage: Storage,
+    session: Session,
+    source: Any,  # noqa: ANN401 - path or table
+    inputs: Inputs,
+    rules: SyncRules,
+    work: Work,
+) -> _Comparison:
+    """Read an export and compare it with what is held; refuse one that looks cut off."""
+    before = session.state().dataset
+    open_list = open_list_of(session, inputs.listing, erasing=False)
+    read = read_further(source, inputs, before, session, open_list, work)
+    _refuse_rows(read, before, rules)
+    asked = {one.user for one in storage.asked()}  # also who has asked while the export was read
+    with work.reporter.track("comparing"):
+        found = difference(before, read.interactions, asked)
+    extent = Extent(len(found.missing.union(found.vanished)), before.users)
+    if not rules.dry_run:
+        _refuse_many(extent, read.source.rows, rules)
+    change = found if rules.forget_missing else found.keeping_what_is_missing()
+    after = _after(before, read, change, inputs, work)
+    return _Comparison(read, len(asked), found, extent, change, after, plan_change(session.state(), after), open_list)
 
 
 def _refuse_readmitting(inputs: Inputs) -> None:
