@@ -187,6 +187,30 @@ class Plain(TorchModel):
 """
 
 
+def test_no_module_of_the_working_folder_is_run_that_the_program_itself_does_not_import(tmp_path):
+    code, here = tmp_path / "code", tmp_path / "here"
+    for folder in (code, here):
+        folder.mkdir()
+    (code / "plain_net.py").write_text(_PLAIN_NET)
+    (code / "use.py").write_text(
+        "from erasable.testing._suite import made_up, train\nfrom plain_net import Plain\n"
+        "print(train(Plain(), made_up(1), epochs=1).all_finite())\n"
+    )
+    for name in ("json", "safetensors", "queue"):
+        (here / f"{name}.py").write_text(f"open('{name} was run', 'w').close()\n")
+    done = subprocess.run([sys.executable, code / "use.py"], cwd=here, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+    assert not [*here.glob("* was run")]
+
+
+def test_a_model_of_the_working_folder_is_found_where_the_program_finds_it(tmp_path):
+    (tmp_path / "plain_net.py").write_text(_PLAIN_NET)
+    code = "from erasable.testing._suite import made_up, train; from plain_net import Plain; "
+    code += "print(train(Plain(), made_up(1), epochs=1).all_finite())"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
 def test_what_the_module_of_one_model_does_with_torch_reaches_no_other(tmp_path, monkeypatch):
     rude = "torch.nn.GELU.forward = lambda self, x: x\ntorch.backends.mkldnn.enabled = False\n"
     (tmp_path / "rude_net.py").write_text(_PLAIN_NET + rude)
