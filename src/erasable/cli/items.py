@@ -47,10 +47,11 @@ def command(
         raise WrongUse("--item-column is for --set: give it too, or leave both out")
     reporter = work_with(None, quiet or json_output).reporter
     storage = DiskStorage(folder, waiting=reporter if wait else None)
-    table = None if attributes is None else read_declared(attributes, item_column)
-    if hide or show:
-        hide_items(storage, ids_in(hide or []), ids_in(show or []))
-    found = items_of(storage) if table is None else declare_attributes(storage, table)
+    chosen = ids_in(hide or []), ids_in(show or [])
+    if attributes is not None:
+        found = declare_attributes(storage, read_declared(attributes, item_column), *chosen)
+    else:
+        found = hide_items(storage, *chosen) if hide or show else items_of(storage)
     if json_output:
         print_json(asdict(found))
         return

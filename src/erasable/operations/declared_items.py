@@ -125,10 +125,16 @@ def read_declared(source: Any, item: str | None = None) -> pa.Table:  # noqa: AN
     return table
 
 
-def declare_attributes(storage: Storage, table: pa.Table) -> ItemFacts:
-    """Replace the attributes of items, as `read_declared` gives them; hidden items stay hidden."""
+def declare_attributes(
+    storage: Storage, table: pa.Table, hide: Collection[str] = (), show: Collection[str] = ()
+) -> ItemFacts:
+    """Replace the attributes of items, as `read_declared` gives them, and hide or show some, all at once.
+
+    Hidden items stay hidden. Those of the new table may be hidden or shown too.
+    """
     with storage.writing() as session:
-        return _declare(session, DeclaredItems(session.declared_items()).with_attributes(table))
+        declared = DeclaredItems(session.declared_items()).with_attributes(table)
+        return _declare(session, _with_hidden(session, declared, hide, show) if hide or show else declared)
 
 
 def also_declaring(documents: Documents, held: pa.Table | None, table: pa.Table | None, stamp: Stamp) -> Documents:
@@ -147,17 +153,22 @@ def declare_held(session: Session, table: pa.Table | None) -> None:
 
 def hide_items(storage: Storage, hide: Collection[str] = (), show: Collection[str] = ()) -> ItemFacts:
     """Hide items, which are recommended to nobody from then on, and show others again; nothing is trained."""
+    with storage.writing() as session:
+        return _declare(session, _with_hidden(session, DeclaredItems(session.declared_items()), hide, show))
+
+
+def _with_hidden(
+    session: Session, declared: DeclaredItems, hide: Collection[str], show: Collection[str]
+) -> DeclaredItems:
+    """Return declared items with some more hidden, and some shown again; each must be declared or in the catalogue."""
     both = sorted({*hide} & {*show})
     if both:
         raise WrongUse(f"the item {both[0]!r} is to be hidden and shown: name it once")
-    with storage.writing() as session:
-        before = DeclaredItems(session.declared_items())
-        known = {*before.table[ITEM].to_pylist()}
-        named = sorted({*hide, *show} - known)
-        missing = [one for one, at in zip(named, session.state().dataset.items.positions(named), strict=True) if at < 0]
-        if missing:
-            raise UnknownItem(f"the catalogue has no item {missing[0]!r}: check the id, exactly as in the data")
-        return _declare(session, before.hiding(hide, show))
+    named = sorted({*hide, *show}.difference(declared.table[ITEM].to_pylist()))
+    missing = [one for one, at in zip(named, session.state().dataset.items.positions(named), strict=True) if at < 0]
+    if missing:
+        raise UnknownItem(f"the catalogue has no item {missing[0]!r}: check the id, exactly as in the data")
+    return declared.hiding(hide, show)
 
 
 def _declare(session: Session, declared: DeclaredItems) -> ItemFacts:
