@@ -6,12 +6,13 @@ import pytest
 from erasable import Recommender
 from erasable.errors import DataRefused, UnknownItem, WrongUse
 from erasable.operations import DiskStorage, recommend, verify
-from erasable.operations.declared_items import declare_attributes, hide_items, items_of, read_declared
+from erasable.operations.declared_items import DeclaredItems, declare_attributes, hide_items, items_of, read_declared
 from erasable.operations.live import Live
 from erasable.operations.recommend import recommend_to_all
 from erasable.operations.scan import scan
 from erasable.operations.selection import EVERYTHING, Selection
 from erasable.proof.log import records_of
+from kit.cleared import Cleared
 
 ATTRIBUTES = pa.table(
     {
@@ -118,6 +119,11 @@ class TestAttributes:
         declare_attributes(storage, read_declared(ATTRIBUTES))
         with pytest.raises(WrongUse, match="no column 'colour'"):
             offered(storage, ["ann"], Selection(where="colour == 'red'"))
+
+    def test_another_thread_that_gives_many_filters_meanwhile_is_no_harm(self):
+        declared = DeclaredItems().with_attributes(read_declared(ATTRIBUTES))
+        declared._found = Cleared()
+        assert declared.where("kind == 'cd'") == {"c", "d"}
 
     def test_a_table_without_attributes_or_with_our_name_is_refused(self):
         with pytest.raises(DataRefused, match="further columns"):

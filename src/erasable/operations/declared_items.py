@@ -58,11 +58,13 @@ class DeclaredItems:
                 "where: no attributes of items are declared: give them with ",
                 Said("set_items(TABLE)", "erasable items DIR --set FILE"),
             )
-        if text not in self._found:
+        found = self._found.get(text)
+        if found is None:
             if len(self._found) >= _MOST_FILTERS:
-                self._found.clear()
-            self._found[text] = frozenset(matching(self.table.drop_columns([HIDDEN]), text)[ITEM].to_pylist())
-        return self._found[text]
+                self._found.clear()  # perhaps while another thread reads
+            found = frozenset(matching(self.table.drop_columns([HIDDEN]), text)[ITEM].to_pylist())
+            self._found[text] = found
+        return found
 
     def with_attributes(self, table: pa.Table) -> "DeclaredItems":
         """Return other attributes for the same hidden items."""
