@@ -1,17 +1,21 @@
 """Declared items: hidden ones are recommended to nobody, attributes filter; neither trains anything nor is lost."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 from erasable import Recommender
-from erasable.errors import DataRefused, UnknownItem, WrongUse
-from erasable.operations import DiskStorage, recommend, verify
+from erasable.chain import Config
+from erasable.errors import DataRefused, ResidueFound, UnknownItem, WrongUse
+from erasable.operations import DiskStorage, Inputs, forget, learn, learn_more, recommend, verify
 from erasable.operations.declared_items import DeclaredItems, declare_attributes, hide_items, items_of, read_declared
 from erasable.operations.live import Live
 from erasable.operations.recommend import recommend_to_all
 from erasable.operations.scan import scan
 from erasable.operations.selection import EVERYTHING, Selection
 from erasable.proof.log import records_of
+from erasable.requests import Request
 from kit.cleared import Cleared
 
 ATTRIBUTES = pa.table(
@@ -197,10 +201,36 @@ class TestWhoIsErased:
             assert len(rec.forget(user).certificates) == 1
         assert rec.verify().identical
 
-    def test_an_id_in_an_attribute_is_found(self, table, tmp_path):
+    @pytest.mark.parametrize("seller", ["someone-who-sells@example.org", "u03", "x|u03", 12345603])
+    def test_an_id_in_an_attribute_is_found(self, table, tmp_path, seller):
         Recommender("ease", regularisation=1, progress=False).fit(table).save(tmp_path / "shop")
         storage = DiskStorage(tmp_path / "shop")
-        seller = "someone-who-sells@example.org"
-        declare_attributes(storage, read_declared(pa.table({"item_id": ["a"], "seller": [seller]})))
-        found = scan(tmp_path / "shop", seller)
+        declare_attributes(storage, read_declared(pa.table({"item_id": ["a", "b"], "seller": [seller, None]})))
+        found = scan(tmp_path / "shop", str(seller).removeprefix("x|"))
         assert [residue.file.split("-")[0] for residue in found.residues] == ["declared"]
+        assert scan(tmp_path / "shop", "somebody else").clean
+
+    @pytest.mark.parametrize(("who", "other"), [("u03", "u04"), ("12345603", "12345604")])
+    @pytest.mark.parametrize("features", [None, "seller"])
+    def test_nothing_is_certified_until_the_attributes_name_nobody(self, table, tmp_path, who, other, features):
+        def sold_by(seller):
+            (tmp_path / "items.csv").write_text(f"item_id,seller,size\na,{seller},12\nb,{seller},3\n")
+            return read_declared(tmp_path / "items.csv")
+
+        more = pa.table({"user_id": [who, who, "12"], "item_id": ["a", "c", "b"], "rating": [4, 2, 3]})
+        storage, config = DiskStorage(tmp_path / "shop"), Config(model="ease", regularisation=1.0, features=features)
+        learn(pa.concat_tables([table, more]), storage.path, config, Inputs(items=sold_by(who)))
+        assert len(forget(storage, [Request("12")]).certificates) == 1  # 12 is a size
+        with pytest.raises(ResidueFound, match="declared-items") as refused:
+            forget(storage, [Request(who)])
+        remedy = "learn --more --into {} --items FILE" if features else "items {} --set FILE"
+        assert f"erasable {remedy.format(storage.path)}" in refused.value.of_command
+        with pytest.raises(ResidueFound):
+            forget(storage, [])
+        if features:
+            learn_more(storage, None, Inputs(items=sold_by(other)))
+        else:
+            declare_attributes(storage, sold_by(other))
+        (certificate,) = forget(storage, []).certificates
+        assert "In tables of items that were declared" in Path(certificate).read_text(encoding="utf-8")
+        assert verify(storage).identical

@@ -32,7 +32,8 @@ def command(
             "--set",
             metavar="FILE",
             help="Replace the attributes of items, for recommend --where: CSV or Parquet, one row an item; nothing "
-            "about people.",
+            "about people. A scan finds their ids there, but not those that are numbers of fewer than 8 digits or ids "
+            "of items too.",
         ),
     ] = None,
     item_column: Annotated[

@@ -14,7 +14,9 @@ class Declaring(Answering):
     def set_items(self, table: Any, *, item: str | None = None) -> Self:  # noqa: ANN401 - any table or path
         """Declare attributes of items, for `recommend(where=…)`; they replace those declared before.
 
-        They are declared, and not personal: they stay when someone is forgotten, and no model learns from them.
+        They are declared, and not personal: they stay when someone is forgotten, and no model learns from them. Give
+        no ids of people, such as a seller's: a scan finds them there, but not numbers of fewer than 8 digits, which
+        can't be told from a price, nor ids that items have too.
 
         Parameters
         ----------
