@@ -21,7 +21,7 @@ from pyarrow import csv
 
 from erasable.chain import Config
 from erasable.operations import learn
-from erasable.operations.declared_items import declare_attributes
+from erasable.operations.declared_items import declare_items
 from erasable.operations.storage import DiskStorage
 from erasable.service.settings import ServiceSettings
 from kit import erasure_service, service_process
@@ -72,7 +72,7 @@ def _declare(shop: Path, items: list[str]) -> None:
             "price": [place % 40 for place in range(len(items))],
         }
     )
-    declare_attributes(DiskStorage(shop), table)
+    declare_items(DiskStorage(shop), table=table)
 
 
 def _ways(users: list[str], items: list[str], explains: bool) -> dict[str, Ask]:

@@ -33,6 +33,21 @@ def test_a_file_of_text(tmp_path, name, text):
     }
 
 
+def test_only_what_is_empty_is_missing_in_a_file_of_text(tmp_path):
+    (tmp_path / "items.csv").write_text(
+        "item_id,country,pages,price\nnull,NA,3,1.5\nNA,null,,nan\nN/A,N/A,5,\nb,,6,2\nc,None,7,3\n"
+    )
+    assert read_attributes(tmp_path / "items.csv").to_pydict() == {
+        "item_id": ["null", "NA", "N/A", "b", "c"],
+        "country": ["NA", "null", "N/A", None, "None"],
+        "pages": [3, None, 5, 6, 7],
+        "price": [1.5, None, None, 2.0, 3.0],
+    }
+    (tmp_path / "items.csv").write_text("item_id,country\na,NA\n,NO\n")
+    with pytest.raises(DataRefused, match="a row has no item id"):
+        read_attributes(tmp_path / "items.csv")
+
+
 def test_compressed_or_with_a_named_column(tmp_path):
     with gzip.open(tmp_path / "items.csv.gz", "wt") as file:
         file.write("sku_code,price\n01,3\n")

@@ -6,6 +6,7 @@ import pytest
 from erasable.data.ids import Ids
 from erasable.data.item_features import MOST_ITEMS, ItemFeatures
 from erasable.errors import DataRefused
+from kit.cleared import Cleared
 
 TABLE = pa.table(
     {
@@ -57,6 +58,11 @@ class TestValues:
         features = ItemFeatures.chosen(table, ["shop", "two"])
         assert {value for value, _, _ in rows(features, items, {"shop": 1, "two": 1})} == {"1=yes"}
         assert len(rows(features, items[1:], {"shop": 1})) == MOST_ITEMS
+
+    def test_another_thread_that_asks_for_other_items_meanwhile_is_no_harm(self):
+        features = ItemFeatures.chosen(TABLE, ["year"])
+        vars(features)["_last"] = Cleared()
+        assert rows(features, ["d", "b"], {"year": 1}) == [("0=2000", "d", 1.0), ("0=2000", "b", 1.0)]
 
     def test_an_absent_column_and_fractions_are_refused(self):
         for name in ("authors", "item_id"):

@@ -187,6 +187,52 @@ class Plain(TorchModel):
 """
 
 
+def test_no_module_of_the_working_folder_is_run_that_the_program_itself_does_not_import(tmp_path):
+    code, here = tmp_path / "code", tmp_path / "here"
+    for folder in (code, here):
+        folder.mkdir()
+    (code / "plain_net.py").write_text(_PLAIN_NET)
+    (code / "use.py").write_text(
+        "from erasable.testing._suite import made_up, train\nfrom plain_net import Plain\n"
+        "print(train(Plain(), made_up(1), epochs=1).all_finite())\n"
+    )
+    for name in ("json", "safetensors", "queue"):
+        (here / f"{name}.py").write_text(f"open('{name} was run', 'w').close()\n")
+    done = subprocess.run([sys.executable, code / "use.py"], cwd=here, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+    assert not [*here.glob("* was run")]
+
+
+def test_a_model_of_the_working_folder_is_found_where_the_program_finds_it(tmp_path):
+    (tmp_path / "plain_net.py").write_text(_PLAIN_NET)
+    code = "from erasable.testing._suite import made_up, train; from plain_net import Plain; "
+    code += "print(train(Plain(), made_up(1), epochs=1).all_finite())"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+_DRAWING = """
+        drawn = DRAW
+        return (self.items(batch.items) - drawn).square().mean()
+"""
+
+
+@pytest.mark.parametrize(
+    "draw", ["random.random()", "float(np.random.rand())", "float(torch.rand(()))", "self.drawn"], ids=str
+)
+def test_whatever_a_loss_draws_is_the_same_in_every_training_and_replay(tmp_path, monkeypatch, draw):
+    name = f"drawing_{re.sub('[^a-z]', '', draw)}"
+    text = _PLAIN_NET.replace("\n        return (self.items(batch.items) - 1).square().mean()\n", _DRAWING)
+    text = text.replace("DRAW", draw).replace("import torch\n", "import random\nimport numpy as np\nimport torch\n")
+    text = text.replace("super().__init__()\n", "super().__init__()\n        self.drawn = random.random()\n")
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    model = importlib.import_module(name).Plain()
+    found = {of_arrays(train(model, ROWS, epochs=1).shared) for _ in range(2)}
+    assert len(found) == 1
+    assert of_arrays(train(model, ROWS, epochs=1, seed=1).shared) not in found
+
+
 def test_what_the_module_of_one_model_does_with_torch_reaches_no_other(tmp_path, monkeypatch):
     rude = "torch.nn.GELU.forward = lambda self, x: x\ntorch.backends.mkldnn.enabled = False\n"
     (tmp_path / "rude_net.py").write_text(_PLAIN_NET + rude)

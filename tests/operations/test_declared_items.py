@@ -1,23 +1,22 @@
 """Declared items: hidden ones are recommended to nobody, attributes filter; neither trains anything nor is lost."""
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
 from erasable import Recommender
-from erasable.errors import DataRefused, UnknownItem, WrongUse
-from erasable.operations import DiskStorage, recommend, verify
-from erasable.operations.declared_items import (
-    declare_attributes,
-    declare_items,
-    hide_items,
-    items_of,
-    read_declared,
-)
+from erasable.chain import Config
+from erasable.errors import DataRefused, ResidueFound, UnknownItem, WrongUse
+from erasable.operations import DiskStorage, Inputs, forget, learn, learn_more, recommend, verify
+from erasable.operations.declared_items import DeclaredItems, declare_items, items_of, read_declared
 from erasable.operations.live import Live
 from erasable.operations.recommend import recommend_to_all
 from erasable.operations.scan import scan
 from erasable.operations.selection import EVERYTHING, Selection
 from erasable.proof.log import records_of
+from erasable.requests import Request
+from kit.cleared import Cleared
 
 ATTRIBUTES = pa.table(
     {
@@ -41,15 +40,15 @@ def without(found, *items):
 class TestHiding:
     def test_a_hidden_item_is_recommended_to_nobody_and_comes_back(self, storage, snapshot):
         before, bytes_before = offered(storage), snapshot(storage)
-        hide_items(storage, ["e", "c"])
+        declare_items(storage, ["e", "c"])
         assert offered(storage) == without(before, "c", "e") != before
         assert [
             one for part in recommend_to_all(storage, 100) for of_user in part for one in of_user if one.item_id in "ce"
         ] == []
-        hide_items(storage, show=["c"])
+        declare_items(storage, show=["c"])
         assert offered(storage) == without(before, "e")
         assert items_of(storage).hidden == ("e",)
-        hide_items(storage, show=["e"])
+        declare_items(storage, show=["e"])
         assert offered(storage) == before
         assert vars(snapshot(storage)) == vars(bytes_before)
 
@@ -67,15 +66,15 @@ class TestHiding:
         assert rec.recommend("ann", items=["a", "e"])["item_id"].to_pylist() == ["e"]
 
     def test_it_is_recorded_in_the_log(self, storage):
-        hide_items(storage, ["a"])
+        declare_items(storage, ["a"])
         with storage.reading() as session:
             assert [one["what"] for one in records_of(session.documents().records())] == ["learn", "items"]
 
     def test_what_is_declared_already_is_not_written_again(self, storage):
         declare_items(storage, ["a", "new"], table=read_declared(ATTRIBUTES))
         mark, facts = storage.mark(), items_of(storage)
-        assert hide_items(storage, ["a"], ["b"]) == facts
-        assert declare_attributes(storage, read_declared(ATTRIBUTES)) == facts
+        assert declare_items(storage, ["a"], ["b"]) == facts
+        assert declare_items(storage, table=read_declared(ATTRIBUTES)) == facts
         with storage.reading() as session:
             assert [one["what"] for one in records_of(session.documents().records())] == ["learn", "items"]
         assert storage.path is None or storage.mark() == mark
@@ -83,9 +82,9 @@ class TestHiding:
     def test_an_unknown_item_or_one_to_be_hidden_and_shown_is_refused(self, storage):
         for call in ({"hide": ["zz"]}, {"show": ["zz"]}):
             with pytest.raises(UnknownItem, match="no item 'zz': check the id"):
-                hide_items(storage, **call)
+                declare_items(storage, **call)
         with pytest.raises(WrongUse, match="name it once"):
-            hide_items(storage, ["a"], ["a"])
+            declare_items(storage, ["a"], ["a"])
         assert items_of(storage).hidden == ()
 
     def test_a_server_follows_without_loading_the_model_again(self, learned, tmp_path):
@@ -93,7 +92,7 @@ class TestHiding:
         storage = DiskStorage(tmp_path / "copy")
         live = Live(storage)
         before, whole = [one.item_id for one in live.recommend("ann", 10).ranked], live.served.scoring
-        hide_items(storage, [before[0]])
+        declare_items(storage, [before[0]])
         live.follow()
         assert [one.item_id for one in live.recommend("ann", 10).ranked] == before[1:]
         assert live.served.scoring is whole
@@ -102,7 +101,7 @@ class TestHiding:
 class TestAttributes:
     def test_a_filter_limits_what_is_recommended(self, storage):
         whole = offered(storage)
-        declare_attributes(storage, read_declared(ATTRIBUTES))
+        declare_items(storage, table=read_declared(ATTRIBUTES))
         assert offered(storage) == whole
         found = offered(storage, None, Selection(where="price < 20 or kind == 'cd'"))
         assert found == {user: [one for one in had if one in "acd"] for user, had in whole.items()}
@@ -111,16 +110,16 @@ class TestAttributes:
         assert offered(storage, ["ann"], both) == {"ann": ["a"]}
 
     def test_what_is_declared_is_told(self, storage):
-        declare_attributes(storage, read_declared(ATTRIBUTES))
-        hide_items(storage, ["f", "new"])
+        declare_items(storage, table=read_declared(ATTRIBUTES))
+        declare_items(storage, ["f", "new"])
         found = items_of(storage)
         assert (found.items, found.declared, found.unknown) == (6, 5, 1)
         assert (found.attributes, found.hidden) == (("kind", "price", "pages", "fresh"), ("f", "new"))
 
     def test_new_attributes_replace_those_before_and_hidden_items_stay(self, storage):
-        declare_attributes(storage, read_declared(ATTRIBUTES))
-        hide_items(storage, ["a", "f"])
-        declare_attributes(storage, read_declared(pa.table({"sku": ["b"], "colour": ["red"]}), "sku"))
+        declare_items(storage, table=read_declared(ATTRIBUTES))
+        declare_items(storage, ["a", "f"])
+        declare_items(storage, table=read_declared(pa.table({"sku": ["b"], "colour": ["red"]}), "sku"))
         found = items_of(storage)
         assert (found.attributes, found.declared, found.hidden) == (("colour",), 1, ("a", "f"))
         assert offered(storage, ["cat", "dan"], Selection(where="colour == 'red'")) == {"cat": [], "dan": ["b"]}
@@ -130,9 +129,14 @@ class TestAttributes:
             offered(storage, ["ann"], Selection(where="price < 3"))
         assert "give them with set_items(TABLE)" in str(refused.value)
         assert "erasable items DIR --set FILE" in refused.value.of_command
-        declare_attributes(storage, read_declared(ATTRIBUTES))
+        declare_items(storage, table=read_declared(ATTRIBUTES))
         with pytest.raises(WrongUse, match="no column 'colour'"):
             offered(storage, ["ann"], Selection(where="colour == 'red'"))
+
+    def test_another_thread_that_gives_many_filters_meanwhile_is_no_harm(self):
+        declared = DeclaredItems().with_attributes(read_declared(ATTRIBUTES))
+        declared._found = Cleared()
+        assert declared.where("kind == 'cd'") == {"c", "d"}
 
     def test_a_table_without_attributes_or_with_our_name_is_refused(self):
         with pytest.raises(DataRefused, match="further columns"):
@@ -206,10 +210,36 @@ class TestWhoIsErased:
             assert len(rec.forget(user).certificates) == 1
         assert rec.verify().identical
 
-    def test_an_id_in_an_attribute_is_found(self, table, tmp_path):
+    @pytest.mark.parametrize("seller", ["someone-who-sells@example.org", "u03", "x|u03", 12345603])
+    def test_an_id_in_an_attribute_is_found(self, table, tmp_path, seller):
         Recommender("ease", regularisation=1, progress=False).fit(table).save(tmp_path / "shop")
         storage = DiskStorage(tmp_path / "shop")
-        seller = "someone-who-sells@example.org"
-        declare_attributes(storage, read_declared(pa.table({"item_id": ["a"], "seller": [seller]})))
-        found = scan(tmp_path / "shop", seller)
+        declare_items(storage, table=read_declared(pa.table({"item_id": ["a", "b"], "seller": [seller, None]})))
+        found = scan(tmp_path / "shop", str(seller).removeprefix("x|"))
         assert [residue.file.split("-")[0] for residue in found.residues] == ["declared"]
+        assert scan(tmp_path / "shop", "somebody else").clean
+
+    @pytest.mark.parametrize(("who", "other"), [("u03", "u04"), ("12345603", "12345604")])
+    @pytest.mark.parametrize("features", [None, "seller"])
+    def test_nothing_is_certified_until_the_attributes_name_nobody(self, table, tmp_path, who, other, features):
+        def sold_by(seller):
+            (tmp_path / "items.csv").write_text(f"item_id,seller,size\na,{seller},12\nb,{seller},3\n")
+            return read_declared(tmp_path / "items.csv")
+
+        more = pa.table({"user_id": [who, who, "12"], "item_id": ["a", "c", "b"], "rating": [4, 2, 3]})
+        storage, config = DiskStorage(tmp_path / "shop"), Config(model="ease", regularisation=1.0, features=features)
+        learn(pa.concat_tables([table, more]), storage.path, config, Inputs(items=sold_by(who)))
+        assert len(forget(storage, [Request("12")]).certificates) == 1  # 12 is a size
+        with pytest.raises(ResidueFound, match="declared-items") as refused:
+            forget(storage, [Request(who)])
+        remedy = "learn --more --into {} --items FILE" if features else "items {} --set FILE"
+        assert f"erasable {remedy.format(storage.path)}" in refused.value.of_command
+        with pytest.raises(ResidueFound):
+            forget(storage, [])
+        if features:
+            learn_more(storage, None, Inputs(items=sold_by(other)))
+        else:
+            declare_items(storage, table=sold_by(other))
+        (certificate,) = forget(storage, []).certificates
+        assert "In tables of items that were declared" in Path(certificate).read_text(encoding="utf-8")
+        assert verify(storage).identical

@@ -10,7 +10,7 @@ from erasable.cli.options import Folder, Json, Quiet, Wait, work_with
 from erasable.cli.output import print_json, print_line
 from erasable.cli.selecting import ids_in
 from erasable.errors import WrongUse
-from erasable.operations.declared_items import declare_attributes, hide_items, items_of, read_declared
+from erasable.operations.declared_items import declare_items, items_of, read_declared
 from erasable.operations.storage import DiskStorage
 from erasable.wording import counted
 
@@ -32,7 +32,8 @@ def command(
             "--set",
             metavar="FILE",
             help="Replace the attributes of items, for recommend --where: CSV or Parquet, one row an item; nothing "
-            "about people.",
+            "about people. A scan finds their ids there, but not those that are numbers of fewer than 8 digits or ids "
+            "of items too.",
         ),
     ] = None,
     item_column: Annotated[
@@ -47,10 +48,11 @@ def command(
         raise WrongUse("--item-column is for --set: give it too, or leave both out")
     reporter = work_with(None, quiet or json_output).reporter
     storage = DiskStorage(folder, waiting=reporter if wait else None)
-    table = None if attributes is None else read_declared(attributes, item_column)
-    if hide or show:
-        hide_items(storage, ids_in(hide or []), ids_in(show or []))
-    found = items_of(storage) if table is None else declare_attributes(storage, table)
+    if hide or show or attributes is not None:
+        table = None if attributes is None else read_declared(attributes, item_column)
+        found = declare_items(storage, ids_in(hide or []), ids_in(show or []), table)
+    else:
+        found = items_of(storage)
     if json_output:
         print_json(asdict(found))
         return

@@ -21,7 +21,8 @@ _HEADER_BYTES = 2**16
 def read_attributes(source: Any, item: str | None = None) -> pa.Table:  # noqa: ANN401 - a path or any table
     """Read a table with one row an item: item_id as text, then the other columns.
 
-    Columns hold texts, whole numbers, fractions, truth values or times; another kind is refused.
+    Columns hold texts, whole numbers, fractions, truth values or times; another kind is refused. In a CSV only an
+    empty cell is missing.
     """
     is_file = isinstance(source, str | Path)
     name = str(source) if is_file else "the table"
@@ -48,7 +49,11 @@ def _file(path: Path, item: str | None) -> pa.Table:
         return pacsv.read_csv(
             path,
             parse_options=pacsv.ParseOptions(delimiter=separator),
-            convert_options=pacsv.ConvertOptions(column_types={ids: pa.string()}, strings_can_be_null=True),
+            convert_options=pacsv.ConvertOptions(
+                column_types={ids: pa.string()},
+                null_values=[""],  # not NA, which is a country, nor null, which may be an id
+                strings_can_be_null=True,
+            ),
         )
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         reason = str(error).split("\n")[0]

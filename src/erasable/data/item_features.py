@@ -58,10 +58,11 @@ class ItemFeatures:
         Ratings are the weights of the features. Only what is declared decides which values there are.
         """
         name = items.digest(), *sorted(weights.items())
-        if name not in self._last:  # whoever leaves, the items are mostly the same
-            self._last.clear()
-            self._last[name] = self._over(items, weights)
-        return self._last[name]
+        found = self._last.get(name)  # whoever leaves, the items are mostly the same
+        if found is None:
+            self._last.clear()  # perhaps while another thread reads
+            found = self._last[name] = self._over(items, weights)
+        return found
 
     @cached_property
     def _last(self) -> dict[tuple[object, ...], Interactions]:

@@ -79,7 +79,8 @@ class TorchProcess:
         self.code = code
         kept = {name: value for name, value in os.environ.items() if not name.startswith(_OF_LIBRARIES)}
         self._process = subprocess.Popen(  # noqa: S603 - this Python
-            [sys.executable, "-c", _BEGIN, json.dumps(found_in()), str(os.getpid())],
+            # -P: nothing is imported from the working folder before it is told where modules are
+            [sys.executable, "-P", "-c", _BEGIN, json.dumps(found_in()), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**kept, "PYTHONHASHSEED": "0", "CUDA_VISIBLE_DEVICES": ""},

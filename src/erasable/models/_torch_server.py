@@ -5,6 +5,7 @@ change the bytes of a product.
 """
 
 import os
+import random
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
@@ -145,7 +146,7 @@ def _started(model: TorchModel, key: int) -> Answer:
     """Return the parameters without rows of items, and the shape of such a row; they don't depend on how many."""
     states = []
     for items in (1, 2):
-        torch.manual_seed(key % _SEEDS)
+        _seed(key)
         states.append({name: value.numpy() for name, value in model.network(items).state_dict().items()})
     one, two = states
     for name in (*model.item_tables, *one):
@@ -159,6 +160,13 @@ def _started(model: TorchModel, key: int) -> Answer:
     return {"tables": tables}, {names[name]: value for name, value in one.items() if name not in tables}
 
 
+def _seed(key: int) -> None:
+    """Seed what a network may draw from: torch, Python's `random` and NumPy's global generator."""
+    torch.manual_seed(key % _SEEDS)
+    random.seed(key)
+    np.random.seed([key >> 32, key % 2**32])  # noqa: NPY002 - a model may use it
+
+
 def _names(state: Iterable[str]) -> dict[str, str]:
     """Return the name of the array of each parameter; two that differ in other signs than letters are refused."""
     found = {name: array_name(name) for name in state}
@@ -169,6 +177,7 @@ def _names(state: Iterable[str]) -> dict[str, str]:
 
 def _with_parameters(model: TorchModel, items: int, arrays: Given) -> Any:  # noqa: ANN401 - a module
     """Build the network and set its parameters; without any item, the rows of one stay as they are."""
+    _seed(0)  # what it draws and does not keep as a parameter is the same in training and in encoding
     network = model.network(max(1, items))
     state = network.state_dict()
     for name, array in _names(state).items():
@@ -178,12 +187,12 @@ def _with_parameters(model: TorchModel, items: int, arrays: Given) -> Any:  # no
 
 
 def _train(network: Any, settings: TorchSettings, facts: Facts, arrays: Given, advance: Advance) -> None:  # noqa: ANN401 - a module
-    """Take Adam's steps, with a step size that falls to 0; torch's own draws (dropout) start from the stage's key."""
+    """Take Adam's steps, with a step size that falls to 0; what the network draws starts from the stage's key."""
     starts, items = arrays["starts"], torch.tensor(arrays["items"])
     pieces = _pieces(starts, settings.length)
     rows, told = len(items) * facts["epochs"], 0
     order_key, draws_key = facts["keys"]
-    torch.manual_seed(draws_key % _SEEDS)
+    _seed(draws_key)
     optimiser = torch.optim.Adam(network.parameters(), lr=settings.learning_rate)
     steps = facts["epochs"] * -(-len(pieces) // settings.batch)
     rates = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1 - step / max(1, steps))

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from erasable.chain.dataset import Dataset
 from erasable.chain.settings import settings_classes
 from erasable.chain.tasks import numeric_environment
+from erasable.data.item_features import SEPARATOR
 from erasable.evaluation.protocols import PROTOCOLS
 from erasable.grouping.registry import grouping_names
 from erasable.models.registry import model_names
@@ -25,6 +26,7 @@ from erasable.requests.request import STATES
 from erasable.requests.schema import FREE_TEXT_COLUMNS, PEOPLE_TABLES, SCHEMA_WORDS
 from erasable.requests.tokens import ROLES
 from erasable.scan import Vocabulary
+from erasable.workspace.declared_items import NUMBERS
 from erasable.workspace.files import (
     AUDIT,
     CONFIG,
@@ -92,6 +94,7 @@ _DATABASES = re.compile("|".join(map(re.escape, QUEUE_FILES)) + rf"|{SEALED}/req
 _PLACES_BESIDE = re.compile(r"\.\./[^/]+\.do-not-learn(/list\.json|\.key/key)")
 _TENSORS = re.compile(r"(shared|rows)\.[a-z][a-z_]*")
 _METADATA = "erasable"
+_ITEM_TABLES = re.compile(rf"(declared-items|item-features)(-{_HASH})?\.parquet")
 _MADE_UP = {
     "number": re.compile("[0-9a-f]{8}"),
     "id": re.compile("[0-9a-f]{32}"),
@@ -148,6 +151,9 @@ def own_vocabulary(of_model: Iterable[str] = ()) -> Vocabulary:
         made_up=_MADE_UP,
         tensors=_TENSORS,
         metadata=_METADATA,
+        item_tables=_ITEM_TABLES,
+        item_separator=SEPARATOR,
+        item_numbers=NUMBERS,
     )
 
 

@@ -59,11 +59,13 @@ class DeclaredItems:
                 "where: no attributes of items are declared: give them with ",
                 Said("set_items(TABLE)", "erasable items DIR --set FILE"),
             )
-        if text not in self._found:
+        found = self._found.get(text)
+        if found is None:
             if len(self._found) >= _MOST_FILTERS:
-                self._found.clear()
-            self._found[text] = frozenset(matching(self.table.drop_columns([HIDDEN]), text)[ITEM].to_pylist())
-        return self._found[text]
+                self._found.clear()  # perhaps while another thread reads
+            found = frozenset(matching(self.table.drop_columns([HIDDEN]), text)[ITEM].to_pylist())
+            self._found[text] = found
+        return found
 
     def with_attributes(self, table: pa.Table) -> "DeclaredItems":
         """Return other attributes for the same hidden items."""
@@ -126,11 +128,6 @@ def read_declared(source: Any, item: str | None = None) -> pa.Table:  # noqa: AN
     return table
 
 
-def declare_attributes(storage: Storage, table: pa.Table) -> ItemFacts:
-    """Replace the attributes of items, as `read_declared` gives them; hidden items stay hidden."""
-    return declare_items(storage, table=table)
-
-
 def also_declaring(documents: Documents, held: pa.Table | None, table: pa.Table | None, stamp: Stamp) -> Documents:
     """Return the documents of a new version that also replaces the attributes of items, if a table is given."""
     if table is None:
@@ -145,17 +142,12 @@ def declare_held(session: Session, table: pa.Table | None) -> None:
         _declare(session, DeclaredItems(session.declared_items()).with_attributes(table))
 
 
-def hide_items(storage: Storage, hide: Collection[str] = (), show: Collection[str] = ()) -> ItemFacts:
-    """Hide items, which are recommended to nobody from then on, and show others again; nothing is trained."""
-    return declare_items(storage, hide, show)
-
-
 def declare_items(
     storage: Storage, hide: Collection[str] = (), show: Collection[str] = (), table: pa.Table | None = None
 ) -> ItemFacts:
-    """Do both in one change: replace the attributes if a table is given, then hide items and show others again.
+    """Replace the attributes if a table is given, then hide items and show others again, in one change.
 
-    What is declared already is not written or recorded again.
+    Nothing is trained. What is declared already is not written or recorded again.
     """
     both = sorted({*hide} & {*show})
     if both:

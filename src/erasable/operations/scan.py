@@ -23,7 +23,7 @@ from erasable.data.interactions import Interactions
 from erasable.data.readers import read_interactions
 from erasable.data.sources import name_of
 from erasable.data.values import Weights
-from erasable.errors import UnknownUser, WorkspaceError, WrongUse, option
+from erasable.errors import Said, UnknownUser, WorkspaceError, WrongUse, option, said
 from erasable.operations._scanning import remotely_clean
 from erasable.operations._vocabulary import own_vocabulary, vocabulary_of
 from erasable.operations.people import near_in
@@ -55,6 +55,7 @@ PersonalRows = Callable[[str], tuple[NDArray[Any], ...]]
 _SHOWN = 5
 _HIDDEN = "…"
 _OF_A_NAME = ("the name", "the link")
+_FEATURES, _DECLARED = "item-features", "declared-items"
 
 
 def held_of(requests: Sequence[Request], session: Session, state: State) -> list[Target]:
@@ -225,7 +226,8 @@ def search_for(
 def describe_residues(session: Session, residues: Sequence[Residue]) -> str:
     """Say where something is left."""
     named = "; ".join(f"{residue.file} ({residue.place})" for residue in residues[:_SHOWN])
-    return f"{len(residues)} places still hold the person: {named}{_hint(session, residues)}"
+    where = f"{len(residues)} places still hold the person: {named}"
+    return said(where, _queue_hint(session, residues), _items_hint(session, residues))
 
 
 def places_shown(search: Search, found: Mapping[str, Sequence[Residue]]) -> dict[str, tuple[str, ...]]:
@@ -311,7 +313,19 @@ def _owners(search: Search, residue: Residue) -> list[str]:
     return found
 
 
-def _hint(session: Session, residues: Sequence[Residue]) -> str:
+def _items_hint(session: Session, residues: Sequence[Residue]) -> str:
+    """Return what to do if something was found in what is declared of items, whose files must not be removed."""
+    place, files = shlex.quote(str(session.path)), [residue.file for residue in residues]
+    if any(file.startswith(_FEATURES) for file in files):
+        remedy = Said("learn_more(None, items=TABLE)", f"erasable learn --more --into {place} --items FILE")
+    elif any(file.startswith(_DECLARED) for file in files):
+        remedy = Said("set_items(TABLE)", f"erasable items {place} --set FILE")
+    else:
+        return ""
+    return said(" (what is declared of items goes by declaring a table without it: ", remedy, ")")
+
+
+def _queue_hint(session: Session, residues: Sequence[Residue]) -> str:
     """Return what to do if something was found in the queue, which must not be removed."""
     if not any(residue.file in QUEUE_FILES for residue in residues):
         return ""

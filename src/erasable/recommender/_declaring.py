@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Self
 
-from erasable.operations.declared_items import declare_attributes, hide_items, read_declared
+from erasable.operations.declared_items import declare_items, read_declared
 from erasable.operations.people import Id, texts_of
 from erasable.recommender._answering import Answering
 
@@ -14,7 +14,9 @@ class Declaring(Answering):
     def set_items(self, table: Any, *, item: str | None = None) -> Self:  # noqa: ANN401 - any table or path
         """Declare attributes of items, for `recommend(where=…)`; they replace those declared before.
 
-        They are declared, and not personal: they stay when someone is forgotten, and no model learns from them.
+        They are declared, and not personal: they stay when someone is forgotten, and no model learns from them. Give
+        no ids of people, such as a seller's: a scan finds them there, but not numbers of fewer than 8 digits, which
+        can't be told from a price, nor ids that items have too.
 
         Parameters
         ----------
@@ -39,7 +41,7 @@ class Declaring(Answering):
         >>> recommender.recommend(3, where="price < 20")["item_id"].to_pylist()
         ['c']
         """
-        declare_attributes(self._learned_storage(), read_declared(table, item))
+        declare_items(self._learned_storage(), table=read_declared(table, item))
         return self
 
     def hide_items(self, items: Id | Iterable[Id]) -> Self:
@@ -64,7 +66,7 @@ class Declaring(Answering):
         >>> recommender.hide_items("a").recommend(3)["item_id"].to_pylist()
         ['c']
         """
-        hide_items(self._learned_storage(), hide=texts_of(items))
+        declare_items(self._learned_storage(), hide=texts_of(items))
         return self
 
     def unhide_items(self, items: Id | Iterable[Id]) -> Self:
@@ -89,5 +91,5 @@ class Declaring(Answering):
         >>> recommender.hide_items("a").unhide_items("a").recommend(3)["item_id"].to_pylist()
         ['a', 'c']
         """
-        hide_items(self._learned_storage(), show=texts_of(items))
+        declare_items(self._learned_storage(), show=texts_of(items))
         return self

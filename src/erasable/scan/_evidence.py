@@ -119,10 +119,14 @@ class Evidence:
             (self._ambiguous if self.vocabulary.says(user) else self._clear).add(user)
         return user in self._ambiguous
 
+    def not_items(self, users: Collection[str]) -> frozenset[str]:
+        """Return the ids that no item in the data has."""
+        return frozenset(users) - self._held_items if users else frozenset()
+
     @cached_property
     def _held_items(self) -> frozenset[str]:
-        """Long ids that are also ids of items in the data."""
-        wanted = Values.of(self.wanted.long_ids)
+        """Ids that are also ids of items in the data."""
+        wanted = self.wanted.id_values
         arrays = (Cells.of(ids) for ids in self.held.items)
         return frozenset().union(*(wanted.chosen(wanted.in_cells(cells)) for cells in arrays))
 
@@ -214,6 +218,11 @@ class File:
     def vocabulary(self) -> Vocabulary:
         """The words, fields and files that name nobody."""
         return self.evidence.vocabulary
+
+    @property
+    def is_of_items(self) -> bool:
+        """Whether it is a table of items that somebody declared."""
+        return not self.inside and self.vocabulary.item_tables.fullmatch(self.name) is not None
 
     def found(self, place: str, what: What, of: Collection[str] = ()) -> None:
         """Report a residue, with the searched texts found there, if any."""

@@ -32,6 +32,13 @@ FIELDS = (
     "is not named after a measure; in files of the workspace itself, whose fields are known, in those named like a "
     "user only. In SQLite, deleted rows were put together again from what is left of them."
 )
+ITEM_TABLES = (
+    "In tables of items that were declared, ids of any length were compared with every text, with every part of one "
+    "between | and with every whole number, whatever the column is named. There an id that is a number of fewer than 8 "
+    "digits can't be told from a price or a count, nor one that is also the id of an item from that item: these were "
+    "compared in columns named like a user only."
+)
+"""Said in `Scan.searched` where there are such tables."""
 ENCODINGS = (
     "Ids of 8 bytes or more, exactly as they are written, were also searched inside every text and key, and as raw "
     "bytes where a file does not pack them: in UTF-8, UTF-16, UTF-32, Latin-1, CP1252, JSON escapes, percent "
@@ -81,6 +88,7 @@ SENTENCES = (
     NAMES,
     CONTENTS,
     FIELDS,
+    ITEM_TABLES,
     ENCODINGS,
     PAIRS,
     VALUES,
@@ -102,7 +110,12 @@ OWN_WORDS = (*SENTENCES, FORMAT_WORDS)
 
 
 def searched(
-    wanted: Wanted, raw_only: int, skipped: int, sealed: bool = False, declared: bool = False
+    wanted: Wanted,
+    raw_only: int,
+    skipped: int,
+    sealed: bool = False,
+    declared: bool = False,
+    item_tables: bool = False,
 ) -> tuple[str, ...]:
     """Return what was searched and how; so many files were searched as raw bytes only, and so many left out.
 
@@ -110,13 +123,15 @@ def searched(
     """
     known = [target.rows is not None for target in wanted.targets]
     rules = {
+        ITEM_TABLES: item_tables,
+        ENCODINGS: True,
         PAIRS: bool(wanted.pairs),
         VALUES: any(known),
         UNKNOWN: not all(known),
         PERSONAL: any(target.personal for target in wanted.targets),
         TEXTS: bool(wanted.texts),
     }
-    said = [NAMES, CONTENTS, FIELDS, ENCODINGS, *(sentence for sentence, applies in rules.items() if applies)]
+    said = [NAMES, CONTENTS, FIELDS, *(sentence for sentence, applies in rules.items() if applies)]
     if raw_only:
         said.append(f"{_counted(raw_only, 'file')} of other kinds: {RAW_ONLY}")
     if skipped:
@@ -276,7 +291,12 @@ def _scanned(arguments: _ScanArguments, advance: Advance) -> Scan:
             raw_only += kind == "other" and source.size > 0 and not entry.is_link
             advance(source.size + 1)
     said = searched(
-        evidence.wanted, raw_only, len(arguments.skip), bool(arguments.sealed), bool(arguments.held.declared)
+        evidence.wanted,
+        raw_only,
+        len(arguments.skip),
+        bool(arguments.sealed),
+        bool(arguments.held.declared),
+        any(arguments.vocabulary.item_tables.fullmatch(entry.shown) for entry in entries),
     )
     return Scan(sum(kinds.values()), size, dict(kinds), said, evidence.residues)
 

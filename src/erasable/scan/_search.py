@@ -321,6 +321,17 @@ class Cells:
         """Return some of the cells, equal ones once."""
         return Cells.of(pc.unique(self._array.take(pa.array(np.unique(cells)))))
 
+    def between(self, separator: str) -> "Cells":
+        """Return the distinct texts between separators, without blanks around them."""
+        texts = pc.unique(self._array).cast(pa.large_string())
+        return Cells.of(pc.utf8_trim_whitespace(pc.list_flatten(pc.split_pattern(texts, separator))))
+
+    def of_width(self, width: int) -> Bytes:
+        """Return the cells that have so many bytes, one after another."""
+        starts = self.bounds[:-1][np.diff(self.bounds) == width].astype(np.int64)
+        found: Bytes = self.content[starts[:, np.newaxis] + np.arange(width)].ravel()
+        return found
+
     @property
     def _array(self) -> ArrowColumn:
         bounds = self.bounds.astype(np.int64, copy=False)

@@ -13,12 +13,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from erasable.scan._columns import Column, Role, role_of, subject_of
 from erasable.scan._evidence import File
-from erasable.scan._search import Places
-from erasable.scan._target import Floats
+from erasable.scan._search import Places, Values
+from erasable.scan._target import SHORTEST, Floats
 from erasable.scan._wanted import RUN, single
 
 _OF_USERS = (Role.USER, Role.USERS)
@@ -111,7 +112,10 @@ def search_fields(file: File, table: Table, noted: bool = False) -> None:
             compare_numbers(file, column.with_number(file.wanted.number_values), described)
         if role_of(column.name) is Role.ITEM and file.wanted.own_items:
             _compare_items(file, column, described)
-        _search_cells(file, column, described, is_user)
+        compared = (file.wanted.id_values,) if is_user else ()
+        if place and file.is_of_items:
+            compared = (_compare_declared(file, column, described, is_user),)
+        _search_cells(file, column, described, compared)
 
 
 def _note_numbers(file: File, table: Table) -> None:
@@ -146,6 +150,36 @@ def _compare_items(file: File, column: Column, place: str) -> None:
         file.found(place, "interactions", found)
 
 
+def _compare_declared(file: File, column: Column, place: str, is_user: bool) -> Values:
+    """Compare each value that somebody declared of items with ids, which it returns: texts, their parts, and numbers.
+
+    A number of fewer than 8 digits can't be told from a price or a count, nor an item's id from an item, unless the
+    column is named like a user.
+    """
+    of_users = is_user and role_of(column.name) is not Role.USERS
+    values = file.wanted.id_values if of_users else file.wanted.telling_values
+    parts = column.texts().between(file.vocabulary.item_separator)
+    found = column.with_text(values) | values.chosen(values.in_cells(parts))
+    for number in _declared_numbers(file, column):
+        if of_users or len(number.lstrip("-")) >= SHORTEST:
+            found |= file.wanted.whole_numbers[number]
+    if not of_users:
+        found = file.evidence.not_items(found)
+    if found:
+        file.found(place, "id", found)
+    return values
+
+
+def _declared_numbers(file: File, column: Column) -> frozenset[str]:
+    """Return the searched whole numbers in a column of numbers of 8 bytes."""
+    kind = file.vocabulary.item_numbers.get((column.name or "").rpartition(":")[2])
+    if kind is None:
+        return frozenset()
+    values, width = file.wanted.whole_values, np.dtype(kind).itemsize
+    cells = np.concatenate([part.of_width(width) for part in (column.texts(), column.blobs())])
+    return values.chosen(values.in_numbers(pa.array(cells.view(kind))))
+
+
 def compare_numbers(file: File, numbers: Collection[str], place: str) -> None:
     """Compare integers with numeric ids of 8 digits or more."""
     found = {one for one in file.wanted.long_numbers.intersection(numbers) if not file.evidence.is_ambiguous(one)}
@@ -153,14 +187,13 @@ def compare_numbers(file: File, numbers: Collection[str], place: str) -> None:
         file.found(place, "id", found)
 
 
-def _search_cells(file: File, column: Column, place: str, is_user: bool) -> None:
-    """Search inside cells, in any encoding; whole user ids were compared already."""
+def _search_cells(file: File, column: Column, place: str, compared: Collection[Values]) -> None:
+    """Search inside cells, in any encoding; whole ids that were compared already are left out."""
     wanted = file.wanted
     if wanted.texts and (found := column.with_text(wanted.text_values)):
         file.found(place, "text", found)
     if wanted.long_texts.known:
-        but = (wanted.id_values,) if is_user else ()
-        file.search_cells(column.texts(), f"{place}, inside a text", "text", *but)
+        file.search_cells(column.texts(), f"{place}, inside a text", "text", *compared)
         file.search_cells(column.blobs(), f"{place}, inside bytes", "bytes")
     if wanted.personal_rows.known and len(column.blobs()):
         file.search_values(wanted.personal_rows, column.blobs().joined(b"\n"), f"{place}, inside bytes")

@@ -149,6 +149,13 @@ class Vocabulary:
         Names of its tensors.
     metadata : str
         The metadata key of its tensor files.
+    item_tables : pattern
+        Paths of its tables of items that somebody declared. Their first column holds the items' ids; what the others
+        hold it does not know, so each value in them is compared with ids.
+    item_separator : str
+        What stands between several values in one of their cells.
+    item_numbers : mapping of str to str
+        How 8 bytes in their cells are read as a number, by what follows the last colon of the column's name.
 
     Examples
     --------
@@ -172,6 +179,9 @@ class Vocabulary:
     made_up: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     tensors: re.Pattern[str] = _NEVER
     metadata: str = ""
+    item_tables: re.Pattern[str] = _NEVER
+    item_separator: str = "|"
+    item_numbers: Mapping[str, str] = field(default_factory=dict)
 
     def saying(self, texts: Iterable[str]) -> "Vocabulary":
         """Return the vocabulary with more texts in its wording."""

@@ -212,6 +212,7 @@ class Needle:
     """How many bytes it has, if it is a text."""
 
 
+_WHOLE_NUMBER, _SHORT_NUMBER = re.compile("-?[0-9]+"), re.compile(f"-?[0-9]{{1,{SHORTEST - 1}}}")
 _LONGEST_ESCAPE = 12  # bytes for one letter, such as &#x1f600; or two JSON escapes
 _ROWS = {name: Needle("personal row", name) for name in ROW_FORMATS}
 _TIMES = {name: Needle("interactions", name) for name in TIME_FORMATS}
@@ -270,6 +271,25 @@ class Wanted:
     def number_values(self) -> Values:
         """The same, for comparing."""
         return Values.of(self.long_numbers)
+
+    @cached_property
+    def telling_values(self) -> Values:
+        """All ids but numbers of fewer than 8 digits, which may count or measure something, for comparing."""
+        return Values.of(user for user in self.ids if not _SHORT_NUMBER.fullmatch(user))
+
+    @cached_property
+    def whole_numbers(self) -> Mapping[str, frozenset[str]]:
+        """The ids that are whole numbers, by the number: 007 is 7 where a column holds numbers."""
+        found: dict[str, frozenset[str]] = {}
+        for user in filter(_WHOLE_NUMBER.fullmatch, self.ids):
+            sign, digits = ("-" if user[0] == "-" else ""), user.lstrip("-").lstrip("0") or "0"
+            found[sign + digits] = found.get(sign + digits, frozenset()) | {user}
+        return found
+
+    @cached_property
+    def whole_values(self) -> Values:
+        """The same numbers, for comparing."""
+        return Values.of(self.whole_numbers)
 
     @cached_property
     def pairs(self) -> Mapping[str, frozenset[str]]:

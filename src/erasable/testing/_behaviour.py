@@ -399,7 +399,7 @@ def _digest_elsewhere(kind: type, settings: dict[str, object]) -> str:
     """Train in a process of its own, with other hashes, and return the digest of all arrays."""
     facts = json.dumps([kind.__module__, kind.__name__, inspect.getsourcefile(kind), settings, sys.path])
     environment = {**os.environ, "PYTHONHASHSEED": "1"}
-    command = [sys.executable, "-c", _ELSEWHERE, facts]
+    command = [sys.executable, "-P", "-c", _ELSEWHERE, facts]
     answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     assert answer.returncode == 0, answer.stderr
     return answer.stdout.strip()

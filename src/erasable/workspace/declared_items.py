@@ -22,6 +22,9 @@ _KINDS = {
     "time": pa.timestamp("us"),
 }
 _WIDE = pa.binary(8)
+_WHOLE, _FRACTION = "<i8", "<f8"
+NUMBERS = {"whole": _WHOLE, "number": _FRACTION}
+"""How the 8 bytes of the columns of numbers are read; only these can be someone's id."""
 
 
 def encode_declared(table: pa.Table) -> bytes:
@@ -59,5 +62,5 @@ def _of_bytes(column: ArrowColumn, kind: str) -> ArrowColumn:
     if column.type != _WIDE:
         raise ValueError("a value has another width")
     values = b"".join(one or bytes(_WIDE.byte_width) for one in column.to_pylist())
-    numbers = np.frombuffer(values, "<f8" if kind == "number" else "<i8")
+    numbers = np.frombuffer(values, NUMBERS.get(kind, _WHOLE))
     return pa.array(numbers, mask=column.is_null().to_numpy()).cast(_KINDS[kind])

@@ -7,7 +7,7 @@ import pytest
 
 from erasable.errors import WorkspaceBusy
 from erasable.operations import DiskStorage, verify
-from erasable.operations.declared_items import DeclaredItems, declare_attributes, items_of, read_declared
+from erasable.operations.declared_items import DeclaredItems, declare_items, items_of, read_declared
 from erasable.proof.log import records_of
 from erasable.requests import Request
 from erasable.service._service import Service
@@ -75,7 +75,7 @@ class TestWhatIsDeclared:
         rows = ["item_id,kind,price,fresh", "a,book,5,true", "b,book,30.5,", "c,cd,12,false", "d,cd,,", "new,book,1,"]
         (tmp_path / "items.csv").write_text("\n".join(rows) + "\n")
         other = copy_of(served, tmp_path / "other")
-        declare_attributes(DiskStorage(other), read_declared(str(tmp_path / "items.csv")))
+        declare_items(DiskStorage(other), table=read_declared(str(tmp_path / "items.csv")))
         assert declared(shop.folder) == declared(other)
 
     def test_everything_in_one_change_is_recorded_once_as_by_the_command_and_a_repeat_is_not(self, operator, shop):
