@@ -91,6 +91,15 @@ def test_any_path_gives_the_bytes_of_learning_the_outcome_with_the_latest_table(
     assert told == ["learn", "items", "learn more", "forget", "learn more", "items", "forget", "verify"]
 
 
+def test_a_table_of_items_that_nobody_has_for_the_most_part_is_pointed_out(shop, tmp_path):
+    few = learn(shop, tmp_path / "few", config("ease"), given())
+    many = learn(shop, tmp_path / "many", config("ease"), given(90))
+    said = "they take places among others"
+    assert not any(said in note for note in few.notes)
+    (note,) = [note for note in many.notes if said in note]
+    assert note.startswith("nobody has 65 of 91 items")
+
+
 @pytest.mark.parametrize("way", MODELS)
 def test_in_many_buckets_and_by_workers_elsewhere_the_bytes_are_the_same(way, shop, tmp_path):
     learn(shop, tmp_path / "near", config(way), given())

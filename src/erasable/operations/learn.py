@@ -158,7 +158,17 @@ def _about_model(dataset: Dataset) -> tuple[str, ...]:
     if values is not None:
         named = listed([*(config.features or {})])
         said.append(f"features of items: {len(values.users):,} values of {named} that several items have")
+    said += _about_items_of_nobody(dataset) if config.learner.uses_features else []
     return tuple(said)
+
+
+def _about_items_of_nobody(dataset: Dataset) -> list[str]:
+    """Return a notice if there are features and nobody has most of the items, as in a list of all books in print."""
+    items, had = len(dataset.items), int(np.count_nonzero(dataset.counts.trained))
+    if dataset.features is None or items - had <= had:
+        return []
+    why = "they take places among others' nearest items"
+    return [f"nobody has {items - had:,} of {items:,} items, and {why}: leave what is not sold out of the table"]
 
 
 def _about_split(dataset: Dataset) -> tuple[str, ...]:
