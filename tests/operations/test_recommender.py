@@ -1,6 +1,7 @@
 """The library's front door: any table in, recommendations out, and forgetting in between."""
 
 import logging
+import pickle
 import shutil
 import subprocess
 import sys
@@ -615,6 +616,12 @@ class TestAsAnEstimator:
         shutil.rmtree(tmp_path / "a <b> shop")
         assert "there is no folder" in loaded._repr_html_()
         assert "<b>" not in loaded._repr_html_()
+
+    def test_settings_are_pickled_and_what_was_learned_is_not(self):
+        made = pickle.loads(pickle.dumps(Recommender("ease", regularisation=7, progress=False)))
+        assert made.get_params() == Recommender("ease", regularisation=7, progress=False).get_params()
+        with pytest.raises(TypeError, match="save"):
+            pickle.dumps(made.fit(numbers()))
 
 
 class TestFromSeveralPlaces:

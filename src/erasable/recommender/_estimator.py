@@ -37,10 +37,21 @@ def _shown(value: object) -> str:
     return escape(f"{value:,}" if isinstance(value, int) else str(value))
 
 
+def _made(kind: type["Estimator"], given: Mapping[str, Any]) -> "Estimator":
+    return kind(**given)
+
+
 class Estimator(Declaring):
     """The part of `Recommender` for scikit-learn's `clone` and for notebooks."""
 
     _given: dict[str, Any]
+    _storage: Storage | None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Give pickle the settings; refuse what was learned, since nobody could be erased from the pickle."""
+        if self._storage is not None:
+            raise TypeError("what was learned is not pickled: write it with save(DIR), and read it with load(DIR)")
+        return _made, (type(self), self._given)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the arguments that the recommender was made with, as scikit-learn's `clone` needs them.
