@@ -1,7 +1,7 @@
 """The routes of recommendations, scores and similar items."""
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,7 +15,15 @@ from erasable.errors import WrongUse
 from erasable.operations.live import Recommended
 from erasable.operations.selection import Selection
 from erasable.requests.tokens import Caller
-from erasable.service._http import RECOMMENDING, RESPONSES, StrictRoute, may_know, service_of
+from erasable.service._http import (
+    RECOMMENDING,
+    RESPONSES,
+    StrictRoute,
+    may_know,
+    query_parameters,
+    refuse_unknown_parameters,
+    service_of,
+)
 from erasable.service.api._recommending_schemas import (
     ManyUsers,
     RecommendedToMany,
@@ -31,6 +39,7 @@ recommendations_router = APIRouter(
 _JSON = "application/json"
 _MOST_ITEMS = 1000
 _MOST_ANSWERS = 20_000
+_WITH_POST = f"leave it out; filters go with POST {recommendations_router.prefix}"
 
 
 class _Direct(APIRoute):
@@ -38,11 +47,12 @@ class _Direct(APIRoute):
 
     def get_route_handler(self) -> Callable[[HttpRequest], Coroutine[Any, Any, Response]]:
         """Return the handler."""
-        return _recommended
+        return partial(_recommended, query_parameters(self))
 
 
-async def _recommended(request: HttpRequest) -> Response:
+async def _recommended(known: Sequence[str], request: HttpRequest) -> Response:
     caller = await RECOMMENDING(request)
+    refuse_unknown_parameters(request, known, _WITH_POST)
     user, k = request.path_params["user_id"], _number_of_items(request.query_params.get("k", "10"))
     why = _yes_or_no("why", request.query_params.get("why", "false"))
     live = service_of(request).live
@@ -73,7 +83,10 @@ def recommend(
         bool, Query(description="Whether to name the user's own items that add most to each score.")
     ] = False,
 ) -> RecommendedToOne:
-    """Recommend the best items to a user. Someone who asked to be erased is unknown, and to operators suppressed."""
+    """Recommend the best items to a user. Someone who asked to be erased is unknown, and to operators suppressed.
+
+    Filters such as `available`, `exclude` and `where`: only with POST. An unknown query parameter is refused.
+    """
     raise NotImplementedError("it only documents the parameters: _recommended answers")
 
 
