@@ -174,7 +174,10 @@ class TestIntoAFile:
     @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.arrow", "out.CSV"])
     def test_the_file_holds_what_json_lists(self, run, learned, recommended, tmp_path, name):
         result = run("recommend", learned, "--all", "--out", tmp_path / name)
-        assert result.out == f"wrote recommendations for 8 users to {tmp_path / name}\n"
+        assert result.out.splitlines() == [
+            f"wrote recommendations for 7 of 8 users to {tmp_path / name}",
+            "for 1 user nothing is left to recommend",
+        ]
         readers = {".parquet": pq.read_table, ".arrow": feather.read_table}
         table = readers.get((tmp_path / name).suffix, pacsv.read_csv)(tmp_path / name)
         assert table.column_names == COLUMNS
@@ -183,8 +186,20 @@ class TestIntoAFile:
     @pytest.mark.parametrize("name", ["out.json", "OUT.JSON"])
     def test_json_is_written_as_json_shows_it(self, run, learned, tmp_path, recommended, name):
         result = run("recommend", learned, "--all", "--out", tmp_path / name)
-        assert result.out == f"wrote recommendations for 8 users to {tmp_path / name}\n"
+        assert result.out.splitlines() == [
+            f"wrote recommendations for 7 of 8 users to {tmp_path / name}",
+            "for 1 user nothing is left to recommend",
+        ]
         assert json.loads((tmp_path / name).read_text()) == run("recommend", learned, "--all", "--json").json
+
+    @pytest.mark.parametrize("name", ["out.csv", "out.json"])
+    def test_the_count_is_of_users_who_have_a_list(self, run, learned, recommended, tmp_path, name):
+        has_c = [one for one in recommended("--all", "--items", "c") if one["items"]]
+        result = run("recommend", learned, "--all", "--items", "c", "--out", tmp_path / name)
+        assert 0 < len(has_c) < 7
+        assert f"wrote recommendations for {len(has_c)} of 8 users to" in result.out
+        one = run("recommend", learned, "--user", "ann", "--out", tmp_path / name)
+        assert one.out == f"wrote recommendations for 1 user to {tmp_path / name}\n"
 
     @pytest.mark.parametrize("name", ["out", "out.txt", "out.jsonl", "out.csv.gz"])
     def test_another_ending_is_refused_with_those_that_work(self, run, learned, tmp_path, name):

@@ -97,7 +97,7 @@ def command(
         _tell_scores(_scores(storage, _user_ids(users, users_file), history, selecting), json_output)
     elif in_parts and out is not None:
         parts = recommend_to_all(storage, k, work_with(threads, quiet, executor), selection=selection)
-        _tell_written(_write_all(out, parts), out)
+        _tell_written(*_write_all(out, parts), out)
     else:
         if history is not None:
             found = [recommend_for_history(storage, ids_in(history), k, why, selection)]
@@ -115,13 +115,16 @@ def _hand_out(found: list[UserRecommendations], out: Path | None, why: bool, jso
     if json_output:
         print_json(_all_as_json(found, why) | ({} if out is None else {"out": str(out)}))
     elif out is not None:
-        _tell_written(len(found), out)
+        _tell_written(sum(map(bool, found)), len(found), out)
     else:
         _tell(found, why, limited)
 
 
-def _tell_written(users: int, out: Path) -> None:
-    print_line(f"wrote recommendations for {counted(users, 'user')} to {out}")
+def _tell_written(with_items: int, users: int, out: Path) -> None:
+    few = f"{with_items:,} of " if with_items < users else ""
+    print_line(f"wrote recommendations for {few}{counted(users, 'user')} to {out}")
+    if few:
+        print_line(f"for {counted(users - with_items, 'user')} nothing is left to recommend")
 
 
 def _refuse_unclear(*ways: bool) -> None:
@@ -225,14 +228,14 @@ def _write(path: Path, found: list[UserRecommendations], why: bool) -> None:
         path.write_text(json.dumps(_all_as_json(found, why), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
-def _write_all(path: Path, parts: Iterator[list[UserRecommendations]]) -> int:
-    """Write recommendations part by part, and return for how many users."""
-    first, users = next(parts, []), 0  # so that nothing is written if recommending is refused
+def _write_all(path: Path, parts: Iterator[list[UserRecommendations]]) -> tuple[int, int]:
+    """Write recommendations part by part, and return how many users have some, and how many users there are."""
+    first, with_items, users = next(parts, []), 0, 0  # so that nothing is written if recommending is refused
     with _writing(path), _WRITERS[path.suffix.lower()](str(path), RECOMMENDATIONS) as writer:
         for found in chain([first], parts):
-            users += len(found)
+            with_items, users = with_items + sum(map(bool, found)), users + len(found)
             writer.write_table(pa.Table.from_pylist([vars(r) for one in found for r in one], schema=RECOMMENDATIONS))
-    return users
+    return with_items, users
 
 
 @contextmanager
