@@ -170,6 +170,40 @@ class TestPopularFallback:
         assert counts() == {item: count - (item in facts.ratings[facts.long]) for item, count in before.items()}
 
 
+class TestNobodyGetsAnything:
+    """Where a list is empty, the reason is said."""
+
+    @pytest.fixture
+    def shop(self, run, ratings_file, tmp_path, swift_path):
+        (tmp_path / "items.txt").write_text("a\nb\nc\nd\ne\nf\nNEW-1\n")
+        settings = ("--model", "ease", "--catalogue", tmp_path / "items.txt", "--quiet")
+        assert run("learn", ratings_file, "--into", swift_path / "shop", *settings).code == 0
+        return swift_path / "shop"
+
+    def test_the_item_that_is_left_has_no_score_and_nobody_has_it(self, run, shop):
+        assert "0.0000" in run("recommend", shop, "--user", "ann", "--items", "NEW-1", "--scores").out
+        for whom in (("--user", "ann"), ("--history", "a")):
+            said = run("recommend", shop, *whom, "--items", "NEW-1").out.splitlines()[-1]
+            assert said == (
+                f"{'user ann' if 'ann' in whom else 'someone with this history'} gets nothing: the model has no score "
+                "for the items that are left, and nobody it learned from has them"
+            )
+
+    def test_no_item_is_left(self, run, shop):
+        for whom in (("--user", "ann"), ("--history", "a")):
+            said = run("recommend", shop, *whom, "--items", "a").out.splitlines()[-1]
+            assert said.endswith("gets nothing: none of the items that may be recommended is left")
+
+    def test_who_has_everything_and_what_was_left_out_of_a_history_are_both_said(self, run, shop):
+        said = run("recommend", shop, "--history", "a,b,c,d,e,f,zz").out.splitlines()[-2:]
+        assert said == [
+            "not in the catalogue, and left out of the history: zz",
+            "someone with this history has every item that anyone has: there is nothing to recommend",
+        ]
+        told = run("recommend", shop, "--user", "eve").out.splitlines()[-1]
+        assert told == "user eve has every item that anyone has: there is nothing to recommend"
+
+
 class TestIntoAFile:
     @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.arrow", "out.CSV"])
     def test_the_file_holds_what_json_lists(self, run, learned, recommended, tmp_path, name):

@@ -29,6 +29,7 @@ from erasable.cli.options import (
 from erasable.cli.output import print_json, print_line, print_table
 from erasable.cli.selecting import SELECTING, ids_in, selection_from
 from erasable.errors import WrongUse
+from erasable.operations.offers import Shortage
 from erasable.operations.recommend import (
     RECOMMENDATIONS,
     Recommendation,
@@ -38,13 +39,17 @@ from erasable.operations.recommend import (
     recommend_to_all,
 )
 from erasable.operations.scores import UserScores, score, score_for_history
-from erasable.operations.selection import EVERYTHING
 from erasable.operations.storage import DiskStorage
 from erasable.wording import counted
 
 NAME = "recommend"
 _WRITERS = {".csv": pacsv.CSVWriter, ".parquet": pq.ParquetWriter, ".arrow": pa.ipc.new_file}
 _ENDINGS = (*_WRITERS, ".json")
+_SHORTAGES: dict[Shortage, str] = {
+    "has all": "has every item that anyone has: there is nothing to recommend",
+    "none may be": "gets nothing: none of the items that may be recommended is left",
+    "no score": "gets nothing: the model has no score for the items that are left, and nobody it learned from has them",
+}
 
 
 @settings_options(SELECTING, EXECUTOR)
@@ -105,10 +110,10 @@ def command(
             wanted = None if everyone else _user_ids(users, users_file)
             work = work_with(threads, quiet or json_output)
             found = recommend(storage, wanted, k, fallback or "raise", work, why, selection)
-        _hand_out(found, out, why, json_output, selection != EVERYTHING)
+        _hand_out(found, out, why, json_output)
 
 
-def _hand_out(found: list[UserRecommendations], out: Path | None, why: bool, json_output: bool, limited: bool) -> None:
+def _hand_out(found: list[UserRecommendations], out: Path | None, why: bool, json_output: bool) -> None:
     """Write recommendations into a file if one is named, and print them or how many were written."""
     if out is not None:
         _write(out, found, why)
@@ -117,7 +122,7 @@ def _hand_out(found: list[UserRecommendations], out: Path | None, why: bool, jso
     elif out is not None:
         _tell_written(sum(map(bool, found)), len(found), out)
     else:
-        _tell(found, why, limited)
+        _tell(found, why)
 
 
 def _tell_written(with_items: int, users: int, out: Path) -> None:
@@ -181,7 +186,7 @@ def _tell_scores(found: list[UserScores], json_output: bool) -> None:
         print_line("no score: nobody has the item, it is hidden, or the model learned nothing from the user's items")
 
 
-def _tell(found: list[UserRecommendations], why: bool, limited: bool) -> None:
+def _tell(found: list[UserRecommendations], why: bool) -> None:
     every = [r for one in found for r in one]
     filled_up = any(r.popular for r in every)
     columns = {"user": [r.user_id for r in every], "rank": [r.rank for r in every]}
@@ -196,10 +201,9 @@ def _tell(found: list[UserRecommendations], why: bool, limited: bool) -> None:
     for one in found:
         if one.left_out:
             print_line(f"not in the catalogue, and left out of the history: {', '.join(one.left_out)}")
-        elif not one and limited:
-            print_line(f"user {one.user_id}: none of the items that may be recommended is left")
-        elif not one:
-            print_line(f"user {one.user_id} has every item that anyone has: there is nothing to recommend")
+        if one.shortage is not None:
+            who = f"user {one.user_id}" if one.user_id else "someone with this history"
+            print_line(f"{who} {_SHORTAGES[one.shortage]}")
 
 
 def _because(recommended: Recommendation) -> str:

@@ -17,7 +17,7 @@ from erasable.errors import Said, Suppressed, UnknownUser
 from erasable.models.base import Effort
 from erasable.models.machine import one_blas_thread
 from erasable.operations.declared_items import DeclaredItems
-from erasable.operations.offers import MOST_REASONS, Explanation, Offer, OwnItem, Served, Stock, refuse_no_items
+from erasable.operations.offers import MOST_REASONS, Explanation, Offer, OwnItem, Served, Shortage, Stock, refuse_no_items
 from erasable.operations.people import NumberedIds
 from erasable.operations.remote import CarryOut, Facts
 from erasable.operations.selection import EVERYTHING, Barring, Selection
@@ -52,7 +52,7 @@ class Recommendation:
 
 
 class UserRecommendations(list[Recommendation]):
-    """The items for one user, best first; empty if the user has every item already."""
+    """The items for one user, best first; where there is none, `shortage` says why."""
 
     def __init__(
         self,
@@ -60,6 +60,7 @@ class UserRecommendations(list[Recommendation]):
         ranked: Sequence[Offer],
         left_out: Sequence[str] = (),
         why: Sequence[tuple[OwnItem, ...]] = (),
+        shortage: Shortage | None = None,
     ) -> None:
         super().__init__(
             Recommendation(user_id, offer.item_id, offer.score, rank, offer.popular, because)
@@ -68,6 +69,8 @@ class UserRecommendations(list[Recommendation]):
         self.user_id = user_id
         self.left_out = tuple(left_out)
         """Items of a history that are not in the catalogue."""
+        self.shortage = shortage
+        """Why there is no item, if there is none."""
 
 
 def recommend(
@@ -217,10 +220,11 @@ def best_for_history(
     _refuse_unfit(served, k, why)
     ratings = history if isinstance(history, Mapping) else dict.fromkeys(history)
     known, unknown = served.history(ratings)
+    barring = served.barring(selection)
     with one_blas_thread():
-        best = served.best_for_history(known, k, served.barring(selection))
+        best = served.best_for_history(known, k, barring)
         reasons = served.why_for_history(known, best, MOST_REASONS) if why else ()
-    return UserRecommendations("", best, unknown, reasons)
+    return UserRecommendations("", best, unknown, reasons, None if best else served.shortage_for_history(known, barring))
 
 
 def similar(storage: Storage, items: Sequence[str], k: int = 10) -> list[list[Offer]]:
@@ -306,7 +310,8 @@ def _scored(
         for name, place in zip(names[part], places[part], strict=True):
             offers = popular(name if own_lists else "") if place is None else next(best)
             why = served.why(place, offers, MOST_REASONS) if wanted.why and place is not None else ()
-            found.append(UserRecommendations(name, offers, why=why))
+            shortage = None if offers else served.shortage(place, name if own_lists else "", wanted.barring)
+            found.append(UserRecommendations(name, offers, why=why, shortage=shortage))
         return found
 
     found: list[UserRecommendations] = []
