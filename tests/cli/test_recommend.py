@@ -204,6 +204,25 @@ class TestNobodyGetsAnything:
         assert told == "user eve has every item that anyone has: there is nothing to recommend"
 
 
+class TestStockFiles:
+    def test_a_table_of_a_shop_is_understood(self, run, learned, recommended, tmp_path):
+        (tmp_path / "sold-out.csv").write_text("product_id;qty\n d ;0\ne;0\n")
+        found = recommended("--user", "ann", "--exclude-file", tmp_path / "sold-out.csv")
+        assert [item["item_id"] for item in found[0]["items"]] == ["f"]
+
+    @pytest.mark.parametrize("whom", [("--user", "ann"), ("--history", "a"), ("--all",)])
+    def test_a_list_of_which_nothing_is_known_is_doubted(self, run, learned, tmp_path, whom):
+        (tmp_path / "stock").write_text("D\nE\n")
+        for options in (("--json",), (), ("--out", tmp_path / "new.csv")):
+            said = run("recommend", learned, *whom, "--exclude-file", tmp_path / "stock", *options)
+            assert said.code == 0
+            assert said.err == ("0 of 2 ids to leave out are in the catalogue: check the ids, exactly as in the data\n")
+        assert run("recommend", learned, *whom, "--exclude", "D,E", "--quiet").err == ""
+        available = run("recommend", learned, *whom, "--available", tmp_path / "stock")
+        assert "0 of 2 ids that may be recommended are in the catalogue" in available.err
+        assert run("recommend", learned, *whom, "--exclude", "D,e").err == ""
+
+
 class TestIntoAFile:
     @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.arrow", "out.CSV"])
     def test_the_file_holds_what_json_lists(self, run, learned, recommended, tmp_path, name):

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,9 +27,9 @@ from erasable.cli.options import (
     settings_options,
     work_with,
 )
-from erasable.cli.output import print_json, print_line, print_table
+from erasable.cli.output import TerminalReporter, err, print_json, print_line, print_table, shown
 from erasable.cli.selecting import SELECTING, ids_in, selection_from
-from erasable.errors import WrongUse
+from erasable.errors import WrongUse, of_command
 from erasable.operations.offers import Shortage
 from erasable.operations.recommend import (
     RECOMMENDATIONS,
@@ -40,6 +41,7 @@ from erasable.operations.recommend import (
 )
 from erasable.operations.scores import UserScores, score, score_for_history
 from erasable.operations.storage import DiskStorage
+from erasable.operations.work import Work
 from erasable.wording import counted
 
 NAME = "recommend"
@@ -101,16 +103,30 @@ def command(
         _refuse_with_scores(selecting, everyone, why, out is not None)
         _tell_scores(_scores(storage, _user_ids(users, users_file), history, selecting), json_output)
     elif in_parts and out is not None:
-        parts = recommend_to_all(storage, k, work_with(threads, quiet, executor), selection=selection)
+        work = _work(threads, quiet, executor=executor)
+        parts = recommend_to_all(storage, k, work, selection=selection)
         _tell_written(*_write_all(out, parts), out)
     else:
+        work = _work(threads, quiet, json_output)
         if history is not None:
-            found = [recommend_for_history(storage, ids_in(history), k, why, selection)]
+            found = [recommend_for_history(storage, ids_in(history), k, why, selection, work)]
         else:
             wanted = None if everyone else _user_ids(users, users_file)
-            work = work_with(threads, quiet or json_output)
             found = recommend(storage, wanted, k, fallback or "raise", work, why, selection)
         _hand_out(found, out, why, json_output)
+
+
+class _TellingDoubts(TerminalReporter):
+    """Shows doubts where standard error is no terminal, too: that a stock list limits nothing must stand in a log."""
+
+    def doubt(self, text: str) -> None:
+        """Show a doubt."""
+        err.print(shown(of_command(text)), style="yellow", markup=False, emoji=False)
+
+
+def _work(threads: int | None, quiet: bool, json_output: bool = False, executor: dict[str, Any] | None = None) -> Work:
+    reporter = TerminalReporter(quiet) if quiet else _TellingDoubts(json_output)
+    return replace(work_with(threads, quiet, executor), reporter=reporter)
 
 
 def _hand_out(found: list[UserRecommendations], out: Path | None, why: bool, json_output: bool) -> None:

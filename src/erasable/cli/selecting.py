@@ -17,8 +17,8 @@ _ITEMS = typer.Option(
 )
 _AVAILABLE = typer.Option(
     metavar="FILE",
-    help="Recommend only items in this file: one id a line, or CSV user_id,item_id for lists of users' own. Ids that "
-    "the catalogue does not have are passed over.",
+    help="Recommend only items in this file: one id a line, or CSV with a header that names the item's column, and the "
+    "user's for lists of users' own; other columns are ignored. Ids that the catalogue does not have are passed over.",
 )
 _EXCLUDE = typer.Option(metavar="I,I", help="Recommend none of these items; may be repeated.")
 _EXCLUDE_FILE = typer.Option(

@@ -17,7 +17,16 @@ from erasable.errors import Said, Suppressed, UnknownUser
 from erasable.models.base import Effort
 from erasable.models.machine import one_blas_thread
 from erasable.operations.declared_items import DeclaredItems
-from erasable.operations.offers import MOST_REASONS, Explanation, Offer, OwnItem, Served, Shortage, Stock, refuse_no_items
+from erasable.operations.offers import (
+    MOST_REASONS,
+    Explanation,
+    Offer,
+    OwnItem,
+    Served,
+    Shortage,
+    Stock,
+    refuse_no_items,
+)
 from erasable.operations.people import NumberedIds
 from erasable.operations.remote import CarryOut, Facts
 from erasable.operations.selection import EVERYTHING, Barring, Selection
@@ -98,10 +107,11 @@ def recommend_to_all(
     with storage.reading() as session:
         served = _served(storage, session)
         _refuse_unfit(served, k, why)
+        barring = _barring(served, selection, work)
         with work.reporter.track("recommending", served.dataset.users) as advance:
             numbers, effort = range(len(served.dataset.buckets)), Effort(work.threads, advance)
             if work.cluster is None or why:
-                wanted = _Wanted(k, why, served.barring(selection))
+                wanted = _Wanted(k, why, barring)
                 yield from (_to_bucket(served, number, wanted, effort) for number in numbers)
                 return
             with on_cluster(work.cluster, session) as executor:
@@ -189,14 +199,19 @@ def _served_by_a_task(root: Path, version: int, asked: Asked) -> Served:
 
 
 def recommend_for_history(
-    storage: Storage, history: History, k: int = 10, why: bool = False, selection: Selection = EVERYTHING
+    storage: Storage,
+    history: History,
+    k: int = 10,
+    why: bool = False,
+    selection: Selection = EVERYTHING,
+    work: Work = QUIET_WORK,
 ) -> UserRecommendations:
     """Return the k best items for someone with this history and no id; nothing of it is stored.
 
     Items that are not in the catalogue are left out; if none is in it, popular items are returned.
     """
     with reading_served(storage) as served:
-        return best_for_history(served, history, k, why, selection)
+        return best_for_history(served, history, k, why, selection, work)
 
 
 @contextmanager
@@ -214,17 +229,24 @@ def _served(storage: Storage, session: Session) -> Served:
 
 
 def best_for_history(
-    served: Served, history: History, k: int, why: bool = False, selection: Selection = EVERYTHING
+    served: Served,
+    history: History,
+    k: int,
+    why: bool = False,
+    selection: Selection = EVERYTHING,
+    work: Work = QUIET_WORK,
 ) -> UserRecommendations:
     """Return the k best items for someone with this history, and what of it is not in the catalogue."""
     _refuse_unfit(served, k, why)
     ratings = history if isinstance(history, Mapping) else dict.fromkeys(history)
     known, unknown = served.history(ratings)
-    barring = served.barring(selection)
+    barring = _barring(served, selection, work)
     with one_blas_thread():
         best = served.best_for_history(known, k, barring)
         reasons = served.why_for_history(known, best, MOST_REASONS) if why else ()
-    return UserRecommendations("", best, unknown, reasons, None if best else served.shortage_for_history(known, barring))
+    return UserRecommendations(
+        "", best, unknown, reasons, None if best else served.shortage_for_history(known, barring)
+    )
 
 
 def similar(storage: Storage, items: Sequence[str], k: int = 10) -> list[list[Offer]]:
@@ -268,9 +290,16 @@ def best_items(
         if unknown == "skip":
             names = [user for user, place in zip(names, places, strict=True) if place is not None]
             places = [place for place in places if place is not None]
-    wanted = _Wanted(k, why, served.barring(selection))
+    wanted = _Wanted(k, why, _barring(served, selection, work))
     with work.reporter.track("recommending", len(names)) as advance:
         return _scored(served, names, places, wanted, work.threads, advance)
+
+
+def _barring(served: Served, selection: Selection, work: Work) -> Barring:
+    """Return what may not be offered, and tell which lists name unknown items."""
+    barring = served.barring(selection)
+    barring.tell_unknown(selection, work.reporter)
+    return barring
 
 
 def _refuse_unfit(served: Served, k: int, why: bool) -> None:

@@ -78,8 +78,9 @@ class Answering(Examining):
             Recommend only these; an unknown item is refused. With a mapping such as `{42: ["a", "b"]}`, users who are
             not in it have no limit.
         available : ids, ids by user, or pathlib.Path, optional
-            Recommend only what is in this stock list; unknown items are passed over. A file has one item id a line, or
-            is CSV with user_id,item_id.
+            Recommend only what is in this stock list; unknown items are passed over, with a warning if all are
+            unknown. A file has one item id a line, or is CSV whose header names a column of items, such as item_id or
+            sku, and perhaps one of users; other columns are ignored.
         exclude : ids, ids by user, or pathlib.Path, optional
             Recommend none of these.
         seen : bool, default False

@@ -150,7 +150,7 @@ class Serving:
         self, history: History, k: int = 10, why: bool = False, selection: Selection = EVERYTHING
     ) -> UserRecommendations:
         """Return the k best items for someone with this history and no id; nothing of it is stored."""
-        found = best_for_history(self._current(), history, k, why, selection)
+        found = best_for_history(self._current(), history, k, why, selection, self._work)
         self._note_left_out(found.left_out)
         return found
 
