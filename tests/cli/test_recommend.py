@@ -108,11 +108,24 @@ class TestForWhom:
         (tmp_path / "users").write_bytes(text.encode())
         assert recommended("--users-file", tmp_path / "users") == recommended("--user", "dan", "--user", "ann")
 
-    def test_nobody_or_everybody_and_somebody_is_wrong_use(self, run, learned):
-        for options in ((), ("--all", "--user", "ann")):
-            result = run("recommend", learned, *options)
-            assert (result.code, result.out) == (2, "")
-            assert "give --user U (may be repeated), --users-file F, --all or --history I,I" in result.err
+    def test_nobody_is_wrong_use(self, run, learned):
+        result = run("recommend", learned)
+        assert (result.code, result.out) == (2, "")
+        assert "give --user U (may be repeated), --users-file F, --all or --history I,I" in result.err
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (("--all", "--user", "ann"), "--user and --all"),
+            (("--history", "a", "--user", "ann"), "--user and --history"),
+            (("--history", "a", "--users-file", "F"), "--users-file and --history"),
+            (("--history", "a", "--users-file", "F", "--all"), "--users-file, --all and --history"),
+        ],
+    )
+    def test_several_ways_are_wrong_use_and_named(self, run, learned, options, said):
+        result = run("recommend", learned, *options)
+        assert (result.code, result.out) == (2, "")
+        assert f"{said} each say for whom: give only one of them" in result.err
 
     @pytest.mark.parametrize(
         ("text", "said"),
@@ -324,6 +337,11 @@ class TestAHistory:
         assert one["user_id"] == ""
         assert not {"a", "b"} & {item["item_id"] for item in one["items"]}
         assert recommended("--history", "b", "--history", "a") == [one]
+
+    def test_blanks_around_ids_are_no_part_of_them(self, recommended, run, learned):
+        assert recommended("--history", ' a , "b" ,c') == recommended("--history", "a,b,c")
+        assert recommended("--user", "ann", "--items", "d, e") == recommended("--user", "ann", "--items", "d,e")
+        assert "left out" not in run("recommend", learned, "--history", "a, b, ").out
 
     def test_each_counts_as_rated_highest_and_the_help_says_who_takes_ratings(self, run, recommended, learned):
         (one,) = recommended("--history", "a,b")

@@ -42,7 +42,7 @@ from erasable.operations.recommend import (
 from erasable.operations.scores import UserScores, score, score_for_history
 from erasable.operations.storage import DiskStorage
 from erasable.operations.work import Work
-from erasable.wording import counted
+from erasable.wording import counted, listed
 
 NAME = "recommend"
 _WRITERS = {".csv": pacsv.CSVWriter, ".parquet": pq.ParquetWriter, ".arrow": pa.ipc.new_file}
@@ -89,7 +89,8 @@ def command(
     executor: dict[str, Any] | None = None,
 ) -> None:
     """Recommend items to users."""
-    _refuse_unclear(everyone, bool(users or users_file), history is not None)
+    named = "--user" if users else "--users-file" if users_file else None
+    _refuse_unclear(named, "--all" if everyone else None, "--history" if history is not None else None)
     if out is not None:
         _refuse_unfit(out, folder, why)
     in_parts = everyone and out is not None and out.suffix.lower() != ".json" and not json_output
@@ -148,10 +149,13 @@ def _tell_written(with_items: int, users: int, out: Path) -> None:
         print_line(f"for {counted(users - with_items, 'user')} nothing is left to recommend")
 
 
-def _refuse_unclear(*ways: bool) -> None:
+def _refuse_unclear(*ways: str | None) -> None:
     """Refuse a call that does not say for whom, or says it in several ways."""
-    if ways.count(True) != 1:
+    given = [way for way in ways if way]
+    if not given:
         raise WrongUse("say for whom: give --user U (may be repeated), --users-file F, --all or --history I,I")
+    if len(given) > 1:
+        raise WrongUse(f"{listed(given)} each say for whom: give only one of them")
 
 
 def _refuse_with_scores(selecting: dict[str, Any], *others: bool) -> None:

@@ -53,5 +53,6 @@ def selection_from(given: Mapping[str, Any]) -> Selection:
 
 
 def ids_in(given: Sequence[str]) -> list[str]:
-    """Return ids that are separated by commas, each once; an id with a comma is quoted."""
-    return list(dict.fromkeys(one for row in csv.reader(given) for one in row if one))
+    """Return ids that are separated by commas, each once and without blanks around it; an id with a comma is quoted."""
+    stripped = (one.strip() for row in csv.reader(given, skipinitialspace=True) for one in row)
+    return list(dict.fromkeys(one for one in stripped if one))
