@@ -142,8 +142,28 @@ class TestForWhom:
     def test_an_unknown_user_is_refused_and_nobody_gets_anything(self, run, learned, tmp_path):
         result = run("recommend", learned, "--user", "ann", "--user", "zoe", "--out", tmp_path / "out.csv")
         assert (result.code, result.out) == (1, "")
-        assert "nothing is held about the user 'zoe': check the id, or give --fallback popular" in result.err
+        assert (
+            "nothing is held about the user 'zoe': check the id, or give --fallback popular or --ignore-unknown"
+            in result.err
+        )
         assert not (tmp_path / "out.csv").exists()
+
+    def test_unknown_users_are_left_out_where_that_is_wanted_and_named(self, run, learned, recommended, tmp_path):
+        (tmp_path / "users").write_text("zoe\ndan\nyan\nann\n")
+        options = ("--users-file", tmp_path / "users", "--ignore-unknown")
+        assert recommended(*options) == recommended("--user", "dan", "--user", "ann")
+        assert run("recommend", learned, *options, "--json").json["unknown"] == ["zoe", "yan"]
+        for more in ((), ("--out", tmp_path / "out.csv"), ("--items", "a", "--scores")):
+            said = run("recommend", learned, *options, *more)
+            assert said.code == 0
+            assert said.out.splitlines()[-1] == (
+                "left out, since nothing is held about them or they have asked to be erased: zoe, yan"
+            )
+        assert "unknown" not in run("recommend", learned, "--user", "ann", "--ignore-unknown", "--json").json
+
+    def test_unknown_users_are_left_out_or_get_popular_items(self, run, learned):
+        said = run("recommend", learned, "--user", "zoe", "--ignore-unknown", "--fallback", "popular")
+        assert (said.code, "leave out one of them" in said.err) == (2, True)
 
     @pytest.mark.parametrize("k", [0, -1, 100_001])
     def test_a_number_of_items_that_makes_no_sense_is_wrong_use(self, run, learned, k):

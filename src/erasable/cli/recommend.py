@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
@@ -34,6 +34,7 @@ from erasable.operations.offers import Shortage
 from erasable.operations.recommend import (
     RECOMMENDATIONS,
     Recommendation,
+    Unknown,
     UserRecommendations,
     recommend,
     recommend_for_history,
@@ -72,6 +73,9 @@ def command(
     fallback: Annotated[
         Literal["popular"] | None, typer.Option(help="What an unknown user gets, instead of being refused.")
     ] = None,
+    ignore_unknown: Annotated[
+        bool, typer.Option("--ignore-unknown", help="Leave out users that are not held, instead of being refused.")
+    ] = False,
     why: Annotated[
         bool,
         typer.Option(
@@ -91,6 +95,8 @@ def command(
     """Recommend items to users."""
     named = "--user" if users else "--users-file" if users_file else None
     _refuse_unclear(named, "--all" if everyone else None, "--history" if history is not None else None)
+    if ignore_unknown and fallback:
+        raise WrongUse("--ignore-unknown leaves out whom --fallback gives popular items: leave out one of them")
     if out is not None:
         _refuse_unfit(out, folder, why)
     in_parts = everyone and out is not None and out.suffix.lower() != ".json" and not json_output
@@ -102,19 +108,22 @@ def command(
     selection = selection_from(selecting)
     if selecting.get("scores"):
         _refuse_with_scores(selecting, everyone, why, out is not None)
-        _tell_scores(_scores(storage, _user_ids(users, users_file), history, selecting), json_output)
+        wanted = _user_ids(users, users_file)
+        scored = _scores(storage, wanted, history, selecting, ignore_unknown)
+        _tell_scores(scored, _missing(wanted, scored), json_output)
     elif in_parts and out is not None:
         work = _work(threads, quiet, executor=executor)
         parts = recommend_to_all(storage, k, work, selection=selection)
         _tell_written(*_write_all(out, parts), out)
     else:
         work = _work(threads, quiet, json_output)
+        wanted = _user_ids(users, users_file)
         if history is not None:
             found = [recommend_for_history(storage, ids_in(history), k, why, selection, work)]
         else:
-            wanted = None if everyone else _user_ids(users, users_file)
-            found = recommend(storage, wanted, k, fallback or "raise", work, why, selection)
-        _hand_out(found, out, why, json_output)
+            unknown: Unknown = "skip" if ignore_unknown else fallback or "raise"
+            found = recommend(storage, None if everyone else wanted, k, unknown, work, why, selection)
+        _hand_out(found, _missing(wanted, found), out, why, json_output)
 
 
 class _TellingDoubts(TerminalReporter):
@@ -130,16 +139,35 @@ def _work(threads: int | None, quiet: bool, json_output: bool = False, executor:
     return replace(work_with(threads, quiet, executor), reporter=reporter)
 
 
-def _hand_out(found: list[UserRecommendations], out: Path | None, why: bool, json_output: bool) -> None:
+def _missing(wanted: Sequence[str], found: Sequence[UserRecommendations | UserScores]) -> list[str]:
+    """Return who was asked for and left out."""
+    answered = {one.user_id for one in found}
+    return [user for user in wanted if user not in answered]
+
+
+def _tell_missing(unknown: Sequence[str]) -> None:
+    if unknown:
+        print_line(f"left out, since nothing is held about them or they have asked to be erased: {', '.join(unknown)}")
+
+
+def _unknown_as_json(unknown: Sequence[str]) -> dict[str, Any]:
+    return {"unknown": [*unknown]} if unknown else {}
+
+
+def _hand_out(
+    found: list[UserRecommendations], unknown: Sequence[str], out: Path | None, why: bool, json_output: bool
+) -> None:
     """Write recommendations into a file if one is named, and print them or how many were written."""
     if out is not None:
         _write(out, found, why)
     if json_output:
-        print_json(_all_as_json(found, why) | ({} if out is None else {"out": str(out)}))
-    elif out is not None:
+        print_json(_all_as_json(found, why) | _unknown_as_json(unknown) | ({} if out is None else {"out": str(out)}))
+        return
+    if out is not None:
         _tell_written(sum(map(bool, found)), len(found), out)
     else:
         _tell(found, why)
+    _tell_missing(unknown)
 
 
 def _tell_written(with_items: int, users: int, out: Path) -> None:
@@ -183,27 +211,32 @@ def _user_ids(users: list[str] | None, users_file: Path | None) -> list[str]:
 
 
 def _scores(
-    storage: DiskStorage, users: list[str], history: list[str] | None, selecting: dict[str, Any]
+    storage: DiskStorage,
+    users: list[str],
+    history: list[str] | None,
+    selecting: dict[str, Any],
+    ignore_unknown: bool,
 ) -> list[UserScores]:
     items = ids_in(selecting.get("items") or [])
     if history is not None:
         return [score_for_history(storage, ids_in(history), items)]
-    return score(storage, users, items)
+    return score(storage, users, items, ignore_unknown)
 
 
-def _tell_scores(found: list[UserScores], json_output: bool) -> None:
+def _tell_scores(found: list[UserScores], unknown: Sequence[str], json_output: bool) -> None:
     if json_output:
         scores = [
             {"user_id": one.user_id, "items": [{"item_id": item, "score": score} for item, score in one.scores]}
             for one in found
         ]
         left_out = [item for one in found for item in one.left_out]
-        print_json({"scores": scores} | ({"left_out": left_out} if left_out else {}))
+        print_json({"scores": scores} | ({"left_out": left_out} if left_out else {}) | _unknown_as_json(unknown))
         return
     rows = [(one.user_id, item, "" if score is None else score) for one in found for item, score in one.scores]
     print_table(["user", "item", "score"], rows)
     if any(score == "" for _, _, score in rows):
         print_line("no score: nobody has the item, it is hidden, or the model learned nothing from the user's items")
+    _tell_missing(unknown)
 
 
 def _tell(found: list[UserRecommendations], why: bool) -> None:

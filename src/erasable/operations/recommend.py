@@ -42,7 +42,7 @@ History = Sequence[str] | Mapping[str, float | None]
 """Someone's items, or their ratings by item; an item without a rating counts as rated highest."""
 Unknown = Literal["raise", "skip", "popular"]
 """What to do about unknown or suppressed users: refuse all, leave them out, or give them popular items."""
-_FALLBACK = Said("unknown='skip' or 'popular'", "--fallback popular")
+_FALLBACK = Said("unknown='skip' or 'popular'", "--fallback popular or --ignore-unknown")
 _USERS_PER_TASK = 100  # threads that synchronise after each user spend more time on that than on scoring
 
 
