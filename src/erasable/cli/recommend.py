@@ -27,9 +27,9 @@ from erasable.cli.options import (
     settings_options,
     work_with,
 )
-from erasable.cli.output import TerminalReporter, err, print_json, print_line, print_table, shown
-from erasable.cli.selecting import SELECTING, ids_in, selection_from
-from erasable.errors import WrongUse, of_command
+from erasable.cli.output import TerminalReporter, print_json, print_line, print_table
+from erasable.cli.selecting import SELECTING, TellingDoubts, ids_in, selection_from
+from erasable.errors import WrongUse
 from erasable.operations.offers import Shortage
 from erasable.operations.recommend import (
     RECOMMENDATIONS,
@@ -126,16 +126,8 @@ def command(
         _hand_out(found, _missing(wanted, found), out, why, json_output)
 
 
-class _TellingDoubts(TerminalReporter):
-    """Shows doubts where standard error is no terminal, too: that a stock list limits nothing must stand in a log."""
-
-    def doubt(self, text: str) -> None:
-        """Show a doubt."""
-        err.print(shown(of_command(text)), style="yellow", markup=False, emoji=False)
-
-
 def _work(threads: int | None, quiet: bool, json_output: bool = False, executor: dict[str, Any] | None = None) -> Work:
-    reporter = TerminalReporter(quiet) if quiet else _TellingDoubts(json_output)
+    reporter = TerminalReporter(quiet) if quiet else TellingDoubts(json_output)
     return replace(work_with(threads, quiet, executor), reporter=reporter)
 
 

@@ -1,4 +1,4 @@
-"""The options of `erasable recommend` that limit which items may be recommended."""
+"""The options of `erasable recommend` and `similar` that limit which items are in the answer."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,9 @@ from typing import Any
 import typer
 
 from erasable.cli.options import option
+from erasable.cli.output import TerminalReporter, err, shown
 from erasable.data.item_lists import read_item_list
+from erasable.errors import of_command
 from erasable.operations.selection import Selection
 
 _ITEMS = typer.Option(
@@ -41,6 +43,16 @@ SELECTING = {
     "seen": option("seen", bool, _SEEN, default=False),
     "scores": option("scores", bool, _SCORES, default=False),
 }
+
+FILTERS = {name: SELECTING[name] for name in ("available", "exclude", "exclude_file", "where")}
+
+
+class TellingDoubts(TerminalReporter):
+    """Shows doubts where standard error is no terminal, too: that a stock list limits nothing must stand in a log."""
+
+    def doubt(self, text: str) -> None:
+        """Show a doubt."""
+        err.print(shown(of_command(text)), style="yellow", markup=False, emoji=False)
 
 
 def selection_from(given: Mapping[str, Any]) -> Selection:

@@ -358,11 +358,11 @@ class Served:
         left[_excluded(owned, barring, user)] = False
         return "no score" if left.any() else "none may be"
 
-    def similar(self, item: str, k: int) -> list[Offer]:
-        """Return the k items most similar to one, without those that are not similar at all."""
+    def similar(self, item: str, k: int, barring: Barring | None = None) -> list[Offer]:
+        """Return the k items most similar to one that may be offered, without those that are not similar at all."""
         number = self._number_of(item)
         scores = self._without_suppressed_items(self.scoring.similar(number))
-        excluded = np.concatenate([_unlike(scores, number), self.everything.barred_for("")])
+        excluded = np.concatenate([_unlike(scores, number), (barring or self.everything).barred_for("")])
         return self._offers(top_items(scores, k, excluded), scores, popular=False)
 
     def _one_of_each_group(self) -> list[Place]:

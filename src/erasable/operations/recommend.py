@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from erasable.chain.buckets import Place
 from erasable.chain.dataset import Dataset
 from erasable.chain.scoring import Scoring
-from erasable.errors import Said, Suppressed, UnknownUser
+from erasable.errors import Said, Suppressed, UnknownUser, WrongUse
 from erasable.models.base import Effort
 from erasable.models.machine import one_blas_thread
 from erasable.operations.declared_items import DeclaredItems
@@ -249,11 +249,24 @@ def best_for_history(
     )
 
 
-def similar(storage: Storage, items: Sequence[str], k: int = 10) -> list[list[Offer]]:
+def similar(
+    storage: Storage, items: Sequence[str], k: int = 10, selection: Selection = EVERYTHING, work: Work = QUIET_WORK
+) -> list[list[Offer]]:
     """Return the k items most similar to each of these; items that only suppressed people have are unknown."""
     refuse_no_items(k)
     with reading_served(storage) as served:
-        return [served.similar(item, k) for item in items]
+        return similar_to_each(served, items, k, selection, work)
+
+
+def similar_to_each(
+    served: Served, items: Sequence[str], k: int, selection: Selection = EVERYTHING, work: Work = QUIET_WORK
+) -> list[list[Offer]]:
+    """Return the k items most similar to each of these, of those that may be offered to everyone."""
+    refuse_no_items(k)
+    if selection.names_users:
+        raise WrongUse("similar items are the same for everyone: give a list of items that names no users")
+    barring = _barring(served, selection, work)
+    return [served.similar(item, k, barring) for item in items]
 
 
 def explain(served: Served, user: str, item: str, k: int) -> Explanation:
@@ -297,6 +310,8 @@ def best_items(
 
 def _barring(served: Served, selection: Selection, work: Work) -> Barring:
     """Return what may not be offered, and tell which lists name unknown items."""
+    if selection == EVERYTHING:
+        return served.everything
     barring = served.barring(selection)
     barring.tell_unknown(selection, work.reporter)
     return barring

@@ -167,7 +167,15 @@ class Answering(Examining):
             return score_table([serving.score_for_history(_history(history), wanted)], serving.numbered)
         return score_table(serving.score(texts_of(users), wanted), serving.numbered)
 
-    def similar_items(self, items: Id | Iterable[Id], k: int = 10) -> pa.Table:
+    def similar_items(
+        self,
+        items: Id | Iterable[Id],
+        k: int = 10,
+        *,
+        available: Items | Path | None = None,
+        exclude: Items | Path | None = None,
+        where: str | None = None,
+    ) -> pa.Table:
         """Return the k items most similar to an item.
 
         For als, nmf and dmf this is the cosine of what was learned of the items, for ease the weight of one item in the
@@ -181,6 +189,8 @@ class Answering(Examining):
             One item, or several.
         k : int, default 10
             How many for each; fewer if the model finds no more similar items.
+        available, exclude, where : optional
+            Which items may be among them, as for `recommend`; a list names no users here.
 
         Returns
         -------
@@ -197,8 +207,9 @@ class Answering(Examining):
         ['b']
         """
         wanted = texts_of(items)
+        selection = Selection((), _lists("available", available), _lists("exclude", exclude), where=where)
         serving = self._learned_serving()
-        return similar_table(wanted, serving.similar(wanted, k), serving.numbered)
+        return similar_table(wanted, serving.similar(wanted, k, selection), serving.numbered)
 
     def explain(self, user: Id, item: Id, k: int = 5) -> Explanation:
         """Return the items of a user that add most to the score of an item; for ease and item-knn.

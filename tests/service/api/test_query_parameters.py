@@ -22,7 +22,7 @@ def test_recommendations_say_where_filters_go(client, parameter):
 @pytest.mark.parametrize(
     ("method", "path", "known"),
     [
-        ("GET", "/v1/similar-items/a", "k"),
+        ("GET", "/v1/similar-items/a", "k, available, exclude and where"),
         ("GET", "/v1/status", "no query parameters"),
         ("GET", "/v1/items", "no query parameters"),
         ("GET", "/v1/erasure-requests", "state, limit and before"),
@@ -34,10 +34,10 @@ def test_recommendations_say_where_filters_go(client, parameter):
     ],
 )
 def test_every_route_of_the_api_names_what_is_unknown(client, method, path, known):
-    answer = client("operator").request(method, path, params={"kk": "2", "where": "x"}, json={})
+    answer = client("operator").request(method, path, params={"kk": "2", "colour": "x"}, json={})
     assert answer.status_code == 422
     assert answer.json()["faults"][:2] == [
-        {"place": f"query.{name}", "message": f"this address takes {known}: leave it out"} for name in ("kk", "where")
+        {"place": f"query.{name}", "message": f"this address takes {known}: leave it out"} for name in ("kk", "colour")
     ]
 
 

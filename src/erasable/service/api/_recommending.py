@@ -32,6 +32,7 @@ from erasable.service.api._recommending_schemas import (
     ScoresWanted,
     SimilarToOne,
 )
+from erasable.service.api._schemas import Id
 
 recommendations_router = APIRouter(
     prefix="/v1/recommendations", tags=["recommendations"], responses=RESPONSES, route_class=StrictRoute
@@ -165,9 +166,17 @@ def similar(
     item_id: str,
     caller: Annotated[Caller, Depends(RECOMMENDING)],
     k: Annotated[int, Query(ge=1, le=_MOST_ITEMS, description="How many items.")] = 10,
+    available: Annotated[
+        list[Id] | None, Query(description="Only these items, one a parameter; unknown ones are passed over.")
+    ] = None,
+    exclude: Annotated[list[Id] | None, Query(description="None of these items, one a parameter.")] = None,
+    where: Annotated[
+        str | None, Query(min_length=1, max_length=10_000, description="Only items whose declared attributes fit.")
+    ] = None,
 ) -> Response:
     """Return the items most similar to one. There is no such route for people: it would show one person to another."""
-    version, found = service_of(request).live.similar(item_id, k)
+    selection = Selection((), _lists(available), _lists(exclude), where=where)
+    version, found = service_of(request).live.similar(item_id, k, selection)
     ranked = [{"item_id": one.item_id, "score": one.score, "rank": rank} for rank, one in enumerate(found, 1)]
     return _answer({"item_id": item_id, "version": version, "items": ranked})
 
