@@ -108,11 +108,24 @@ class TestForWhom:
         (tmp_path / "users").write_bytes(text.encode())
         assert recommended("--users-file", tmp_path / "users") == recommended("--user", "dan", "--user", "ann")
 
-    def test_nobody_or_everybody_and_somebody_is_wrong_use(self, run, learned):
-        for options in ((), ("--all", "--user", "ann")):
-            result = run("recommend", learned, *options)
-            assert (result.code, result.out) == (2, "")
-            assert "give --user U (may be repeated), --users-file F, --all or --history I,I" in result.err
+    def test_nobody_is_wrong_use(self, run, learned):
+        result = run("recommend", learned)
+        assert (result.code, result.out) == (2, "")
+        assert "give --user U (may be repeated), --users-file F, --all or --history I,I" in result.err
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (("--all", "--user", "ann"), "--user and --all"),
+            (("--history", "a", "--user", "ann"), "--user and --history"),
+            (("--history", "a", "--users-file", "F"), "--users-file and --history"),
+            (("--history", "a", "--users-file", "F", "--all"), "--users-file, --all and --history"),
+        ],
+    )
+    def test_several_ways_are_wrong_use_and_named(self, run, learned, options, said):
+        result = run("recommend", learned, *options)
+        assert (result.code, result.out) == (2, "")
+        assert f"{said} each say for whom: give only one of them" in result.err
 
     @pytest.mark.parametrize(
         ("text", "said"),
@@ -129,8 +142,28 @@ class TestForWhom:
     def test_an_unknown_user_is_refused_and_nobody_gets_anything(self, run, learned, tmp_path):
         result = run("recommend", learned, "--user", "ann", "--user", "zoe", "--out", tmp_path / "out.csv")
         assert (result.code, result.out) == (1, "")
-        assert "nothing is held about the user 'zoe': check the id, or give --fallback popular" in result.err
+        assert (
+            "nothing is held about the user 'zoe': check the id, or give --fallback popular or --ignore-unknown"
+            in result.err
+        )
         assert not (tmp_path / "out.csv").exists()
+
+    def test_unknown_users_are_left_out_where_that_is_wanted_and_named(self, run, learned, recommended, tmp_path):
+        (tmp_path / "users").write_text("zoe\ndan\nyan\nann\n")
+        options = ("--users-file", tmp_path / "users", "--ignore-unknown")
+        assert recommended(*options) == recommended("--user", "dan", "--user", "ann")
+        assert run("recommend", learned, *options, "--json").json["unknown"] == ["zoe", "yan"]
+        for more in ((), ("--out", tmp_path / "out.csv"), ("--items", "a", "--scores")):
+            said = run("recommend", learned, *options, *more)
+            assert said.code == 0
+            assert said.out.splitlines()[-1] == (
+                "left out, since nothing is held about them or they have asked to be erased: zoe, yan"
+            )
+        assert "unknown" not in run("recommend", learned, "--user", "ann", "--ignore-unknown", "--json").json
+
+    def test_unknown_users_are_left_out_or_get_popular_items(self, run, learned):
+        said = run("recommend", learned, "--user", "zoe", "--ignore-unknown", "--fallback", "popular")
+        assert (said.code, "leave out one of them" in said.err) == (2, True)
 
     @pytest.mark.parametrize("k", [0, -1, 100_001])
     def test_a_number_of_items_that_makes_no_sense_is_wrong_use(self, run, learned, k):
@@ -170,11 +203,67 @@ class TestPopularFallback:
         assert counts() == {item: count - (item in facts.ratings[facts.long]) for item, count in before.items()}
 
 
+class TestNobodyGetsAnything:
+    """Where a list is empty, the reason is said."""
+
+    @pytest.fixture
+    def shop(self, run, ratings_file, tmp_path, swift_path):
+        (tmp_path / "items.txt").write_text("a\nb\nc\nd\ne\nf\nNEW-1\n")
+        settings = ("--model", "ease", "--catalogue", tmp_path / "items.txt", "--quiet")
+        assert run("learn", ratings_file, "--into", swift_path / "shop", *settings).code == 0
+        return swift_path / "shop"
+
+    def test_the_item_that_is_left_has_no_score_and_nobody_has_it(self, run, shop):
+        assert "0.0000" in run("recommend", shop, "--user", "ann", "--items", "NEW-1", "--scores").out
+        for whom in (("--user", "ann"), ("--history", "a")):
+            said = run("recommend", shop, *whom, "--items", "NEW-1").out.splitlines()[-1]
+            assert said == (
+                f"{'user ann' if 'ann' in whom else 'someone with this history'} gets nothing: the model has no score "
+                "for the items that are left, and nobody it learned from has them"
+            )
+
+    def test_no_item_is_left(self, run, shop):
+        for whom in (("--user", "ann"), ("--history", "a")):
+            said = run("recommend", shop, *whom, "--items", "a").out.splitlines()[-1]
+            assert said.endswith("gets nothing: none of the items that may be recommended is left")
+
+    def test_who_has_everything_and_what_was_left_out_of_a_history_are_both_said(self, run, shop):
+        said = run("recommend", shop, "--history", "a,b,c,d,e,f,zz").out.splitlines()[-2:]
+        assert said == [
+            "not in the catalogue, and left out of the history: zz",
+            "someone with this history has every item that anyone has: there is nothing to recommend",
+        ]
+        told = run("recommend", shop, "--user", "eve").out.splitlines()[-1]
+        assert told == "user eve has every item that anyone has: there is nothing to recommend"
+
+
+class TestStockFiles:
+    def test_a_table_of_a_shop_is_understood(self, run, learned, recommended, tmp_path):
+        (tmp_path / "sold-out.csv").write_text("product_id;qty\n d ;0\ne;0\n")
+        found = recommended("--user", "ann", "--exclude-file", tmp_path / "sold-out.csv")
+        assert [item["item_id"] for item in found[0]["items"]] == ["f"]
+
+    @pytest.mark.parametrize("whom", [("--user", "ann"), ("--history", "a"), ("--all",)])
+    def test_a_list_of_which_nothing_is_known_is_doubted(self, run, learned, tmp_path, whom):
+        (tmp_path / "stock").write_text("D\nE\n")
+        for options in (("--json",), (), ("--out", tmp_path / "new.csv")):
+            said = run("recommend", learned, *whom, "--exclude-file", tmp_path / "stock", *options)
+            assert said.code == 0
+            assert said.err == ("0 of 2 ids to leave out are in the catalogue: check the ids, exactly as in the data\n")
+        assert run("recommend", learned, *whom, "--exclude", "D,E", "--quiet").err == ""
+        available = run("recommend", learned, *whom, "--available", tmp_path / "stock")
+        assert "0 of 2 ids that may be recommended are in the catalogue" in available.err
+        assert run("recommend", learned, *whom, "--exclude", "D,e").err == ""
+
+
 class TestIntoAFile:
     @pytest.mark.parametrize("name", ["out.csv", "out.parquet", "out.arrow", "out.CSV"])
     def test_the_file_holds_what_json_lists(self, run, learned, recommended, tmp_path, name):
         result = run("recommend", learned, "--all", "--out", tmp_path / name)
-        assert result.out == f"wrote recommendations for 8 users to {tmp_path / name}\n"
+        assert result.out.splitlines() == [
+            f"wrote recommendations for 7 of 8 users to {tmp_path / name}",
+            "for 1 user nothing is left to recommend",
+        ]
         readers = {".parquet": pq.read_table, ".arrow": feather.read_table}
         table = readers.get((tmp_path / name).suffix, pacsv.read_csv)(tmp_path / name)
         assert table.column_names == COLUMNS
@@ -183,8 +272,20 @@ class TestIntoAFile:
     @pytest.mark.parametrize("name", ["out.json", "OUT.JSON"])
     def test_json_is_written_as_json_shows_it(self, run, learned, tmp_path, recommended, name):
         result = run("recommend", learned, "--all", "--out", tmp_path / name)
-        assert result.out == f"wrote recommendations for 8 users to {tmp_path / name}\n"
+        assert result.out.splitlines() == [
+            f"wrote recommendations for 7 of 8 users to {tmp_path / name}",
+            "for 1 user nothing is left to recommend",
+        ]
         assert json.loads((tmp_path / name).read_text()) == run("recommend", learned, "--all", "--json").json
+
+    @pytest.mark.parametrize("name", ["out.csv", "out.json"])
+    def test_the_count_is_of_users_who_have_a_list(self, run, learned, recommended, tmp_path, name):
+        has_c = [one for one in recommended("--all", "--items", "c") if one["items"]]
+        result = run("recommend", learned, "--all", "--items", "c", "--out", tmp_path / name)
+        assert 0 < len(has_c) < 7
+        assert f"wrote recommendations for {len(has_c)} of 8 users to" in result.out
+        one = run("recommend", learned, "--user", "ann", "--out", tmp_path / name)
+        assert one.out == f"wrote recommendations for 1 user to {tmp_path / name}\n"
 
     @pytest.mark.parametrize("name", ["out", "out.txt", "out.jsonl", "out.csv.gz"])
     def test_another_ending_is_refused_with_those_that_work(self, run, learned, tmp_path, name):
@@ -256,6 +357,11 @@ class TestAHistory:
         assert one["user_id"] == ""
         assert not {"a", "b"} & {item["item_id"] for item in one["items"]}
         assert recommended("--history", "b", "--history", "a") == [one]
+
+    def test_blanks_around_ids_are_no_part_of_them(self, recommended, run, learned):
+        assert recommended("--history", ' a , "b" ,c') == recommended("--history", "a,b,c")
+        assert recommended("--user", "ann", "--items", "d, e") == recommended("--user", "ann", "--items", "d,e")
+        assert "left out" not in run("recommend", learned, "--history", "a, b, ").out
 
     def test_each_counts_as_rated_highest_and_the_help_says_who_takes_ratings(self, run, recommended, learned):
         (one,) = recommended("--history", "a,b")

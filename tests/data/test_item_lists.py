@@ -15,6 +15,15 @@ from erasable.errors import DataRefused
         ('"item_id"\n"a"\n"b,c"\n"d ""e"""\n', {"a", "b,c", 'd "e"'}),
         ('"a"\n', {'"a"'}),
         ('user_id,item_id\nann,a\nann,"b,c"\nbob,a\n', {"ann": {"a", "b,c"}, "bob": {"a"}}),
+        ("  a \nb\t\r\n", {"a", "b"}),
+        ("Apollo 13, The\nMatrix, The\n", {"Apollo 13, The", "Matrix, The"}),
+        ("product_id;qty\n10;2\n 11 ;0\n", {"10", "11"}),
+        ('Product_ID,title,qty\n10,"Lamp, red",2\n', {"10"}),
+        ("qty\tsku\n2\ta b\n", {"a b"}),
+        ("sku\na;b\n", {"a;b"}),
+        ("item_id\n a , b \n", {"a , b"}),
+        ("user_id;item_id;qty\nann;a;1\nbob; b;2\n", {"ann": {"a"}, "bob": {"b"}}),
+        ("item_id,user_id\na,ann\n", {"ann": {"a"}}),
     ],
 )
 def test_one_item_a_line_or_items_by_user(tmp_path, text, expected):
@@ -25,11 +34,17 @@ def test_one_item_a_line_or_items_by_user(tmp_path, text, expected):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "names no item: write one item id a line"),
+        ("", "names no item: write one item id a line, or CSV with the header item_id or user_id,item_id"),
+        ("product_id;qty\n", "names no item"),
         ("item_id\n", "names no item"),
         ("user_id,item_id\n", "names no item"),
         ("user_id,item_id\nann\n", "line 2: is no user_id,item_id: correct it"),
-        ("item_id,stock\na,3\n", "has the columns item_id, stock: give item_id alone, or user_id,item_id"),
+        ("item_id,stock\na\n", "line 2: is no item_id,stock: correct it"),
+        ("item_id;stock\n;3\n", "line 2: is no item_id;stock: correct it"),
+        ("sku,product_id,qty\n1,2,3\n", "product_id and sku may each be the item: give a file with one of them"),
+        ("Artikel;Bestand\n10;2\n11;3\n", "line 1: no column is named as the item's: write one item id a line"),
+        ("name,stock\nlamp,2\n", "no column is named as the item's"),
+        ("10\t2\n11\tx\n", "no column is named as the item's"),
         ("user_id,item_id\nann,\n", "line 2: is no user_id,item_id"),
     ],
 )

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from erasable import Recommender
-from erasable.errors import Suppressed, UnknownItem, UnknownUser, WrongUse
+from erasable.errors import ErasableWarning, Suppressed, UnknownItem, UnknownUser, WrongUse
 from erasable.operations import recommend
 from erasable.operations.recommend import recommend_to_all
 from erasable.operations.selection import EVERYTHING, Selection
@@ -119,7 +119,8 @@ class TestWhoIsUnknown:
             rec.recommend("eve", seen=True)
         with pytest.raises(UnknownItem):
             rec.recommend("ann", items=["f"])
-        assert rec.recommend("ann", exclude=["f"], seen=True).num_rows == 5
+        with pytest.warns(ErasableWarning, match="0 of 1 id to leave out are in the catalogue"):
+            assert rec.recommend("ann", exclude=["f"], seen=True).num_rows == 5
         assert rec.verify().identical
 
 
@@ -177,3 +178,13 @@ class TestTheLibrary:
             assert row["because"] == [own._asdict() for own in expected]
         assert any(row["because"] for row in rows)
         assert "because" not in rec.recommend("ann").column_names
+
+
+def test_the_library_warns_where_nothing_of_a_list_is_known(tmp_path):
+    table = pa.table({"user": [1, 1, 2, 2, 3], "item": ["a", "b", "a", "c", "b"]})
+    recommender = Recommender(model="ease", regularisation=1).fit(table)
+    (tmp_path / "sold-out").write_text("SKU\tqty\nc\t1\nz\t2\n")
+    assert recommender.recommend(3, exclude=tmp_path / "sold-out")["item_id"].to_pylist() == ["a"]
+    for named in ({"users": 3}, {"history": ["b"]}):
+        with pytest.warns(ErasableWarning, match=r"0 of 2 ids to leave out are in the catalogue: check the ids"):
+            recommender.recommend(**named, exclude=["A", "C"])

@@ -2,8 +2,9 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,25 +27,32 @@ from erasable.cli.options import (
     settings_options,
     work_with,
 )
-from erasable.cli.output import print_json, print_line, print_table
-from erasable.cli.selecting import SELECTING, ids_in, selection_from
+from erasable.cli.output import TerminalReporter, print_json, print_line, print_table
+from erasable.cli.selecting import SELECTING, TellingDoubts, ids_in, selection_from
 from erasable.errors import WrongUse
+from erasable.operations.offers import Shortage
 from erasable.operations.recommend import (
     RECOMMENDATIONS,
     Recommendation,
+    Unknown,
     UserRecommendations,
     recommend,
     recommend_for_history,
     recommend_to_all,
 )
 from erasable.operations.scores import UserScores, score, score_for_history
-from erasable.operations.selection import EVERYTHING
 from erasable.operations.storage import DiskStorage
-from erasable.wording import counted
+from erasable.operations.work import Work
+from erasable.wording import counted, listed
 
 NAME = "recommend"
 _WRITERS = {".csv": pacsv.CSVWriter, ".parquet": pq.ParquetWriter, ".arrow": pa.ipc.new_file}
 _ENDINGS = (*_WRITERS, ".json")
+_SHORTAGES: dict[Shortage, str] = {
+    "has all": "has every item that anyone has: there is nothing to recommend",
+    "none may be": "gets nothing: none of the items that may be recommended is left",
+    "no score": "gets nothing: the model has no score for the items that are left, and nobody it learned from has them",
+}
 
 
 @settings_options(SELECTING, EXECUTOR)
@@ -65,6 +73,9 @@ def command(
     fallback: Annotated[
         Literal["popular"] | None, typer.Option(help="What an unknown user gets, instead of being refused.")
     ] = None,
+    ignore_unknown: Annotated[
+        bool, typer.Option("--ignore-unknown", help="Leave out users that are not held, instead of being refused.")
+    ] = False,
     why: Annotated[
         bool,
         typer.Option(
@@ -82,7 +93,10 @@ def command(
     executor: dict[str, Any] | None = None,
 ) -> None:
     """Recommend items to users."""
-    _refuse_unclear(everyone, bool(users or users_file), history is not None)
+    named = "--user" if users else "--users-file" if users_file else None
+    _refuse_unclear(named, "--all" if everyone else None, "--history" if history is not None else None)
+    if ignore_unknown and fallback:
+        raise WrongUse("--ignore-unknown leaves out whom --fallback gives popular items: leave out one of them")
     if out is not None:
         _refuse_unfit(out, folder, why)
     in_parts = everyone and out is not None and out.suffix.lower() != ".json" and not json_output
@@ -94,40 +108,74 @@ def command(
     selection = selection_from(selecting)
     if selecting.get("scores"):
         _refuse_with_scores(selecting, everyone, why, out is not None)
-        _tell_scores(_scores(storage, _user_ids(users, users_file), history, selecting), json_output)
+        wanted = _user_ids(users, users_file)
+        scored = _scores(storage, wanted, history, selecting, ignore_unknown)
+        _tell_scores(scored, _missing(wanted, scored), json_output)
     elif in_parts and out is not None:
-        parts = recommend_to_all(storage, k, work_with(threads, quiet, executor), selection=selection)
-        _tell_written(_write_all(out, parts), out)
+        work = _work(threads, quiet, executor=executor)
+        parts = recommend_to_all(storage, k, work, selection=selection)
+        _tell_written(*_write_all(out, parts), out)
     else:
+        work = _work(threads, quiet, json_output)
+        wanted = _user_ids(users, users_file)
         if history is not None:
-            found = [recommend_for_history(storage, ids_in(history), k, why, selection)]
+            found = [recommend_for_history(storage, ids_in(history), k, why, selection, work)]
         else:
-            wanted = None if everyone else _user_ids(users, users_file)
-            work = work_with(threads, quiet or json_output)
-            found = recommend(storage, wanted, k, fallback or "raise", work, why, selection)
-        _hand_out(found, out, why, json_output, selection != EVERYTHING)
+            unknown: Unknown = "skip" if ignore_unknown else fallback or "raise"
+            found = recommend(storage, None if everyone else wanted, k, unknown, work, why, selection)
+        _hand_out(found, _missing(wanted, found), out, why, json_output)
 
 
-def _hand_out(found: list[UserRecommendations], out: Path | None, why: bool, json_output: bool, limited: bool) -> None:
+def _work(threads: int | None, quiet: bool, json_output: bool = False, executor: dict[str, Any] | None = None) -> Work:
+    reporter = TerminalReporter(quiet) if quiet else TellingDoubts(json_output)
+    return replace(work_with(threads, quiet, executor), reporter=reporter)
+
+
+def _missing(wanted: Sequence[str], found: Sequence[UserRecommendations | UserScores]) -> list[str]:
+    """Return who was asked for and left out."""
+    answered = {one.user_id for one in found}
+    return [user for user in wanted if user not in answered]
+
+
+def _tell_missing(unknown: Sequence[str]) -> None:
+    if unknown:
+        print_line(f"left out, since nothing is held about them or they have asked to be erased: {', '.join(unknown)}")
+
+
+def _unknown_as_json(unknown: Sequence[str]) -> dict[str, Any]:
+    return {"unknown": [*unknown]} if unknown else {}
+
+
+def _hand_out(
+    found: list[UserRecommendations], unknown: Sequence[str], out: Path | None, why: bool, json_output: bool
+) -> None:
     """Write recommendations into a file if one is named, and print them or how many were written."""
     if out is not None:
         _write(out, found, why)
     if json_output:
-        print_json(_all_as_json(found, why) | ({} if out is None else {"out": str(out)}))
-    elif out is not None:
-        _tell_written(len(found), out)
+        print_json(_all_as_json(found, why) | _unknown_as_json(unknown) | ({} if out is None else {"out": str(out)}))
+        return
+    if out is not None:
+        _tell_written(sum(map(bool, found)), len(found), out)
     else:
-        _tell(found, why, limited)
+        _tell(found, why)
+    _tell_missing(unknown)
 
 
-def _tell_written(users: int, out: Path) -> None:
-    print_line(f"wrote recommendations for {counted(users, 'user')} to {out}")
+def _tell_written(with_items: int, users: int, out: Path) -> None:
+    few = f"{with_items:,} of " if with_items < users else ""
+    print_line(f"wrote recommendations for {few}{counted(users, 'user')} to {out}")
+    if few:
+        print_line(f"for {counted(users - with_items, 'user')} nothing is left to recommend")
 
 
-def _refuse_unclear(*ways: bool) -> None:
+def _refuse_unclear(*ways: str | None) -> None:
     """Refuse a call that does not say for whom, or says it in several ways."""
-    if ways.count(True) != 1:
+    given = [way for way in ways if way]
+    if not given:
         raise WrongUse("say for whom: give --user U (may be repeated), --users-file F, --all or --history I,I")
+    if len(given) > 1:
+        raise WrongUse(f"{listed(given)} each say for whom: give only one of them")
 
 
 def _refuse_with_scores(selecting: dict[str, Any], *others: bool) -> None:
@@ -155,30 +203,35 @@ def _user_ids(users: list[str] | None, users_file: Path | None) -> list[str]:
 
 
 def _scores(
-    storage: DiskStorage, users: list[str], history: list[str] | None, selecting: dict[str, Any]
+    storage: DiskStorage,
+    users: list[str],
+    history: list[str] | None,
+    selecting: dict[str, Any],
+    ignore_unknown: bool,
 ) -> list[UserScores]:
     items = ids_in(selecting.get("items") or [])
     if history is not None:
         return [score_for_history(storage, ids_in(history), items)]
-    return score(storage, users, items)
+    return score(storage, users, items, ignore_unknown)
 
 
-def _tell_scores(found: list[UserScores], json_output: bool) -> None:
+def _tell_scores(found: list[UserScores], unknown: Sequence[str], json_output: bool) -> None:
     if json_output:
         scores = [
             {"user_id": one.user_id, "items": [{"item_id": item, "score": score} for item, score in one.scores]}
             for one in found
         ]
         left_out = [item for one in found for item in one.left_out]
-        print_json({"scores": scores} | ({"left_out": left_out} if left_out else {}))
+        print_json({"scores": scores} | ({"left_out": left_out} if left_out else {}) | _unknown_as_json(unknown))
         return
     rows = [(one.user_id, item, "" if score is None else score) for one in found for item, score in one.scores]
     print_table(["user", "item", "score"], rows)
     if any(score == "" for _, _, score in rows):
         print_line("no score: nobody has the item, it is hidden, or the model learned nothing from the user's items")
+    _tell_missing(unknown)
 
 
-def _tell(found: list[UserRecommendations], why: bool, limited: bool) -> None:
+def _tell(found: list[UserRecommendations], why: bool) -> None:
     every = [r for one in found for r in one]
     filled_up = any(r.popular for r in every)
     columns = {"user": [r.user_id for r in every], "rank": [r.rank for r in every]}
@@ -193,10 +246,9 @@ def _tell(found: list[UserRecommendations], why: bool, limited: bool) -> None:
     for one in found:
         if one.left_out:
             print_line(f"not in the catalogue, and left out of the history: {', '.join(one.left_out)}")
-        elif not one and limited:
-            print_line(f"user {one.user_id}: none of the items that may be recommended is left")
-        elif not one:
-            print_line(f"user {one.user_id} has every item that anyone has: there is nothing to recommend")
+        if one.shortage is not None:
+            who = f"user {one.user_id}" if one.user_id else "someone with this history"
+            print_line(f"{who} {_SHORTAGES[one.shortage]}")
 
 
 def _because(recommended: Recommendation) -> str:
@@ -225,14 +277,14 @@ def _write(path: Path, found: list[UserRecommendations], why: bool) -> None:
         path.write_text(json.dumps(_all_as_json(found, why), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
-def _write_all(path: Path, parts: Iterator[list[UserRecommendations]]) -> int:
-    """Write recommendations part by part, and return for how many users."""
-    first, users = next(parts, []), 0  # so that nothing is written if recommending is refused
+def _write_all(path: Path, parts: Iterator[list[UserRecommendations]]) -> tuple[int, int]:
+    """Write recommendations part by part, and return how many users have some, and how many users there are."""
+    first, with_items, users = next(parts, []), 0, 0  # so that nothing is written if recommending is refused
     with _writing(path), _WRITERS[path.suffix.lower()](str(path), RECOMMENDATIONS) as writer:
         for found in chain([first], parts):
-            users += len(found)
+            with_items, users = with_items + sum(map(bool, found)), users + len(found)
             writer.write_table(pa.Table.from_pylist([vars(r) for one in found for r in one], schema=RECOMMENDATIONS))
-    return users
+    return with_items, users
 
 
 @contextmanager

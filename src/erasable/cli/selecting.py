@@ -1,4 +1,4 @@
-"""The options of `erasable recommend` that limit which items may be recommended."""
+"""The options of `erasable recommend` and `similar` that limit which items are in the answer."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,9 @@ from typing import Any
 import typer
 
 from erasable.cli.options import option
+from erasable.cli.output import TerminalReporter, err, shown
 from erasable.data.item_lists import read_item_list
+from erasable.errors import of_command
 from erasable.operations.selection import Selection
 
 _ITEMS = typer.Option(
@@ -17,8 +19,8 @@ _ITEMS = typer.Option(
 )
 _AVAILABLE = typer.Option(
     metavar="FILE",
-    help="Recommend only items in this file: one id a line, or CSV user_id,item_id for lists of users' own. Ids that "
-    "the catalogue does not have are passed over.",
+    help="Recommend only items in this file: one id a line, or CSV with a header that names the item's column, and the "
+    "user's for lists of users' own; other columns are ignored. Ids that the catalogue does not have are passed over.",
 )
 _EXCLUDE = typer.Option(metavar="I,I", help="Recommend none of these items; may be repeated.")
 _EXCLUDE_FILE = typer.Option(
@@ -42,6 +44,16 @@ SELECTING = {
     "scores": option("scores", bool, _SCORES, default=False),
 }
 
+FILTERS = {name: SELECTING[name] for name in ("available", "exclude", "exclude_file", "where")}
+
+
+class TellingDoubts(TerminalReporter):
+    """Shows doubts where standard error is no terminal, too: that a stock list limits nothing must stand in a log."""
+
+    def doubt(self, text: str) -> None:
+        """Show a doubt."""
+        err.print(shown(of_command(text)), style="yellow", markup=False, emoji=False)
+
 
 def selection_from(given: Mapping[str, Any]) -> Selection:
     """Return the selection that the options name."""
@@ -53,5 +65,6 @@ def selection_from(given: Mapping[str, Any]) -> Selection:
 
 
 def ids_in(given: Sequence[str]) -> list[str]:
-    """Return ids that are separated by commas, each once; an id with a comma is quoted."""
-    return list(dict.fromkeys(one for row in csv.reader(given) for one in row if one))
+    """Return ids that are separated by commas, each once and without blanks around it; an id with a comma is quoted."""
+    stripped = (one.strip() for row in csv.reader(given, skipinitialspace=True) for one in row)
+    return list(dict.fromkeys(one for one in stripped if one))

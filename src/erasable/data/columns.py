@@ -199,15 +199,20 @@ def _find_given(names: Sequence[str], wanted: str) -> int | None:
 
 
 def _find_recognised(names: Sequence[str], role: str, taken: set[int], source: str) -> int | None:
-    plain = [None if place in taken else _plain(name) for place, name in enumerate(names)]
-    of_shops = [known for known in _OF_SHOPS.get(role, ()) if known in plain]
-    usual = next((known for known in _RECOGNISED[role] if known in plain), None)
-    if usual is None and len(of_shops) > 1:
-        either = listed([names[plain.index(known)] for known in of_shops])
+    places = recognised_places(names, role, taken)
+    if len(places) > 1:
+        either = listed(names[place] for place in places)
         raise DataRefused(f"{source}: {either} may each be the {role}: name one of them with ", column_option(role))
-    e_mails = [known for known in _E_MAILS if known in plain] if role == "user" else []
-    found = usual or next(iter([*of_shops, *e_mails]), None)
-    return None if found is None else plain.index(found)
+    return places[0] if places else None
+
+
+def recognised_places(names: Sequence[str], role: str, taken: Collection[int] = ()) -> list[int]:
+    """Return where columns stand that are recognised by name; several if nothing says which of them is meant."""
+    plain = [None if place in taken else _plain(name) for place, name in enumerate(names)]
+    usual = [known for known in _RECOGNISED[role] if known in plain][:1]
+    of_shops = [known for known in _OF_SHOPS.get(role, ()) if known in plain]
+    e_mails = [known for known in _E_MAILS if known in plain][:1] if role == "user" else []
+    return [plain.index(known) for known in usual or of_shops or e_mails]
 
 
 def _plain(name: str) -> str:

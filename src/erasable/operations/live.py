@@ -29,7 +29,7 @@ from erasable.models.base import Change
 from erasable.operations.declared_items import DeclaredItems
 from erasable.operations.offers import MOST_REASONS, Offer, OwnItem, Served, Stock, refuse_no_items
 from erasable.operations.people import NumberedIds
-from erasable.operations.recommend import History, UserRecommendations, best_for_history
+from erasable.operations.recommend import History, UserRecommendations, best_for_history, similar_to_each
 from erasable.operations.scores import UserScores, scores_of, scores_of_history
 from erasable.operations.selection import EVERYTHING, Selection
 from erasable.operations.storage import Session, Storage, pending_people, places_found
@@ -249,11 +249,10 @@ class Live:
         version, served = self._answering()
         return version, scores_of_history(served, history, items)
 
-    def similar(self, item: str, k: int) -> tuple[int, list[Offer]]:
+    def similar(self, item: str, k: int, selection: Selection = EVERYTHING) -> tuple[int, list[Offer]]:
         """Return the version, and the k items most similar to one."""
-        refuse_no_items(k)
         version, served = self._answering()
-        return version, served.similar(item, k)
+        return version, similar_to_each(served, [item], k, selection)[0]
 
     def _answering(self) -> tuple[int, Served]:
         """Return the version that answers, and what it answers from; refused while nobody is served."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from erasable.seeding.compiled import load_compiler
 
 MOST_REASONS = 3
 """How many of the user's items are named with each recommendation, if it is asked why."""
+_NOTHING = np.empty(0, np.int32)
 _SILENT = 1e-6  # scores are fitted to 0 and 1; for users who share no item with anyone, als rows shrink to this
 
 
@@ -54,6 +55,10 @@ class Explanation:
     """The sum of the weights of all other items of the person; negative if they lower the score."""
     owned: bool
     """Whether the person has the item: then it is explained by their other items."""
+
+
+Shortage = Literal["has all", "none may be", "no score"]
+"""Why somebody gets no item: they have all of them, no other may be offered, or others have no score and no owner."""
 
 
 class Stock:
@@ -336,11 +341,28 @@ class Served:
         block[(barring or self.everything).barred_for(user)] = False
         return self._of_a_block(block, self.counts, k, popular=True)
 
-    def similar(self, item: str, k: int) -> list[Offer]:
-        """Return the k items most similar to one, without those that are not similar at all."""
+    def shortage(self, place: Place | None, user: str, barring: Barring) -> Shortage:
+        """Say why the user at a place, or without one somebody unknown, gets no item."""
+        left = None if place is None else self._partly_served_at.get(place)
+        owned = _NOTHING if place is None else self.stock.owned(place) if left is None else left.owned
+        return self._shortage(owned, user, barring)
+
+    def shortage_for_history(self, history: Interactions, barring: Barring) -> Shortage:
+        """Say why someone with this history gets no item."""
+        return self._shortage(history.item_index, "", barring)
+
+    def _shortage(self, owned: NDArray[np.int32], user: str, barring: Barring) -> Shortage:
+        if not len(barring.barred_for(user)):
+            return "has all"
+        left = ~self._gone
+        left[_excluded(owned, barring, user)] = False
+        return "no score" if left.any() else "none may be"
+
+    def similar(self, item: str, k: int, barring: Barring | None = None) -> list[Offer]:
+        """Return the k items most similar to one that may be offered, without those that are not similar at all."""
         number = self._number_of(item)
         scores = self._without_suppressed_items(self.scoring.similar(number))
-        excluded = np.concatenate([_unlike(scores, number), self.everything.barred_for("")])
+        excluded = np.concatenate([_unlike(scores, number), (barring or self.everything).barred_for("")])
         return self._offers(top_items(scores, k, excluded), scores, popular=False)
 
     def _one_of_each_group(self) -> list[Place]:
@@ -368,9 +390,16 @@ class Served:
         """Return the numbers of items; −1 for one that is unknown, or that nobody who is served has."""
         numbers = self.dataset.items.positions(items)
         if self.dataset.catalogue is None and self.asked.people:
-            gone = (self.stock.counts > 0) & (self.counts == 0) & ~self.dataset.is_declared
-            numbers = np.where((numbers >= 0) & gone[numbers], -1, numbers)
+            numbers = np.where((numbers >= 0) & self._gone[numbers], -1, numbers)
         return numbers
+
+    @property
+    def _gone(self) -> NDArray[np.bool_]:
+        """Which items only suppressed people have: they count as unknown."""
+        if self.dataset.catalogue is not None or not self.asked.people:
+            return np.zeros(len(self.dataset.items), dtype=bool)
+        gone: NDArray[np.bool_] = (self.stock.counts > 0) & (self.counts == 0) & ~self.dataset.is_declared
+        return gone
 
     def _without_suppressed_items(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the scores without items that only suppressed people have."""

@@ -13,11 +13,20 @@ import pyarrow.parquet as pq
 from erasable.chain.buckets import Place
 from erasable.chain.dataset import Dataset
 from erasable.chain.scoring import Scoring
-from erasable.errors import Said, Suppressed, UnknownUser
+from erasable.errors import Said, Suppressed, UnknownUser, WrongUse
 from erasable.models.base import Effort
 from erasable.models.machine import one_blas_thread
 from erasable.operations.declared_items import DeclaredItems
-from erasable.operations.offers import MOST_REASONS, Explanation, Offer, OwnItem, Served, Stock, refuse_no_items
+from erasable.operations.offers import (
+    MOST_REASONS,
+    Explanation,
+    Offer,
+    OwnItem,
+    Served,
+    Shortage,
+    Stock,
+    refuse_no_items,
+)
 from erasable.operations.people import NumberedIds
 from erasable.operations.remote import CarryOut, Facts
 from erasable.operations.selection import EVERYTHING, Barring, Selection
@@ -33,7 +42,7 @@ History = Sequence[str] | Mapping[str, float | None]
 """Someone's items, or their ratings by item; an item without a rating counts as rated highest."""
 Unknown = Literal["raise", "skip", "popular"]
 """What to do about unknown or suppressed users: refuse all, leave them out, or give them popular items."""
-_FALLBACK = Said("unknown='skip' or 'popular'", "--fallback popular")
+_FALLBACK = Said("unknown='skip' or 'popular'", "--fallback popular or --ignore-unknown")
 _USERS_PER_TASK = 100  # threads that synchronise after each user spend more time on that than on scoring
 
 
@@ -52,7 +61,7 @@ class Recommendation:
 
 
 class UserRecommendations(list[Recommendation]):
-    """The items for one user, best first; empty if the user has every item already."""
+    """The items for one user, best first; where there is none, `shortage` says why."""
 
     def __init__(
         self,
@@ -60,6 +69,7 @@ class UserRecommendations(list[Recommendation]):
         ranked: Sequence[Offer],
         left_out: Sequence[str] = (),
         why: Sequence[tuple[OwnItem, ...]] = (),
+        shortage: Shortage | None = None,
     ) -> None:
         super().__init__(
             Recommendation(user_id, offer.item_id, offer.score, rank, offer.popular, because)
@@ -68,6 +78,8 @@ class UserRecommendations(list[Recommendation]):
         self.user_id = user_id
         self.left_out = tuple(left_out)
         """Items of a history that are not in the catalogue."""
+        self.shortage = shortage
+        """Why there is no item, if there is none."""
 
 
 def recommend(
@@ -95,10 +107,11 @@ def recommend_to_all(
     with storage.reading() as session:
         served = _served(storage, session)
         _refuse_unfit(served, k, why)
+        barring = _barring(served, selection, work)
         with work.reporter.track("recommending", served.dataset.users) as advance:
             numbers, effort = range(len(served.dataset.buckets)), Effort(work.threads, advance)
             if work.cluster is None or why:
-                wanted = _Wanted(k, why, served.barring(selection))
+                wanted = _Wanted(k, why, barring)
                 yield from (_to_bucket(served, number, wanted, effort) for number in numbers)
                 return
             with on_cluster(work.cluster, session) as executor:
@@ -186,14 +199,19 @@ def _served_by_a_task(root: Path, version: int, asked: Asked) -> Served:
 
 
 def recommend_for_history(
-    storage: Storage, history: History, k: int = 10, why: bool = False, selection: Selection = EVERYTHING
+    storage: Storage,
+    history: History,
+    k: int = 10,
+    why: bool = False,
+    selection: Selection = EVERYTHING,
+    work: Work = QUIET_WORK,
 ) -> UserRecommendations:
     """Return the k best items for someone with this history and no id; nothing of it is stored.
 
     Items that are not in the catalogue are left out; if none is in it, popular items are returned.
     """
     with reading_served(storage) as served:
-        return best_for_history(served, history, k, why, selection)
+        return best_for_history(served, history, k, why, selection, work)
 
 
 @contextmanager
@@ -211,23 +229,44 @@ def _served(storage: Storage, session: Session) -> Served:
 
 
 def best_for_history(
-    served: Served, history: History, k: int, why: bool = False, selection: Selection = EVERYTHING
+    served: Served,
+    history: History,
+    k: int,
+    why: bool = False,
+    selection: Selection = EVERYTHING,
+    work: Work = QUIET_WORK,
 ) -> UserRecommendations:
     """Return the k best items for someone with this history, and what of it is not in the catalogue."""
     _refuse_unfit(served, k, why)
     ratings = history if isinstance(history, Mapping) else dict.fromkeys(history)
     known, unknown = served.history(ratings)
+    barring = _barring(served, selection, work)
     with one_blas_thread():
-        best = served.best_for_history(known, k, served.barring(selection))
+        best = served.best_for_history(known, k, barring)
         reasons = served.why_for_history(known, best, MOST_REASONS) if why else ()
-    return UserRecommendations("", best, unknown, reasons)
+    return UserRecommendations(
+        "", best, unknown, reasons, None if best else served.shortage_for_history(known, barring)
+    )
 
 
-def similar(storage: Storage, items: Sequence[str], k: int = 10) -> list[list[Offer]]:
+def similar(
+    storage: Storage, items: Sequence[str], k: int = 10, selection: Selection = EVERYTHING, work: Work = QUIET_WORK
+) -> list[list[Offer]]:
     """Return the k items most similar to each of these; items that only suppressed people have are unknown."""
     refuse_no_items(k)
     with reading_served(storage) as served:
-        return [served.similar(item, k) for item in items]
+        return similar_to_each(served, items, k, selection, work)
+
+
+def similar_to_each(
+    served: Served, items: Sequence[str], k: int, selection: Selection = EVERYTHING, work: Work = QUIET_WORK
+) -> list[list[Offer]]:
+    """Return the k items most similar to each of these, of those that may be offered to everyone."""
+    refuse_no_items(k)
+    if selection.names_users:
+        raise WrongUse("similar items are the same for everyone: give a list of items that names no users")
+    barring = _barring(served, selection, work)
+    return [served.similar(item, k, barring) for item in items]
 
 
 def explain(served: Served, user: str, item: str, k: int) -> Explanation:
@@ -264,9 +303,18 @@ def best_items(
         if unknown == "skip":
             names = [user for user, place in zip(names, places, strict=True) if place is not None]
             places = [place for place in places if place is not None]
-    wanted = _Wanted(k, why, served.barring(selection))
+    wanted = _Wanted(k, why, _barring(served, selection, work))
     with work.reporter.track("recommending", len(names)) as advance:
         return _scored(served, names, places, wanted, work.threads, advance)
+
+
+def _barring(served: Served, selection: Selection, work: Work) -> Barring:
+    """Return what may not be offered, and tell which lists name unknown items."""
+    if selection == EVERYTHING:
+        return served.everything
+    barring = served.barring(selection)
+    barring.tell_unknown(selection, work.reporter)
+    return barring
 
 
 def _refuse_unfit(served: Served, k: int, why: bool) -> None:
@@ -306,7 +354,8 @@ def _scored(
         for name, place in zip(names[part], places[part], strict=True):
             offers = popular(name if own_lists else "") if place is None else next(best)
             why = served.why(place, offers, MOST_REASONS) if wanted.why and place is not None else ()
-            found.append(UserRecommendations(name, offers, why=why))
+            shortage = None if offers else served.shortage(place, name if own_lists else "", wanted.barring)
+            found.append(UserRecommendations(name, offers, why=why, shortage=shortage))
         return found
 
     found: list[UserRecommendations] = []

@@ -20,10 +20,13 @@ class UserScores(NamedTuple):
     """Items of a history that are not in the catalogue."""
 
 
-def score(storage: Storage, users: Sequence[str], items: Sequence[str]) -> list[UserScores]:
-    """Return the scores of these items for each of these users; unknown and suppressed users are refused."""
+def score(
+    storage: Storage, users: Sequence[str], items: Sequence[str], ignore_unknown: bool = False
+) -> list[UserScores]:
+    """Return the scores of these items for each of these users; unknown and suppressed ones are refused or left out."""
     with reading_served(storage) as served:
-        return scores_of(served, users, items)
+        known = [user for user in users if served.find(user) is not None] if ignore_unknown else users
+        return scores_of(served, known, items)
 
 
 def score_for_history(storage: Storage, history: History, items: Sequence[str]) -> UserScores:

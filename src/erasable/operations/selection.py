@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from erasable.data.item_lists import ItemList
 from erasable.errors import Said, UnknownItem
 from erasable.models.machine import ItemNumbers
+from erasable.progress import Reporter
+from erasable.wording import counted
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,18 @@ class Barring:
             return None
         numbers = self._numbers_of(list(own))
         return numbers[numbers >= 0]
+
+    def tell_unknown(self, asked: Selection, reporter: Reporter) -> None:
+        """Say how many items of the lists that were given are known: an id that is written otherwise limits nothing."""
+        for what, lists in (("that may be recommended", asked.available), ("to leave out", asked.exclude)):
+            for items in lists:
+                named = {one for own in items.values() for one in own} if isinstance(items, Mapping) else {*items}
+                known = int(np.count_nonzero(self._numbers_of(sorted(named)) >= 0))
+                text = f"{known:,} of {counted(len(named), 'id')} {what} are in the catalogue"
+                if named and not known:
+                    reporter.doubt(f"{text}: check the ids, exactly as in the data")
+                elif known < len(named):
+                    reporter.note(text)
 
     def _refuse_unknown(self) -> None:
         """Refuse an item to recommend that is unknown: it may be a typing error."""

@@ -78,8 +78,9 @@ class Answering(Examining):
             Recommend only these; an unknown item is refused. With a mapping such as `{42: ["a", "b"]}`, users who are
             not in it have no limit.
         available : ids, ids by user, or pathlib.Path, optional
-            Recommend only what is in this stock list; unknown items are passed over. A file has one item id a line, or
-            is CSV with user_id,item_id.
+            Recommend only what is in this stock list; unknown items are passed over, with a warning if all are
+            unknown. A file has one item id a line, or is CSV whose header names a column of items, such as item_id or
+            sku, and perhaps one of users; other columns are ignored.
         exclude : ids, ids by user, or pathlib.Path, optional
             Recommend none of these.
         seen : bool, default False
@@ -166,7 +167,15 @@ class Answering(Examining):
             return score_table([serving.score_for_history(_history(history), wanted)], serving.numbered)
         return score_table(serving.score(texts_of(users), wanted), serving.numbered)
 
-    def similar_items(self, items: Id | Iterable[Id], k: int = 10) -> pa.Table:
+    def similar_items(
+        self,
+        items: Id | Iterable[Id],
+        k: int = 10,
+        *,
+        available: Items | Path | None = None,
+        exclude: Items | Path | None = None,
+        where: str | None = None,
+    ) -> pa.Table:
         """Return the k items most similar to an item.
 
         For als, nmf and dmf this is the cosine of what was learned of the items, for ease the weight of one item in the
@@ -180,6 +189,8 @@ class Answering(Examining):
             One item, or several.
         k : int, default 10
             How many for each; fewer if the model finds no more similar items.
+        available, exclude, where : optional
+            Which items may be among them, as for `recommend`; a list names no users here.
 
         Returns
         -------
@@ -196,8 +207,9 @@ class Answering(Examining):
         ['b']
         """
         wanted = texts_of(items)
+        selection = Selection((), _lists("available", available), _lists("exclude", exclude), where=where)
         serving = self._learned_serving()
-        return similar_table(wanted, serving.similar(wanted, k), serving.numbered)
+        return similar_table(wanted, serving.similar(wanted, k, selection), serving.numbered)
 
     def explain(self, user: Id, item: Id, k: int = 5) -> Explanation:
         """Return the items of a user that add most to the score of an item; for ease and item-knn.

@@ -22,6 +22,7 @@ from erasable.operations.recommend import (
     best_for_history,
     best_items,
     explain,
+    similar_to_each,
 )
 from erasable.operations.scores import UserScores, scores_of, scores_of_history
 from erasable.operations.selection import EVERYTHING, Selection
@@ -131,11 +132,10 @@ class Serving:
         self._note_left_out(found.left_out)
         return found
 
-    def similar(self, items: Sequence[str], k: int) -> list[list[Offer]]:
+    def similar(self, items: Sequence[str], k: int, selection: Selection = EVERYTHING) -> list[list[Offer]]:
         """Return the k items most similar to each of these."""
         refuse_no_items(k)
-        served = self._current()
-        return [served.similar(item, k) for item in items]
+        return similar_to_each(self._current(), items, k, selection, self._work)
 
     def explain(self, user: str, item: str, k: int) -> Explanation:
         """Return the k items of a user that add most to the score of an item."""
@@ -150,7 +150,7 @@ class Serving:
         self, history: History, k: int = 10, why: bool = False, selection: Selection = EVERYTHING
     ) -> UserRecommendations:
         """Return the k best items for someone with this history and no id; nothing of it is stored."""
-        found = best_for_history(self._current(), history, k, why, selection)
+        found = best_for_history(self._current(), history, k, why, selection, self._work)
         self._note_left_out(found.left_out)
         return found
 

@@ -31,6 +31,7 @@ from erasable.errors import (
 from erasable.requests.request import DISK_FULL
 from erasable.requests.tokens import Caller, Role
 from erasable.service.settings import REMEDIES, log_failure
+from erasable.wording import listed
 
 if TYPE_CHECKING:
     from erasable.service._service import Service
@@ -232,16 +233,30 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
 
 
 class StrictRoute(APIRoute):
-    """A route that refuses ambiguous JSON: repeated names, NaN and infinity."""
+    """A route that refuses unknown query parameters, and ambiguous JSON: repeated names, NaN and infinity."""
 
     def get_route_handler(self) -> Callable[[HttpRequest], Coroutine[Any, Any, Response]]:
         """Return the handler."""
-        answer = super().get_route_handler()
+        answer, known = super().get_route_handler(), query_parameters(self)
 
         async def answer_strictly(request: HttpRequest) -> Response:
+            refuse_unknown_parameters(request, known)
             return await answer(_StrictRequest(request.scope, request.receive))
 
         return answer_strictly
+
+
+def query_parameters(route: APIRoute) -> tuple[str, ...]:
+    """Return the names of the query parameters that a route takes."""
+    return tuple(field.alias for field in route.dependant.query_params)
+
+
+def refuse_unknown_parameters(request: HttpRequest, known: Sequence[str], advice: str = "leave it out") -> None:
+    """Refuse query parameters that a route does not take: whoever sends one expects that it counts."""
+    unknown = [name for name in request.query_params if name not in known]
+    if unknown:
+        message = f"this address takes {listed(known) if known else 'no query parameters'}: {advice}"
+        raise RequestValidationError([{"loc": ("query", name), "msg": message} for name in unknown])
 
 
 class _StrictRequest(HttpRequest):

@@ -9,6 +9,7 @@ import pytest
 from erasable import Recommender
 from erasable.chain import Config
 from erasable.cli.main import main
+from erasable.errors import WrongUse
 from erasable.operations import learn
 
 LIKES = {"ann": "abc", "bob": "abd", "cat": "bce", "dan": "cd", "eve": "abcdef", "fay": "ade"}
@@ -180,6 +181,29 @@ class TestDeclaredItems:
         assert answer.status_code == 422
         assert "no column 'colour'" in answer.json()["detail"]
         assert "no column 'colour'" in command("recommend", "--user", "ann", "--where", "colour == 'red'")
+
+    def test_similar_items_are_filtered_the_same_everywhere(self, application, command, shop, declared, folder):
+        def everywhere(options, **given):
+            answer = application.get("/v1/similar-items/a", params=given).json()
+            (printed,) = command("similar", "--item", "a", *options)["similar"]
+            found = Recommender.load(folder, progress=False).similar_items("a", **given).to_pylist()
+            assert pairs(printed["items"]) == pairs(answer["items"])
+            assert [(row["similar_id"], row["score"]) for row in found] == pairs(answer["items"])
+            return pairs(answer["items"])
+
+        shop.reception.follow()
+        whole = everywhere(())
+        assert everywhere(("--exclude", f"{whole[0][0]},zz"), exclude=[whole[0][0], "zz"]) == whole[1:]
+        some = [pair for pair in whole if pair[0] == "c"]  # b is hidden
+        stock = folder.parent / "stock.csv"
+        stock.write_text("sku;qty\nb;1\nc;2\nzz;3\n")
+        assert everywhere(("--available", str(stock)), available=["b", "c", "zz"]) == some != whole
+        where = "kind == 'cd' and price > 6"
+        assert everywhere(("--where", where), where=where) == some
+
+    def test_similar_items_are_the_same_for_everyone(self, folder):
+        with pytest.raises(WrongUse, match="names no users"):
+            Recommender.load(folder, progress=False).similar_items("a", exclude={"ann": ["b"]})
 
     def test_what_the_command_refuses(self, command, tmp_path):
         assert "no item 'zz'" in command("items", "--hide", "zz")

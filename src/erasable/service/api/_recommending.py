@@ -1,7 +1,7 @@
 """The routes of recommendations, scores and similar items."""
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,7 +15,15 @@ from erasable.errors import WrongUse
 from erasable.operations.live import Recommended
 from erasable.operations.selection import Selection
 from erasable.requests.tokens import Caller
-from erasable.service._http import RECOMMENDING, RESPONSES, StrictRoute, may_know, service_of
+from erasable.service._http import (
+    RECOMMENDING,
+    RESPONSES,
+    StrictRoute,
+    may_know,
+    query_parameters,
+    refuse_unknown_parameters,
+    service_of,
+)
 from erasable.service.api._recommending_schemas import (
     ManyUsers,
     RecommendedToMany,
@@ -24,6 +32,7 @@ from erasable.service.api._recommending_schemas import (
     ScoresWanted,
     SimilarToOne,
 )
+from erasable.service.api._schemas import Id
 
 recommendations_router = APIRouter(
     prefix="/v1/recommendations", tags=["recommendations"], responses=RESPONSES, route_class=StrictRoute
@@ -31,6 +40,7 @@ recommendations_router = APIRouter(
 _JSON = "application/json"
 _MOST_ITEMS = 1000
 _MOST_ANSWERS = 20_000
+_WITH_POST = f"leave it out; filters go with POST {recommendations_router.prefix}"
 
 
 class _Direct(APIRoute):
@@ -38,11 +48,12 @@ class _Direct(APIRoute):
 
     def get_route_handler(self) -> Callable[[HttpRequest], Coroutine[Any, Any, Response]]:
         """Return the handler."""
-        return _recommended
+        return partial(_recommended, query_parameters(self))
 
 
-async def _recommended(request: HttpRequest) -> Response:
+async def _recommended(known: Sequence[str], request: HttpRequest) -> Response:
     caller = await RECOMMENDING(request)
+    refuse_unknown_parameters(request, known, _WITH_POST)
     user, k = request.path_params["user_id"], _number_of_items(request.query_params.get("k", "10"))
     why = _yes_or_no("why", request.query_params.get("why", "false"))
     live = service_of(request).live
@@ -73,7 +84,10 @@ def recommend(
         bool, Query(description="Whether to name the user's own items that add most to each score.")
     ] = False,
 ) -> RecommendedToOne:
-    """Recommend the best items to a user. Someone who asked to be erased is unknown, and to operators suppressed."""
+    """Recommend the best items to a user. Someone who asked to be erased is unknown, and to operators suppressed.
+
+    Filters such as `available`, `exclude` and `where`: only with POST. An unknown query parameter is refused.
+    """
     raise NotImplementedError("it only documents the parameters: _recommended answers")
 
 
@@ -152,9 +166,17 @@ def similar(
     item_id: str,
     caller: Annotated[Caller, Depends(RECOMMENDING)],
     k: Annotated[int, Query(ge=1, le=_MOST_ITEMS, description="How many items.")] = 10,
+    available: Annotated[
+        list[Id] | None, Query(description="Only these items, one a parameter; unknown ones are passed over.")
+    ] = None,
+    exclude: Annotated[list[Id] | None, Query(description="None of these items, one a parameter.")] = None,
+    where: Annotated[
+        str | None, Query(min_length=1, max_length=10_000, description="Only items whose declared attributes fit.")
+    ] = None,
 ) -> Response:
     """Return the items most similar to one. There is no such route for people: it would show one person to another."""
-    version, found = service_of(request).live.similar(item_id, k)
+    selection = Selection((), _lists(available), _lists(exclude), where=where)
+    version, found = service_of(request).live.similar(item_id, k, selection)
     ranked = [{"item_id": one.item_id, "score": one.score, "rank": rank} for rank, one in enumerate(found, 1)]
     return _answer({"item_id": item_id, "version": version, "items": ranked})
 

@@ -15,7 +15,7 @@ from erasable.requests.history import Urgency
 from erasable.requests.lease import is_at_work, read_progress
 from erasable.requests.request import DISK_FULL
 from erasable.requests.tokens import Caller
-from erasable.service._http import ANYONE, OFFICE, RESPONSES, in_answer, service_of
+from erasable.service._http import ANYONE, OFFICE, RESPONSES, StrictRoute, in_answer, service_of
 from erasable.service._service import Service
 from erasable.service._syncing import last_sync, sync_state
 from erasable.service.api._schemas import V1_STATES, Health, Readiness, ServiceStatus, SyncInfo, in_v1
@@ -108,7 +108,6 @@ class MetricsMiddleware:
 router = APIRouter(tags=["the service"], responses=RESPONSES)
 
 
-@router.get("/v1/status")
 def show_status(request: HttpRequest, caller: Annotated[Caller, Depends(OFFICE)]) -> ServiceStatus:
     """Show what is served, and how many requests are in which state."""
     service = service_of(request)
@@ -138,6 +137,9 @@ def show_status(request: HttpRequest, caller: Annotated[Caller, Depends(OFFICE)]
         sync=None if sync is None else SyncInfo(**vars(sync)),
         problem=service.problem(),
     )
+
+
+router.add_api_route("/v1/status", show_status, methods=["GET"], route_class_override=StrictRoute)
 
 
 @router.get("/healthz")
