@@ -153,6 +153,34 @@ def test_an_erased_user_is_no_longer_measured(run, shop, tmp_path):
     assert run("evaluate", shop, "--test", tmp_path / "test.csv", "--json").json["users"] == 1
 
 
+def test_rows_that_were_learned_from_are_counted(run, learned, tmp_path):
+    (tmp_path / "test.csv").write_text("user_id,item_id\nann,a\nann,e\nbob,f\n")
+    said = "1 of 3 test rows is also learned from: "
+    for protocol, why in (("whole-catalogue", "can't be recommended"), ("one-of-100", "easier to find")):
+        ways = ("--test", tmp_path / "test.csv", "--protocol", protocol)
+        assert said in (last := run("evaluate", learned, *ways).out.splitlines()[-1])
+        assert why in last
+        assert run("evaluate", learned, *ways, "--json").json["notes"] == [last]
+
+
+def test_a_test_set_of_nothing_but_what_was_learned_is_refused(run, learned, tmp_path):
+    (tmp_path / "test.csv").write_text("user_id,item_id\nann,a\nann,b\nbob,d\nzoe,a\n")
+    result = run("evaluate", learned, "--test", tmp_path / "test.csv")
+    assert (result.code, result.out) == (1, "")
+    assert "all test rows of known users (3) are also learned from" in result.err
+    assert "learn with --holdout 0.1" in result.err
+    assert run("evaluate", learned, "--test", tmp_path / "test.csv", "--protocol", "one-of-100").code == 0
+
+
+def test_unknown_users_and_items_of_a_file_are_counted(run, learned, tmp_path):
+    (tmp_path / "test.csv").write_text("user_id,item_id\nann,e\nann,new\nzoe,a\n")
+    notes = run("evaluate", learned, "--test", tmp_path / "test.csv", "--json").json["notes"]
+    assert notes == [
+        "1 of 2 test users is unknown to the model, and left out",
+        "1 of 3 test rows is of items outside the catalogue: they can't be found",
+    ]
+
+
 def test_without_a_holdout_it_is_refused_with_the_remedy(run, learned):
     result = run("evaluate", learned, "--json")
     assert (result.code, result.out) == (1, "")

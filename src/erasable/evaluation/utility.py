@@ -161,6 +161,9 @@ class Utility:
         The 95 per cent interval of each mean: the bootstrap over users. Coverage has none.
     slices : tuple of Slice
         The same for some of the people or items, if that was asked for.
+    doubts, notes : tuple of str
+        What makes the figures other than they seem, such as test rows that are also learned from; and what else is
+        worth knowing about the test set.
 
     Examples
     --------
@@ -173,6 +176,8 @@ class Utility:
     values: Mapping[str, float]
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     slices: tuple[Slice, ...] = ()
+    doubts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
