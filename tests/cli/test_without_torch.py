@@ -1,5 +1,6 @@
 """The command where torch is not installed: a torch model is refused with what to install, all else works."""
 
+import json
 import os
 import subprocess
 import sys
@@ -47,3 +48,16 @@ def test_help_and_other_models_need_no_torch(without_torch, tmp_path):
     (tmp_path / "t.csv").write_text("user,item\nann,a\nann,b\nbob,b\nbob,c\n")
     assert "--torch-threads" in without_torch("learn", "--help")[1]
     assert without_torch("learn", tmp_path / "t.csv", "--into", tmp_path / "shop", "--model", "popular")[0] == 0
+
+
+def test_comparing_measures_the_others(without_torch, tmp_path):
+    rows = [f"{user},{item},{user * item % 7}" for user in range(20) for item in range(user % 4, user % 4 + 6)]
+    (tmp_path / "t.csv").write_text("user,item,time\n" + "\n".join(rows) + "\n")
+    ways = ("compare", tmp_path / "t.csv", "--quick", "--models", "sasrec:epochs=1,ease")
+    code, said = without_torch(*ways)
+    assert code == 0
+    assert "sasrec:epochs=1 could not be measured: the model sasrec needs PyTorch" in said
+    failed, measured = json.loads(without_torch(*ways, "--json")[1])["models"]
+    assert (failed["model"], failed["ndcg@10"]) == ("sasrec:epochs=1", None)
+    assert failed["failed"].startswith("the model sasrec needs PyTorch")
+    assert measured["ndcg@10"] > 0

@@ -13,10 +13,10 @@ import pyarrow as pa
 from erasable.chain.settings import Config
 from erasable.data.interactions import Interactions
 from erasable.data.splits import SplitSettings
-from erasable.errors import Refused, Said, WrongUse, option, said
+from erasable.errors import Refused, Said, UnknownModel, WrongUse, option, said
 from erasable.interrupts import kept_from_children
 from erasable.models.base import Model
-from erasable.models.registry import model_names
+from erasable.models.registry import model_names, refuse_without_torch
 from erasable.operations._one_model import QUALITY, Order
 from erasable.operations.prepare import Inputs, RowsRead, read_rows
 from erasable.operations.work import Work
@@ -106,7 +106,12 @@ def compare(
     content, found = encode_interactions(rows.interactions), list[dict[str, Any]]()
     for entrant in entrants:
         order = _order(entrant.config, rows, quick, work.threads)
-        found.append({"model": entrant.label, **_in_own_process(order, content, entrant.label, work.reporter)})
+        try:
+            refuse_without_torch(entrant.config.learner)
+        except UnknownModel as error:
+            found.append({"model": entrant.label, "failed": error.said})
+        else:
+            found.append({"model": entrant.label, **_in_own_process(order, content, entrant.label, work.reporter)})
     measured = [one for one in found if "facts" in one]
     if not measured:
         raise Refused(f"no model could be measured; {found[0]['model']}: ", found[0]["failed"])
@@ -155,7 +160,7 @@ def _entrant(given: str | Model | type[Model], common: Mapping[str, Any], quick:
         if name in SplitSettings.model_fields or name == "seed":
             raise WrongUse(f"{label}: `{name}` must be the same for all models: give it beside them")
     preset = own.pop("preset", None)
-    config = Config.of({**common, **own}, preset)
+    config = Config.named({**common, **own}, preset)
     label = config.model if isinstance(given, type) else label
     further = next((name for name in _NOT_COMPARED if getattr(config, name) is not None), None)
     if further is not None:
