@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from erasable.extensions import install_command
+
 SOURCES = Path(__file__).parents[2] / "src"
 
 
@@ -31,7 +33,7 @@ def without_torch(tmp_path_factory):
 
 def test_a_torch_model_is_refused_with_what_to_install_and_its_workspace_opens(run, without_torch, tmp_path):
     (tmp_path / "t.csv").write_text("user,item,time\nann,a,1\nann,b,2\nbob,b,3\nbob,c,4\ncat,a,1\ncat,c,2\n")
-    shop, needed = tmp_path / "shop", "needs PyTorch: pip install 'erasable[torch]'"
+    shop, needed = tmp_path / "shop", f"needs PyTorch: {install_command('torch')}"
     assert run("learn", tmp_path / "t.csv", "--into", shop, "--model", "sasrec", "--epochs", 1).code == 0
     code, said = without_torch("learn", tmp_path / "t.csv", "--into", tmp_path / "other", "--model", "two-tower")
     assert (code, needed in said, (tmp_path / "other").exists()) == (1, True, False)
