@@ -17,19 +17,22 @@ from erasable.cli.options import (
     Threads,
     columns_from,
     settings_options,
+    with_default,
     work_with,
 )
 from erasable.cli.output import print_json, print_line
 from erasable.data.values import OnBadRow
 from erasable.errors import WrongUse
-from erasable.operations.compare import with_test_rows
+from erasable.operations.compare import USUAL_HOLDOUT, with_test_rows
 from erasable.operations.prepare import Inputs
 from erasable.operations.tune import SettingsSearch, as_lines, tune
 from erasable.wording import counted
 
 NAME = "tune"
 _NOT_HERE = ("rows", "risk_threshold", "features", "chosen_on")
-_OPTIONS = {name: one for name, one in CONFIG_OPTIONS.items() if name not in _NOT_HERE}
+_OPTIONS = with_default(
+    {name: one for name, one in CONFIG_OPTIONS.items() if name not in _NOT_HERE}, "holdout", USUAL_HOLDOUT
+)
 
 
 @settings_options(_OPTIONS, {name: one for name, one in COLUMN_OPTIONS.items() if name != "risk_column"})

@@ -25,7 +25,8 @@ from erasable.wording import counted, listed, percentage
 from erasable.workspace.tables import encode_interactions
 
 USUAL_MODELS = ("als", "ease", "item-knn", "nmf", "popular")
-_USUAL_HOLDOUT = 0.1
+USUAL_HOLDOUT = 0.1
+"""The share that is held out if nothing says what to hold out."""
 _MEASURED, _MEASURED_QUICKLY = 10_000, 1_000
 _FORGOTTEN, _FORGOTTEN_QUICKLY = 9, 3
 _QUICK_EPOCHS = {"nmf": 8, "dmf": 8}
@@ -126,7 +127,7 @@ def compare(
 def _check_held_out(interactions: Interactions, config: Config) -> None:
     """Refuse a split that leaves nothing to measure on, before any model learns."""
     if not len(config.splitting.of(interactions)[1]):
-        share, split = option("holdout", _USUAL_HOLDOUT), option("split", "leave-last-out")
+        share, split = option("holdout", USUAL_HOLDOUT), option("split", "leave-last-out")
         raise Refused(
             "nothing is held out to measure on: give ", share, " or ", split, ", or data with longer histories"
         )
@@ -135,7 +136,7 @@ def _check_held_out(interactions: Interactions, config: Config) -> None:
 def with_test_rows(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings that hold out a tenth of the interactions, if none says what to hold out."""
     given = dict(settings)
-    return given if {"holdout", "split", "split_time"} & given.keys() else {**given, "holdout": _USUAL_HOLDOUT}
+    return given if {"holdout", "split", "split_time"} & given.keys() else {**given, "holdout": USUAL_HOLDOUT}
 
 
 def _entrants(
