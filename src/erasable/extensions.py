@@ -39,12 +39,17 @@ def loaded(point: EntryPoint, what: str) -> object:
 
 def no_such_name(what: str, name: str, names: Collection[str], group: str) -> str:
     """Return the message for an unknown name, with the nearest known one and how to get others."""
-    near = get_close_matches(name, names, n=1)
-    meant = f"did you mean {near[0]!r}? Else " if near else ""
+    spelled = {_plain(one): one for one in names}
+    near = get_close_matches(_plain(name), spelled, n=1)
+    meant = f"did you mean {spelled[near[0]]!r}? Else " if near else ""
     return (
         f"there is no {what} {name!r}: {meant}choose one of {', '.join(names)}, or install the package that registers "
         f"it (entry points {group!r})"
     )
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
 
 
 def install_command(extra: str) -> str:

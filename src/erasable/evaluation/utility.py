@@ -72,8 +72,10 @@ def metric_named(text: str) -> Metric:
     if name in METRICS and sign and cutoff.isascii() and cutoff.isdigit() and int(cutoff) > 0:
         return Metric(name, int(cutoff))
     near = "".join(get_close_matches(name, METRICS, n=1))
-    such = f"{near}@10" if near else "ndcg@10"
-    raise WrongUse(f"there is no metric {text!r}: write {listed(METRICS)} with a cutoff, such as {such}")
+    k = cutoff if cutoff.isascii() and cutoff.isdigit() and int(cutoff) > 0 else "10"
+    meant = f"did you mean {near}@{k}? Else write" if near else "write"
+    such = "" if near else ", such as ndcg@10"
+    raise WrongUse(f"there is no metric {text!r}: {meant} {listed(METRICS)} with a cutoff{such}")
 
 
 USUAL_METRICS = tuple(Metric(name, k) for k in CUTOFFS for name in ("hr", "ndcg", "recall"))
