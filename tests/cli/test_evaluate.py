@@ -181,6 +181,18 @@ def test_unknown_users_and_items_of_a_file_are_counted(run, learned, tmp_path):
     ]
 
 
+@pytest.mark.parametrize(("newcomers", "noted"), [(20, False), (21, True)])
+def test_a_split_by_time_says_so_if_newcomers_are_most_of_the_people(run, tmp_path, newcomers, noted):
+    old = [f"old{user},i{item},{item}" for user in range(20) for item in range(9)]
+    new = [f"new{user},i{item},{item + 6}" for user in range(newcomers) for item in range(3)]
+    (tmp_path / "r.csv").write_text("\n".join(["user,item,time", *old, *new]) + "\n")
+    assert run("learn", tmp_path / "r.csv", "--into", tmp_path / "shop", "--split-time", 6).code == 0
+    said = "more than half of the people measured have 1–4 interactions in training, since newcomers keep one"
+    assert (said in run("evaluate", tmp_path / "shop").out) is noted
+    found = run("evaluate", tmp_path / "shop", "--json").json
+    assert [note.endswith("with --by activity") for note in found.get("notes", [])] == [True] * noted
+
+
 def test_without_a_holdout_it_is_refused_with_the_remedy(run, learned):
     result = run("evaluate", learned, "--json")
     assert (result.code, result.out) == (1, "")

@@ -20,7 +20,7 @@ from erasable.errors import Refused, Said, UnknownRequest, WorkspaceError, Wrong
 from erasable.evaluation.findable import Findable
 from erasable.evaluation.metrics import LIKED
 from erasable.evaluation.protocols import Protocol, measured_people, rank_people
-from erasable.evaluation.slices import ACTIVITY, POPULARITY, assess
+from erasable.evaluation.slices import ACTIVITY, POPULARITY, assess, newcomers_note
 from erasable.evaluation.utility import Utility, all_metrics, longest, metrics_named
 from erasable.grouping.balanced_clustering import plain_k_means
 from erasable.grouping.groups import (
@@ -129,7 +129,9 @@ def evaluate(
                 people = state, session.checkpoints, held_out, work.threads
                 rankings = rank_people(*people, (protocol,), longest(chosen))[protocol]
             found = assess(state.dataset, rankings, protocol, chosen, by, attributes)
-    return found if findable is None else replace(found, doubts=findable.doubts(protocol), notes=findable.notes())
+    if findable is not None:
+        return replace(found, doubts=findable.doubts(protocol), notes=findable.notes())
+    return replace(found, notes=newcomers_note(rankings)) if state.dataset.config.splitting.name == "time" else found
 
 
 def _attributes(session: Session, column: str) -> dict[int, str]:
