@@ -1,3 +1,4 @@
+import re
 import sys
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 
 from erasable.errors import WrongUse
 from erasable.evaluation.attack import LOOKS, AttackResult, Interval
+from erasable.extensions import install_command
 from erasable.operations import ModelComparison
 from erasable.operations.attack import Probe
 from erasable.operations.inspect import GroupStudy
@@ -64,7 +66,7 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path):
 
 def test_without_matplotlib_the_remedy_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(WrongUse, match=r"pip install 'erasable\[plots\]'"):
+    with pytest.raises(WrongUse, match=re.escape(install_command("plots"))):
         figure_file(tmp_path / "groups.png")
 
 
@@ -116,7 +118,7 @@ def test_a_legend_names_each_line_once():
 
 def test_without_matplotlib_the_remedy_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(WrongUse, match=r"pip install 'erasable\[plots\]'"):
+    with pytest.raises(WrongUse, match=re.escape(install_command("plots"))):
         figure_class()
 
 

@@ -1,10 +1,16 @@
-"""What other packages register as entry points: found by name, and imported only when used."""
+"""What other packages register as entry points: found by name, and imported only when used; how to install an extra."""
 
+import json
+import shlex
 from collections.abc import Collection
 from difflib import get_close_matches
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from erasable.errors import WrongSetting
+
+_OURS = "erasable"
 
 
 def registered(group: str) -> dict[str, EntryPoint]:
@@ -33,9 +39,35 @@ def loaded(point: EntryPoint, what: str) -> object:
 
 def no_such_name(what: str, name: str, names: Collection[str], group: str) -> str:
     """Return the message for an unknown name, with the nearest known one and how to get others."""
-    near = get_close_matches(name, names, n=1)
-    meant = f"did you mean {near[0]!r}? Else " if near else ""
+    spelled = {_plain(one): one for one in names}
+    near = get_close_matches(_plain(name), spelled, n=1)
+    meant = f"did you mean {spelled[near[0]]!r}? Else " if near else ""
     return (
         f"there is no {what} {name!r}: {meant}choose one of {', '.join(names)}, or install the package that registers "
         f"it (entry points {group!r})"
     )
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra of ours from where we were installed (PEP 610).
+
+    It may hold a path of this machine: no message that goes over HTTP may hold it.
+    """
+    try:
+        found = json.loads(distribution(_OURS).read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        found = {}
+    url = str(found.get("url", ""))
+    if url.startswith("file:"):
+        place = shlex.quote(f"{url2pathname(urlsplit(url).path)}[{extra}]")
+        editable = "-e " if found.get("dir_info", {}).get("editable") else ""
+        return f"pip install {editable}{place}"
+    if url:
+        version = found.get("vcs_info", {})
+        kind, commit = (f"{version['vcs']}+", f"@{version['commit_id']}") if version else ("", "")
+        return f"pip install {shlex.quote(f'{_OURS}[{extra}] @ {kind}{url}{commit}')}"
+    return f"pip install {shlex.quote(f'{_OURS}[{extra}]')}"

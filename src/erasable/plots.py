@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from erasable.errors import WrongUse
+from erasable.extensions import install_command
 from erasable.seeding import mix
 from erasable.wording import duration
 
@@ -38,7 +39,7 @@ def figure_class() -> Any:  # noqa: ANN401 - matplotlib is untyped here
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise WrongUse("figures need matplotlib: pip install 'erasable[plots]'") from None
+        raise WrongUse(f"figures need matplotlib: {install_command('plots')}") from None
     return Figure
 
 

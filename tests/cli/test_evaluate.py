@@ -153,6 +153,46 @@ def test_an_erased_user_is_no_longer_measured(run, shop, tmp_path):
     assert run("evaluate", shop, "--test", tmp_path / "test.csv", "--json").json["users"] == 1
 
 
+def test_rows_that_were_learned_from_are_counted(run, learned, tmp_path):
+    (tmp_path / "test.csv").write_text("user_id,item_id\nann,a\nann,e\nbob,f\n")
+    said = "1 of 3 test rows is also learned from: "
+    for protocol, why in (("whole-catalogue", "can't be recommended"), ("one-of-100", "easier to find")):
+        ways = ("--test", tmp_path / "test.csv", "--protocol", protocol)
+        assert said in (last := run("evaluate", learned, *ways).out.splitlines()[-1])
+        assert why in last
+        assert run("evaluate", learned, *ways, "--json").json["notes"] == [last]
+
+
+def test_a_test_set_of_nothing_but_what_was_learned_is_refused(run, learned, tmp_path):
+    (tmp_path / "test.csv").write_text("user_id,item_id\nann,a\nann,b\nbob,d\nzoe,a\n")
+    result = run("evaluate", learned, "--test", tmp_path / "test.csv")
+    assert (result.code, result.out) == (1, "")
+    assert "all test rows of known users (3) are also learned from" in result.err
+    assert "learn with --holdout 0.1" in result.err
+    assert run("evaluate", learned, "--test", tmp_path / "test.csv", "--protocol", "one-of-100").code == 0
+
+
+def test_unknown_users_and_items_of_a_file_are_counted(run, learned, tmp_path):
+    (tmp_path / "test.csv").write_text("user_id,item_id\nann,e\nann,new\nzoe,a\n")
+    notes = run("evaluate", learned, "--test", tmp_path / "test.csv", "--json").json["notes"]
+    assert notes == [
+        "1 of 2 test users is unknown to the model, and left out",
+        "1 of 3 test rows is of items outside the catalogue: they can't be found",
+    ]
+
+
+@pytest.mark.parametrize(("newcomers", "noted"), [(20, False), (21, True)])
+def test_a_split_by_time_says_so_if_newcomers_are_most_of_the_people(run, tmp_path, newcomers, noted):
+    old = [f"old{user},i{item},{item}" for user in range(20) for item in range(9)]
+    new = [f"new{user},i{item},{item + 6}" for user in range(newcomers) for item in range(3)]
+    (tmp_path / "r.csv").write_text("\n".join(["user,item,time", *old, *new]) + "\n")
+    assert run("learn", tmp_path / "r.csv", "--into", tmp_path / "shop", "--split-time", 6).code == 0
+    said = "more than half of the people measured have 1–4 interactions in training, since newcomers keep one"
+    assert (said in run("evaluate", tmp_path / "shop").out) is noted
+    found = run("evaluate", tmp_path / "shop", "--json").json
+    assert [note.endswith("with --by activity") for note in found.get("notes", [])] == [True] * noted
+
+
 def test_without_a_holdout_it_is_refused_with_the_remedy(run, learned):
     result = run("evaluate", learned, "--json")
     assert (result.code, result.out) == (1, "")

@@ -7,7 +7,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from erasable import Recommender
+from erasable import Recommender, Refused
 from kit.s3_server import ENVIRONMENT, running_s3
 
 CHAIN = ("--model", "nmf", "--groups", 3, "--epochs", 1)
@@ -95,7 +95,8 @@ def test_the_library_takes_a_url(s3):
     recommender = Recommender(model="ease").fit(s3.url("shop/clicks"))
     assert recommender.learned.users == 11
     recommender.learn_more(s3.url("shop/clicks/day=0"))
-    assert recommender.evaluate(s3.url("shop/clicks/day=1")).users == 11
+    with pytest.raises(Refused, match="also learned from"):  # it was read
+        recommender.evaluate(s3.url("shop/clicks/day=1"))
 
 
 def test_a_refusal_shows_no_credential(run, tmp_path, s3):

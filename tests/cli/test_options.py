@@ -197,6 +197,12 @@ def test_help_shows_the_sentence_and_the_default_of_a_setting(run):
     assert "--rating-scaleLOWHIGH" in text
 
 
+@pytest.mark.parametrize(("command", "share"), [("learn", "0.0"), ("compare", "0.1"), ("tune", "0.1")])
+def test_help_shows_what_each_command_holds_out_by_default(run, command, share):
+    text = " ".join(run(command, "--help").out.split())
+    assert f"[default: ({share})]" in text[text.index("The share of interactions kept out of training") :][:120]
+
+
 def test_help_shows_whose_settings_are_whose_with_their_true_defaults(run):
     text = " ".join(run("learn", "--help").out.split())
     assert "Settings of als, sasrec and two-tower: --factors" in text

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from erasable.cli import serve as serve_module
+from erasable.extensions import install_command
 
 
 @pytest.fixture
@@ -85,7 +86,7 @@ def test_without_a_token_it_says_how_to_make_one_and_that_others_can_reach_it(ru
 def test_without_the_extra_it_says_what_to_install(run, shop, monkeypatch):
     monkeypatch.setattr(serve_module, "find_spec", lambda name: None)
     result = run("serve", shop)
-    assert (result.code, "pip install 'erasable[service]'" in result.err) == (2, True)
+    assert (result.code, install_command("service") in result.err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,12 @@
 
 import json
 import shlex
+import sys
 import tomllib
 
 import pytest
+
+import erasable.operations.tune  # noqa: F401 - the function of that name hides the module
 
 SENTENCE = "The settings were chosen by trying them on data"
 
@@ -124,3 +127,22 @@ def test_a_settings_file_with_an_unknown_name_is_refused_with_the_nearest(run, m
     result = run("learn", many, "--into", tmp_path / "shop", "--config", tmp_path / "s.toml")
     assert result.code == 2
     assert "there is no setting 'factor': did you mean 'factors'?" in result.err
+
+
+def test_ctrl_c_leaves_the_trials_and_the_same_command_goes_on(run, many, tmp_path, monkeypatch):
+    words = ("tune", many, "--model", "item-knn", "--trials", 3, "--threads", 1, "--out", tmp_path / "s.toml")
+    tuning = sys.modules["erasable.operations.tune"]
+    score, scored = tuning._score, []
+
+    def stopping(*given):
+        scored.append(given)
+        if len(scored) == 2:
+            raise KeyboardInterrupt
+        return score(*given)
+
+    monkeypatch.setattr(tuning, "_score", stopping)
+    stopped = run(*words)
+    said = f"erasable: stopped; trials are in {tmp_path / 's.study'}: the same command goes on from there\n"
+    assert (stopped.code, stopped.out, stopped.err[-len(said) :]) == (130, "", said)
+    assert run(*words).code == 0
+    assert len(scored) == 4  # the first one is not tried again

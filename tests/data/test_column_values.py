@@ -53,7 +53,23 @@ def test_whole_numbers_are_written_in_decimal(kind):
     assert read(id_values, column([7, 42], kind), "item").to_pylist() == ["7", "42"]
 
 
-@pytest.mark.parametrize("values", [[1.0], [True], [b"a"], [dt.date(2020, 1, 1)]])
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32(), pa.dictionary(pa.int32(), pa.float64())])
+@pytest.mark.parametrize("gap", [None, float("nan")])
+def test_whole_numbers_with_a_gap_that_came_as_floats_are_whole_numbers(kind, gap):
+    faults = RowFaults()
+    assert id_values(column([7.0, gap, -42.0], kind), "item", faults).to_pylist() == ["7", None, "-42"]
+    assert (faults.rows, "the item is missing" in str(faults.refusal("file", "row", 3))) == ({1}, True)
+
+
+@pytest.mark.parametrize(("kind", "exact"), [(pa.float64(), 2**53), (pa.float32(), 2**24)])
+def test_floats_so_large_that_two_ids_may_be_one_are_refused(kind, exact):
+    assert read(id_values, column([exact - 1.0], kind), "user").to_pylist() == [str(exact - 1)]
+    for number in (float(exact), -float(exact), float("inf")):
+        with pytest.raises(ColumnRefused, match=r"the user column holds .*, which rounds ids from .* on"):
+            id_values(column([1.0, number], kind), "user", RowFaults())
+
+
+@pytest.mark.parametrize("values", [[1.0, 1.5], [True], [b"a"], [dt.date(2020, 1, 1)]])
 def test_other_types_are_refused_as_ids(values):
     with pytest.raises(ColumnRefused, match=r"the user column holds .*: turn the ids into text"):
         id_values(column(values), "user", RowFaults())

@@ -147,7 +147,7 @@ def test_a_sparse_matrix_that_makes_no_sense_is_refused(matrix, reason):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"user_id": [1.0, 2.0, 3.0]}, "the table: the user column holds double: turn the ids into text"),
+        ({"user_id": [1.0, 2.0, 3.5]}, "the table: the user column holds double: turn the ids into text"),
         ({"user_id": ["a", None, "b"]}, "the table, row 2: the user is missing"),
         ({"item_id": ["x", "y", ""]}, "the table, row 3: the item is empty"),
         ({"rating": [1.0, None, 2.0]}, "the table, row 2: the rating is missing"),
@@ -253,3 +253,19 @@ def test_a_missing_value_of_a_nullable_column_is_a_bad_row(column):
     with pytest.raises(DataRefused, match=f"row 2: the {column} is missing"):
         read_interactions(table)
     assert len(read_interactions(table, on_bad_row="skip", fewest_users=1).interactions) == 1
+
+
+GAP = {"user": [1, None, 2, 2], "item": [7, 8, None, 9], "rating": [1.0, 2.0, 3.0, 4.0]}
+
+
+@pytest.mark.parametrize(
+    "table",
+    [pd.DataFrame(GAP), pl.DataFrame(pd.DataFrame(GAP).to_dict("list")), pa.table(pd.DataFrame(GAP).to_dict("list"))],
+    ids=["pandas", "polars", "arrow"],
+)
+def test_ids_that_a_gap_made_floats_of_are_whole_numbers(table):
+    with pytest.raises(DataRefused, match=r"row 2: the user is missing.*row 3: the item is missing"):
+        read_interactions(table)
+    found = read_interactions(table, on_bad_row="skip")
+    assert (list(found.interactions.users), list(found.interactions.items)) == (["1", "2"], ["7", "9"])
+    assert (found.bad_rows, found.taken.numbers) == (2, {"user", "item"})

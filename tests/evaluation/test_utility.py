@@ -1,5 +1,7 @@
 """Metrics by name, with intervals over people."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ def test_any_cutoff_may_be_named():
 
 @pytest.mark.parametrize("text", ["ndgc@10", "ndcg", "ndcg@", "ndcg@0", "ndcg@-1", "ndcg@1.5", "", "@10", "ndcg@٣"])
 def test_a_metric_that_is_not_there_is_refused_with_one_that_is(text):
-    with pytest.raises(WrongUse, match=r"such as (ndcg|hr)@10"):
+    with pytest.raises(WrongUse, match=r"(such as|did you mean) (ndcg|hr)@10"):
         metric_named(text)
 
 
@@ -119,3 +121,20 @@ class TestBootstrap:
         ends = [bootstrap(sample[:, np.newaxis], number)[:, 0] for number, sample in enumerate(samples)]
         covered = np.mean([low <= 0.3 <= high for low, high in ends])
         assert 0.9 <= covered <= 0.985
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ncdg@5", "did you mean ndcg@5? Else write hr, ndcg"),
+        ("ndcg", "did you mean ndcg@10? Else write hr, ndcg"),
+        ("Recal@x", "did you mean recall@10? Else write hr, ndcg"),
+        (
+            "foo@10",
+            "write hr, ndcg, recall, precision, map, mrr, novelty, diversity and coverage with a cutoff, such as",
+        ),
+    ],
+)
+def test_the_nearest_metric_is_named(text, said):
+    with pytest.raises(WrongUse, match=re.escape(f"there is no metric {text!r}: {said}")):
+        metric_named(text)

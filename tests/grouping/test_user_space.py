@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -6,6 +7,7 @@ import pytest
 
 from erasable.data import RatingScale
 from erasable.errors import WrongSetting
+from erasable.extensions import install_command
 from erasable.grouping import GroupingSettings
 from erasable.grouping.groups import user_space
 from erasable.grouping.points import ALONE, bipartite_graph, rating_rows
@@ -53,7 +55,7 @@ def test_our_vectors_need_no_extra(rows, grouping, without_the_extra):
 def test_those_of_gensim_need_the_extra_and_the_message_names_it(rows, grouping, without_the_extra):
     by_gensim = GroupingSettings(grouping=grouping, vectors="gensim")
     for refused in (lambda: check_grouping(by_gensim), lambda: space_of(rows, grouping, "gensim")):
-        with pytest.raises(WrongSetting, match=r"needs gensim: pip install 'erasable\[paper\]'") as error:
+        with pytest.raises(WrongSetting, match=re.escape("needs gensim: " + install_command("paper"))) as error:
             refused()
     assert error.value.of_command.startswith("--vectors gensim needs gensim")
 

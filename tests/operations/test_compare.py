@@ -130,6 +130,8 @@ def test_without_times_what_needs_them_is_refused(table):
         (["als:factor=2"], WrongSetting, "did you mean `factors`"),
         (["als:factors=0"], WrongSetting, "at least 1"),
         (["eease"], WrongSetting, "did you mean 'ease'"),
+        (["ALS"], WrongSetting, "did you mean 'als'"),
+        (["Item_KNN"], WrongSetting, "did you mean 'item-knn'"),
         ("ease", WrongUse, r"give a list of models, such as \['ease'\]"),
         (["ease:model=als"], WrongUse, "names two models: write als instead"),
         (["ease:features=author"], WrongUse, "`features` needs more than interactions"),

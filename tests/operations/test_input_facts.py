@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from erasable.errors import Refused
 from erasable.operations import Inputs
 from erasable.recommender import Recommender
 
@@ -71,4 +72,5 @@ def test_a_folder_and_a_pattern_are_read_as_one_table(tmp_path):
         recommender = Recommender(model="ease").fit(source)
         assert (recommender.learned.users, recommender.learned.interactions) == (2, 4)
         assert recommender.learn_more(source).interactions_added == 0
-        assert recommender.evaluate(source).users == 2
+        with pytest.raises(Refused, match=r"all test rows of known users \(4\) are also learned from"):
+            recommender.evaluate(source)

@@ -3,7 +3,7 @@
 import pytest
 
 from erasable.data import ColumnNames
-from erasable.errors import DataRefused, Refused, UnknownUser
+from erasable.errors import DataRefused, ErasableWarning, Refused, UnknownUser
 from erasable.evaluation import PROTOCOLS, measure
 from erasable.operations import evaluate, forget, groups, show, status
 from erasable.proof import public_key_of
@@ -98,6 +98,14 @@ def test_the_recommender_measures_by_a_protocol_too(as_table, ratings):
     recommender = Recommender(model="nmf", groups=2, epochs=1, holdout=0.4).fit(as_table(ratings))
     assert recommender.evaluate(protocol="one-of-100").protocol == "one-of-100"
     assert recommender.evaluate().protocol == "whole-catalogue"
+
+
+def test_the_library_warns_of_test_rows_that_were_learned_from(as_table, ratings):
+    recommender = Recommender(model="nmf", groups=2, epochs=1).fit(as_table(ratings))
+    with pytest.warns(ErasableWarning, match="1 of 2 test rows is also learned from: they can't be recommended"):
+        found = recommender.evaluate(as_table({"ann": {"a": 5, "new": 5}}))
+    assert found.doubts
+    assert found.notes == ("1 of 2 test rows is of items outside the catalogue: they can't be found",)
 
 
 def test_a_file_is_measured_by_its_ratings(storage, tmp_path):

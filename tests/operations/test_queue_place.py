@@ -1,6 +1,7 @@
 """Where requests are kept: a queue moves whole, the workspace names it, and nobody falls back to another."""
 
 import os
+import re
 import sys
 import threading
 import time
@@ -16,6 +17,7 @@ pytest.importorskip("psycopg")
 import psycopg
 
 from erasable.errors import QueueUnreachable, Refused, ResidueFound, SuppressionUnknown, WorkspaceError, WrongUse
+from erasable.extensions import install_command
 from erasable.operations import DiskStorage, forget, recommend, scan, status, verify
 from erasable.operations import recording as queue_place_module
 from erasable.operations._vocabulary import own_vocabulary
@@ -357,7 +359,7 @@ def test_without_psycopg_it_is_said_what_to_install(storage, folder, postgres, m
     name_queue(storage, postgres.address)
     monkeypatch.setitem(sys.modules, "erasable.requests.postgres", None)
     opening._READERS.close()
-    with pytest.raises(WrongUse, match=r"pip install 'erasable\[postgres\]'"):
+    with pytest.raises(WrongUse, match=re.escape(install_command("postgres"))):
         suppressed_in(folder)
 
 

@@ -23,6 +23,7 @@ from erasable.errors import (
     DataRefused,
     ErasableWarning,
     NotReproducible,
+    Refused,
     UnknownInteraction,
     UnknownItem,
     UnknownUser,
@@ -417,6 +418,19 @@ class TestSaveAndLoad:
             recommender.forget(10)
         assert [one.filename for one in caught] == [__file__]
         recommender.fit(numbers()).forget(10)  # learned anew: there is no copy of this
+
+    def test_nobody_is_warned_of_copies_where_nobody_is_forgotten(self, recommender, tmp_path):
+        recommender.save(tmp_path / "copy")
+        for unknown in ({"users": 999}, {"users": [10, 999]}, {"users": 10, "items": "nothing"}):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                with pytest.raises(Refused):
+                    recommender.forget(**unknown)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            recommender.forget(999, ignore_unknown=True)
+        with pytest.warns(ErasableWarning, match="keeps whom you forget here"):
+            recommender.forget([10, 999], ignore_unknown=True)
 
     def test_a_workspace_of_the_command_is_loaded_and_copied(self, learned, tmp_path):
         loaded = Recommender.load(learned)

@@ -1,6 +1,7 @@
 """Tasks that are written down, carried out by what a worker runs, and read again: in this process, without Ray."""
 
 import json
+import re
 
 import pytest
 from pyarrow import csv
@@ -9,6 +10,7 @@ from erasable import Recommender
 from erasable.chain import buckets
 from erasable.errors import Refused, WrongUse
 from erasable.evaluation.protocols import PROTOCOLS
+from erasable.extensions import install_command
 from erasable.models import Effort
 from erasable.operations import DiskStorage, Work, _ray, attack, forget, learn, verify
 from erasable.operations._ray import carry_out_order
@@ -255,5 +257,5 @@ class TestAnAddress:
 
     def test_is_not_asked_for_where_ray_is_missing(self, shop, monkeypatch):
         monkeypatch.setattr(_ray, "find_spec", lambda name: None)
-        with pytest.raises(WrongUse, match=r"pip install 'erasable\[ray\]'"):
+        with pytest.raises(WrongUse, match=re.escape(install_command("ray"))):
             Recommender.load(shop, executor="ray")

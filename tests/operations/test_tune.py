@@ -172,7 +172,7 @@ def test_a_split_by_time_without_times_is_refused(table, tmp_path):
 
 
 def test_an_unknown_measure_is_refused_with_those_there_are(table, tmp_path):
-    with pytest.raises(WrongUse, match="there is no metric 'ndgc@10': write hr, ndcg"):
+    with pytest.raises(WrongUse, match=r"there is no metric 'ndgc@10': did you mean ndcg@10\? Else write hr, ndcg"):
         tune(table, HELD, SettingsSearch(tmp_path / "a.study", 2, "ndgc@10"), Inputs(), _WORK)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pydantic import Field
 
+from erasable.extensions import install_command
 from erasable.models import ALS, EASE, Change, Parameters
 from erasable.models._als import ALSSettings
 from erasable.testing import ModelSuite
@@ -295,7 +296,7 @@ def test_without_pytest_it_says_what_to_install():
     code = "import sys; sys.modules['pytest'] = None; import erasable.testing"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert found.returncode == 1
-    assert "erasable.testing needs pytest: pip install 'erasable[testing]'" in found.stderr
+    assert f"erasable.testing needs pytest: {install_command('testing')}" in found.stderr
 
 
 def test_the_library_itself_never_loads_it():

@@ -118,12 +118,18 @@ class Config:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], preset: str | None = None) -> Self:
-        """Build a configuration, on top of a preset if one is named."""
+        """Build a configuration, on top of a preset if one is named; refuse a model that can't be learned here."""
+        config = cls.named(settings, preset)
+        refuse_without_torch(config.learner)
+        return config
+
+    @classmethod
+    def named(cls, settings: Mapping[str, Any], preset: str | None = None) -> Self:
+        """Build a configuration as `of` does, also where what its model needs is not installed."""
         below = in_preset(preset, settings.get("model", USUAL_MODEL))
         over = {name for part in ("model", "strategy") for name in _set_in(settings.get(part))}
         config = cls(**{name: value for name, value in below.items() if name not in over} | in_our_words(settings))
         check_grouping(config.dividing)  # only here: a workspace may name what is not installed
-        refuse_without_torch(config.learner)
         return config
 
     @classmethod

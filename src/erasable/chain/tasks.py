@@ -110,7 +110,8 @@ def used_beside(config: Config) -> dict[str, str]:
             return _versions(("blas", "numba", *(("gensim",) if config.dividing.vectors == "gensim" else ())))
         labelling = find_grouping(config.grouping)
     except WrongSetting as error:
-        raise UnknownModel(f"the policy regroup computes groups again, which is not possible here: {error}") from error
+        why = "install gensim (the extra paper)" if config.grouping in BUILT_IN else error
+        raise UnknownModel(f"the policy regroup computes groups again, which is not possible here: {why}") from error
     return {**_versions(("blas", "numba", *libraries_of(labelling))), GROUPING_SOURCE: _source_of(labelling)}
 
 

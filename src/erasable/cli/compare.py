@@ -17,18 +17,21 @@ from erasable.cli.options import (
     columns_from,
     parameters_of,
     settings_options,
+    with_default,
     work_with,
 )
 from erasable.cli.output import print_json, print_line, print_table
 from erasable.errors import WrongUse, of_command
-from erasable.operations.compare import USUAL_MODELS, ModelComparison, compare
+from erasable.operations.compare import USUAL_HOLDOUT, USUAL_MODELS, ModelComparison, compare
 from erasable.operations.prepare import Inputs
 from erasable.plots import draw_comparison, figure_file
 from erasable.wording import counted, duration, percentage
 
 NAME = "compare"
 _NOT_SHARED = ("rows", "risk_threshold", "features", "chosen_on")
-_OPTIONS = {name: one for name, one in parameters_of(OwnSettings).items() if name not in _NOT_SHARED}
+_OPTIONS = with_default(
+    {name: one for name, one in parameters_of(OwnSettings).items() if name not in _NOT_SHARED}, "holdout", USUAL_HOLDOUT
+)
 
 
 @settings_options(_OPTIONS, {name: one for name, one in COLUMN_OPTIONS.items() if name != "risk_column"})

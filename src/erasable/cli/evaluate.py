@@ -69,7 +69,8 @@ def command(
     if json_output:
         found = {"users": utility.users, **utility.values, "protocol": utility.protocol, "intervals": utility.intervals}
         sliced = {} if by is None else {"by": by, "slices": [asdict(one) for one in utility.slices]}
-        print_json({**found, **sliced})
+        notes = [*utility.doubts, *utility.notes]
+        print_json({**found, **sliced, **({"notes": notes} if notes else {})})
     else:
         _tell(utility, by)
 
@@ -94,6 +95,8 @@ def _tell(utility: Utility, by: str | None) -> None:
         left_out = [one.name for one in utility.slices if one.users is None]
         if left_out:
             print_line(f"not shown, because fewer than {FEWEST} people could be told apart: {listed(left_out)}")
+    for text in (*utility.doubts, *utility.notes):
+        print_line(text)
 
 
 def _figure(found: Utility | Slice, name: str) -> str:

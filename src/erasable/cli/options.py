@@ -10,6 +10,7 @@ import tomllib
 import types
 import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
@@ -301,6 +302,14 @@ def _parameter(name: str, kind: Any, sentence: str, **shown: Any) -> inspect.Par
     """Return a parameter for an option that may be left out."""
     annotation = Annotated[kind | None, typer.Option(help=sentence, **shown)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def with_default(options: Mapping[str, inspect.Parameter], name: str, shown: object) -> dict[str, inspect.Parameter]:
+    """Return the options, one of them with the default that a command of its own has for it."""
+    kind, told = typing.get_args(options[name].annotation)
+    other = copy(told)
+    other.show_default = str(shown)
+    return {**options, name: options[name].replace(annotation=Annotated[kind, other])}
 
 
 def columns_from(given: Mapping[str, Any]) -> ColumnNames:

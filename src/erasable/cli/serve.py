@@ -13,6 +13,7 @@ import typer
 from erasable.cli.options import PLACES, Folder, Issuer, Threads, do_not_learn_from, parameters_of, settings_options
 from erasable.cli.output import print_line
 from erasable.errors import Refused, WrongUse
+from erasable.extensions import install_command
 from erasable.operations.inspect import status
 from erasable.operations.recording import name_issuer, name_queue
 from erasable.operations.storage import DiskStorage
@@ -45,7 +46,7 @@ def command(
     """Run the erasure service: requests in, certificates out."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        raise WrongUse(f"the service needs {', '.join(missing)}: run pip install 'erasable[service]'")
+        raise WrongUse(f"the service needs {', '.join(missing)}: run {install_command('service')}")
     chosen = settings_from(settings or {})
     named = do_not_learn_from(listed or {})
     status(DiskStorage(folder))  # refuses a folder that is no workspace

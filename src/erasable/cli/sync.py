@@ -25,6 +25,7 @@ from erasable.cli.output import of_newcomers, print_json, print_line
 from erasable.errors import ResidueFound
 from erasable.operations.declared_items import read_declared
 from erasable.operations.do_not_learn import Outside
+from erasable.operations.forget import Extent
 from erasable.operations.prepare import Inputs
 from erasable.operations.storage import DiskStorage
 from erasable.operations.sync import Synced, SyncRules, sync
@@ -130,7 +131,8 @@ def _sentences(done: Synced, into: Path, receipts: Path | None) -> Iterator[str]
 def _what_was_learned(done: Synced) -> str:
     would = "would have " if done.dry_run else ""
     again = f"{done.stages_rerun} of {done.stages_total} stages" if done.stages_total > 1 else "the model"
-    trained = f"{would}trained {again if done.stages_rerun else 'nothing'} again ({duration(done.seconds)})"
+    took = "" if done.dry_run else f" ({duration(done.seconds)})"  # a dry run trains nothing, so its time says nothing
+    trained = f"{would}trained {again if done.stages_rerun else 'nothing'} again{took}"
     if not (done.interactions_added or done.interactions_changed):
         return "nothing is new or changed in the export" + (f"; {trained}" if done.stages_rerun else "")
     learned = [
@@ -152,6 +154,7 @@ def _what_was_missing(done: Synced) -> Iterator[str]:
     if not done.forgotten:
         yield f"the export lacks {listed(lacking)}, which stay: to forget them give --forget-missing"
     elif done.dry_run:
-        yield f"would forget {listed(lacking)}{': so many need --yes' if done.needs_yes else ''}"
+        data = f"data of {Extent(done.users_lacking, done.users_before)}"
+        yield f"would forget {listed(lacking)}{f', {data}: so many need --yes' if done.needs_yes else ''}"
     else:
         yield f"forgot {listed(lacking)}: {counted(len(done.certificates), 'certificate')}"

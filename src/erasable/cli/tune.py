@@ -17,19 +17,22 @@ from erasable.cli.options import (
     Threads,
     columns_from,
     settings_options,
+    with_default,
     work_with,
 )
 from erasable.cli.output import print_json, print_line
 from erasable.data.values import OnBadRow
-from erasable.errors import WrongUse
-from erasable.operations.compare import with_test_rows
+from erasable.errors import Unfinished, WrongUse
+from erasable.operations.compare import USUAL_HOLDOUT, with_test_rows
 from erasable.operations.prepare import Inputs
 from erasable.operations.tune import SettingsSearch, as_lines, tune
 from erasable.wording import counted
 
 NAME = "tune"
 _NOT_HERE = ("rows", "risk_threshold", "features", "chosen_on")
-_OPTIONS = {name: one for name, one in CONFIG_OPTIONS.items() if name not in _NOT_HERE}
+_OPTIONS = with_default(
+    {name: one for name, one in CONFIG_OPTIONS.items() if name not in _NOT_HERE}, "holdout", USUAL_HOLDOUT
+)
 
 
 @settings_options(_OPTIONS, {name: one for name, one in COLUMN_OPTIONS.items() if name != "risk_column"})
@@ -66,7 +69,12 @@ def command(
     if out.suffix == ".json" or out == search.study:
         raise WrongUse(f"{out}: the settings are TOML, in a file of their own: give --out a name such as settings.toml")
     inputs = Inputs(columns_from(columns or {}), on_bad_row=on_bad_row)
-    found = tune(data, with_test_rows(settings or {}), search, inputs, work_with(threads, quiet or json_output))
+    try:
+        found = tune(data, with_test_rows(settings or {}), search, inputs, work_with(threads, quiet or json_output))
+    except KeyboardInterrupt:
+        if not search.study.exists():
+            raise
+        raise Unfinished(f"stopped; trials are in {search.study}: the same command goes on from there") from None
     out.write_text(found.as_toml(), encoding="utf-8")
     if json_output:
         print_json({**asdict(found), "out": str(out), "study": str(search.study)})

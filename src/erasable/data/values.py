@@ -237,8 +237,9 @@ def ratings_of(columns: Mapping[str, ArrowColumn], rules: RowRules, faults: RowF
 
 
 def roles_with_numbers(kinds: Mapping[str, pa.DataType]) -> frozenset[str]:
-    """Return the roles whose ids are whole numbers, by the types of the columns."""
-    return frozenset(role for role in ("user", "item") if pa.types.is_integer(_kind_of_values(kinds[role])))
+    """Return the roles whose ids are numbers, by the types of the columns; those that are not whole are refused."""
+    found = {role: _kind_of_values(kinds[role]) for role in ("user", "item")}
+    return frozenset(role for role, kind in found.items() if pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _kind_of_values(kind: pa.DataType) -> pa.DataType:
@@ -248,6 +249,9 @@ def _kind_of_values(kind: pa.DataType) -> pa.DataType:
 def id_values(column: ArrowColumn, role: str, faults: RowFaults) -> ArrowColumn:
     """Return a column of ids as text: text as it is, whole numbers in decimal; refuse anything else."""
     kind = _kind_of_values(column.type)
+    if pa.types.is_floating(kind):
+        column = _whole_numbers(_plain(column), role)
+        kind = column.type
     if not (_is_text(kind) or pa.types.is_integer(kind)):
         raise ColumnRefused(f"the {role} column holds {kind}: turn the ids into text or whole numbers first")
     if pa.types.is_string_view(kind):
@@ -259,6 +263,21 @@ def id_values(column: ArrowColumn, role: str, faults: RowFaults) -> ArrowColumn:
     for fault, reason in _faulty_ids(column.dictionary, role):
         faults.add_where(pc.is_in(column.cast(pa.string()), value_set=fault), reason)
     return column
+
+
+def _whole_numbers(column: ArrowColumn, role: str) -> ArrowColumn:
+    """Return numbers as whole numbers, NaN as missing: pandas makes a column of floats of whole numbers with a gap."""
+    numbers = _floats(column.cast(pa.float64()))
+    missing = np.isnan(numbers)
+    if not np.array_equal(numbers[~missing], np.trunc(numbers[~missing])):
+        raise ColumnRefused(f"the {role} column holds {column.type}: turn the ids into text or whole numbers first")
+    exact = 2 ** (np.finfo(column.type.to_pandas_dtype()).nmant + 1)  # from here on two ids may have become one
+    if np.any(np.abs(numbers[~missing]) >= exact):
+        raise ColumnRefused(
+            f"the {role} column holds {column.type}, which rounds ids from {exact:,} on: read them as text or as whole "
+            "numbers"
+        )
+    return pa.array(np.where(missing, 0, numbers).astype(np.int64), mask=missing)
 
 
 def has_e_mails(ids: ArrowColumn) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from erasable.chain.dataset import Dataset
-from erasable.errors import WrongUse, option
+from erasable.errors import WrongUse, option, said
 from erasable.evaluation.utility import Measured, Metric, Ranking, Slice, Utility, measured
 
 ACTIVITY, POPULARITY = "activity", "popularity"
@@ -64,6 +64,20 @@ def assess(
             )
         slices = _slices(_by_item(dataset, rankings, metrics, by, attributes or {}), seed)
     return Utility(protocol, len(rankings), found.means(), found.intervals(seed), slices)
+
+
+def newcomers_note(rankings: Sequence[Ranking]) -> tuple[str, ...]:
+    """Say so if more than half of the people are in the first slice by activity, as after a split by time."""
+    first = band_of(_ACTIVITY_FROM[0], _ACTIVITY_FROM)
+    if 2 * sum(one.learned < _ACTIVITY_FROM[1] for one in rankings) <= len(rankings):
+        return ()
+    return (
+        said(
+            f"more than half of the people measured have {first} interactions in training, since newcomers keep one: "
+            "the figures are mostly theirs; tell them apart with ",
+            option("by", ACTIVITY),
+        ),
+    )
 
 
 def _by_item(

@@ -72,8 +72,10 @@ def metric_named(text: str) -> Metric:
     if name in METRICS and sign and cutoff.isascii() and cutoff.isdigit() and int(cutoff) > 0:
         return Metric(name, int(cutoff))
     near = "".join(get_close_matches(name, METRICS, n=1))
-    such = f"{near}@10" if near else "ndcg@10"
-    raise WrongUse(f"there is no metric {text!r}: write {listed(METRICS)} with a cutoff, such as {such}")
+    k = cutoff if cutoff.isascii() and cutoff.isdigit() and int(cutoff) > 0 else "10"
+    meant = f"did you mean {near}@{k}? Else write" if near else "write"
+    such = "" if near else ", such as ndcg@10"
+    raise WrongUse(f"there is no metric {text!r}: {meant} {listed(METRICS)} with a cutoff{such}")
 
 
 USUAL_METRICS = tuple(Metric(name, k) for k in CUTOFFS for name in ("hr", "ndcg", "recall"))
@@ -161,6 +163,9 @@ class Utility:
         The 95 per cent interval of each mean: the bootstrap over users. Coverage has none.
     slices : tuple of Slice
         The same for some of the people or items, if that was asked for.
+    doubts, notes : tuple of str
+        What makes the figures other than they seem, such as test rows that are also learned from; and what else is
+        worth knowing about the test set.
 
     Examples
     --------
@@ -173,6 +178,8 @@ class Utility:
     values: Mapping[str, float]
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     slices: tuple[Slice, ...] = ()
+    doubts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from erasable.checked_settings import CheckedSettings
 from erasable.data.ids import Ids
 from erasable.data.interactions import Interactions
 from erasable.errors import DataRefused, ErasableError, Refused, WrongSetting, option
-from erasable.extensions import loaded, no_such_name, registered
+from erasable.extensions import install_command, loaded, no_such_name, registered
 from erasable.grouping.points import BipartiteGraph, GroupingEffort, Labels, Points
 from erasable.seeding import id_keys
 
@@ -122,7 +122,7 @@ def check_grouping(settings: GroupingSettings) -> None:
     if settings.grouping not in BUILT_IN:
         find_grouping(settings.grouping)
     elif settings.vectors == "gensim" and find_spec("gensim") is None:
-        raise WrongSetting("`vectors=\"gensim\"` needs gensim: pip install 'erasable[paper]'")
+        raise WrongSetting(f'`vectors="gensim"` needs gensim: {install_command("paper")}')
 
 
 def find_vectors(settings: GroupingSettings) -> Space:

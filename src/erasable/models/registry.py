@@ -15,7 +15,7 @@ from pydantic import ConfigDict
 
 from erasable import fingerprint
 from erasable.errors import UnknownModel, WrongSetting
-from erasable.extensions import loaded, no_such_name, registered
+from erasable.extensions import install_command, loaded, no_such_name, registered
 from erasable.models._batches import HELPERS_REVISION
 from erasable.models._declared import check_declared
 from erasable.models.base import Model
@@ -114,7 +114,7 @@ def make_model(config: HasModel) -> Model:
 def refuse_without_torch(model: Model) -> None:
     """Refuse a torch model where torch is not installed."""
     if "torch" in model.uses and find_spec("torch") is None:
-        raise UnknownModel(f"the model {model.name} needs PyTorch: pip install 'erasable[torch]'")
+        raise UnknownModel(f"the model {model.name} needs PyTorch: {install_command('torch')}")
 
 
 def model_names() -> tuple[str, ...]:

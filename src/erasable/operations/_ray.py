@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from erasable.chain.chain import BoundTask
 from erasable.chain.tasks import numeric_environment
 from erasable.errors import NotReproducible, Refused, WrongUse, option
+from erasable.extensions import install_command
 from erasable.interrupts import kept_from_children
 from erasable.models.base import Effort
 from erasable.operations.remote import CarryOut, RemoteStages, RemoteWork, failure, raise_failure
@@ -430,7 +431,7 @@ def _imported(loopback: bool) -> Any:  # noqa: ANN401 - Ray's own
 
 
 def _missing() -> WrongUse:
-    return WrongUse(option("executor", "ray"), " needs Ray: pip install 'erasable[ray]'")
+    return WrongUse(option("executor", "ray"), f" needs Ray: {install_command('ray')}")
 
 
 @cache

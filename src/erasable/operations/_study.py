@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from erasable.errors import WrongUse
+from erasable.extensions import install_command
 from erasable.models.settings import Settings
 from erasable.workspace.files import MANIFEST
 
@@ -118,6 +119,6 @@ def _optuna() -> Any:  # noqa: ANN401 - untyped here
     try:
         import optuna
     except ImportError:
-        raise WrongUse("tuning needs Optuna: pip install 'erasable[tune]'") from None
+        raise WrongUse(f"tuning needs Optuna: {install_command('tune')}") from None
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     return optuna

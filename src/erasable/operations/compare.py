@@ -13,10 +13,10 @@ import pyarrow as pa
 from erasable.chain.settings import Config
 from erasable.data.interactions import Interactions
 from erasable.data.splits import SplitSettings
-from erasable.errors import Refused, Said, WrongUse, option, said
+from erasable.errors import Refused, Said, UnknownModel, WrongUse, option, said
 from erasable.interrupts import kept_from_children
 from erasable.models.base import Model
-from erasable.models.registry import model_names
+from erasable.models.registry import model_names, refuse_without_torch
 from erasable.operations._one_model import QUALITY, Order
 from erasable.operations.prepare import Inputs, RowsRead, read_rows
 from erasable.operations.work import Work
@@ -25,7 +25,8 @@ from erasable.wording import counted, listed, percentage
 from erasable.workspace.tables import encode_interactions
 
 USUAL_MODELS = ("als", "ease", "item-knn", "nmf", "popular")
-_USUAL_HOLDOUT = 0.1
+USUAL_HOLDOUT = 0.1
+"""The share that is held out if nothing says what to hold out."""
 _MEASURED, _MEASURED_QUICKLY = 10_000, 1_000
 _FORGOTTEN, _FORGOTTEN_QUICKLY = 9, 3
 _QUICK_EPOCHS = {"nmf": 8, "dmf": 8}
@@ -106,7 +107,12 @@ def compare(
     content, found = encode_interactions(rows.interactions), list[dict[str, Any]]()
     for entrant in entrants:
         order = _order(entrant.config, rows, quick, work.threads)
-        found.append({"model": entrant.label, **_in_own_process(order, content, entrant.label, work.reporter)})
+        try:
+            refuse_without_torch(entrant.config.learner)
+        except UnknownModel as error:
+            found.append({"model": entrant.label, "failed": error.said})
+        else:
+            found.append({"model": entrant.label, **_in_own_process(order, content, entrant.label, work.reporter)})
     measured = [one for one in found if "facts" in one]
     if not measured:
         raise Refused(f"no model could be measured; {found[0]['model']}: ", found[0]["failed"])
@@ -121,7 +127,7 @@ def compare(
 def _check_held_out(interactions: Interactions, config: Config) -> None:
     """Refuse a split that leaves nothing to measure on, before any model learns."""
     if not len(config.splitting.of(interactions)[1]):
-        share, split = option("holdout", _USUAL_HOLDOUT), option("split", "leave-last-out")
+        share, split = option("holdout", USUAL_HOLDOUT), option("split", "leave-last-out")
         raise Refused(
             "nothing is held out to measure on: give ", share, " or ", split, ", or data with longer histories"
         )
@@ -130,7 +136,7 @@ def _check_held_out(interactions: Interactions, config: Config) -> None:
 def with_test_rows(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings that hold out a tenth of the interactions, if none says what to hold out."""
     given = dict(settings)
-    return given if {"holdout", "split", "split_time"} & given.keys() else {**given, "holdout": _USUAL_HOLDOUT}
+    return given if {"holdout", "split", "split_time"} & given.keys() else {**given, "holdout": USUAL_HOLDOUT}
 
 
 def _entrants(
@@ -155,7 +161,7 @@ def _entrant(given: str | Model | type[Model], common: Mapping[str, Any], quick:
         if name in SplitSettings.model_fields or name == "seed":
             raise WrongUse(f"{label}: `{name}` must be the same for all models: give it beside them")
     preset = own.pop("preset", None)
-    config = Config.of({**common, **own}, preset)
+    config = Config.named({**common, **own}, preset)
     label = config.model if isinstance(given, type) else label
     further = next((name for name in _NOT_COMPARED if getattr(config, name) is not None), None)
     if further is not None:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +17,10 @@ from erasable.data.readers import read_interactions
 from erasable.data.sources import name_of
 from erasable.data.values import TimeForm, Weights, text_of_time
 from erasable.errors import Refused, Said, UnknownRequest, WorkspaceError, WrongUse, option
+from erasable.evaluation.findable import Findable
 from erasable.evaluation.metrics import LIKED
 from erasable.evaluation.protocols import Protocol, measured_people, rank_people
-from erasable.evaluation.slices import ACTIVITY, POPULARITY, assess
+from erasable.evaluation.slices import ACTIVITY, POPULARITY, assess, newcomers_note
 from erasable.evaluation.utility import Utility, all_metrics, longest, metrics_named
 from erasable.grouping.balanced_clustering import plain_k_means
 from erasable.grouping.groups import (
@@ -101,17 +102,21 @@ def evaluate(
 
     Of the holdout at most 10,000 people are measured, unless `everyone` is asked for. A table is read with the columns
     that were learned from, if it has them and no others are named. All metrics are measured if none are named. Slices
-    are by activity, popularity, or a column of the declared items.
+    are by activity, popularity, or a column of the declared items. Rows of a table that are also learned from are a
+    doubt; a table of nothing else is refused where what someone has in training is not ranked.
     """
     chosen = all_metrics(protocol) if metrics is None else metrics_named(metrics, protocol)
     with storage.reading() as session:
-        state = session.state()
+        state, findable = session.state(), None
         attributes = None if by in (None, ACTIVITY, POPULARITY) else _attributes(session, by or "")
         if test is not None:
             columns = RememberedColumns(**columns.given(), remembered=dict(session.documents().preferences.columns))
             dataset, weights = state.dataset, state.dataset.config.weights
             scale = dataset.scale if protocol == "held-out-only" and weights is None else None
             held_out = _test_set(test, columns, scale, weights)
+            findable = Findable.of(dataset, held_out)
+            if protocol == "whole-catalogue":
+                findable.refuse_what_is_learned()
         elif state.dataset.counts.held_out:
             held_out = state.dataset.held_out if everyone else measured_people(state.dataset)
         else:
@@ -123,7 +128,10 @@ def evaluate(
             else:
                 people = state, session.checkpoints, held_out, work.threads
                 rankings = rank_people(*people, (protocol,), longest(chosen))[protocol]
-            return assess(state.dataset, rankings, protocol, chosen, by, attributes)
+            found = assess(state.dataset, rankings, protocol, chosen, by, attributes)
+    if findable is not None:
+        return replace(found, doubts=findable.doubts(protocol), notes=findable.notes())
+    return replace(found, notes=newcomers_note(rankings)) if state.dataset.config.splitting.name == "time" else found
 
 
 def _attributes(session: Session, column: str) -> dict[int, str]:

@@ -95,6 +95,10 @@ class Synced(InputFacts):
     """How many people were held whom the export lacks."""
     interactions_missing: int
     """How many interactions it lacks of people whom it has."""
+    users_lacking: int
+    """How many people it lacks data of, all of it or some."""
+    users_before: int
+    """How many people were held before."""
     forgotten: bool
     """Whether those were forgotten; else they stay."""
     asked: int
@@ -183,6 +187,8 @@ class _Comparison:
             interactions_changed=everything.interactions_changed,
             users_missing=len(everything.missing),
             interactions_missing=everything.interactions_vanished,
+            users_lacking=self.extent.people,
+            users_before=self.extent.people_total,
             forgotten=rules.forget_missing,
             asked=self.asked,
             needs_yes=self.extent.large,

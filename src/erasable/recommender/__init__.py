@@ -28,6 +28,7 @@ from erasable.progress import LibraryReporter
 from erasable.recommender._answering import requests_of
 from erasable.recommender._estimator import Estimator, save_copy
 from erasable.recommender._serving import Serving
+from erasable.requests.request import Request
 from erasable.workspace.files import MANIFEST
 from erasable.workspace.workspace import Workspace
 
@@ -400,7 +401,7 @@ class Recommender(Estimator):
         requests = requests_of(users, items)
         if new_queue:
             begin_new_queue(self._learned_storage())
-        if requests:
+        if self._copies and self._forgets_someone(requests, ignore_unknown):
             self._doubt_copies()
         with self._learned_serving().withdrawing(requests):
             done = forget(self._learned_storage(), requests, ignore_unknown, rerun, self._work, outside, yes)
@@ -523,6 +524,16 @@ class Recommender(Estimator):
         model = config.model if BUILT_IN.get(config.model) is kind else kind
         kept = {name: self._given[name] for name in ("threads", "progress")}
         self._config, self._given = config, {**kept, "preset": None, "model": model, **changed}
+
+    def _forgets_someone(self, requests: Sequence[Request], ignore_unknown: bool) -> bool:
+        """Whether requests are not refused, or all left out, for what they name."""
+        with self._learned_storage().reading() as session:
+            dataset = session.state().dataset
+            held = [
+                dataset.buckets.find(one.user) is not None and dataset.items_of(one.user).issuperset(one.items or ())
+                for one in requests
+            ]
+        return any(held) if ignore_unknown else bool(held) and all(held)
 
     def _doubt_copies(self) -> None:
         for copy in self._copies:

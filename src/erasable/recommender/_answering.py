@@ -311,8 +311,8 @@ class Answering(Examining):
         Parameters
         ----------
         table : table or path, optional
-            The test set, as for `fit`; the holdout if not given, which needs `holdout=0.1`, `split="leave-last-out"`
-            or the like in the recommender.
+            The test set, as for `fit`, of rows that were not learned from; the holdout if not given, which needs
+            `holdout=0.1`, `split="leave-last-out"` or the like in the recommender.
         protocol : {"whole-catalogue", "one-of-100", "held-out-only"}, default "whole-catalogue"
             Which items are ranked, and what counts as a hit (docs/reference/protocols.md).
         everyone : bool, default False
@@ -342,7 +342,12 @@ class Answering(Examining):
         """
         given = {"user": user, "item": item, "rating": rating, "time": time}
         storage, columns = self._learned_storage(), named_columns(given)
-        return evaluate(storage, table, columns, self._work, protocol, everyone, metrics, by)
+        found = evaluate(storage, table, columns, self._work, protocol, everyone, metrics, by)
+        for doubt in found.doubts:
+            self._work.reporter.doubt(doubt)
+        for note in found.notes:
+            self._work.reporter.note(note)
+        return found
 
     def show(self, user: Id) -> Holding:
         """Return everything that is held about a person.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from erasable.errors import QueueLost, SuppressionUnknown, WorkspaceBusy, WorkspaceError, WrongUse
+from erasable.extensions import install_command
 from erasable.requests._sqlite_file import asked_in_file, file_mark, marks, people_in_file
 from erasable.requests.database import Connection, Database, Row, given_id
 from erasable.requests.queue import Queue
@@ -245,7 +246,7 @@ def database_at(workspace: Path, address: str, schema: str, queue_id: str | None
         from erasable.requests.postgres import PostgresDatabase
     except ImportError as error:
         raise WrongUse(
-            "the queue of this workspace is in Postgres, and psycopg is missing: run pip install 'erasable[postgres]'"
+            "the queue of this workspace is in Postgres, and psycopg is missing: run " + install_command("postgres")
         ) from error
     return PostgresDatabase(address, schema, workspace / KEYS, queue_id)
 

@@ -3,10 +3,12 @@
 They need pytest (`pip install 'erasable[testing]'`) and are imported by tests only.
 """
 
+from erasable.extensions import install_command
+
 try:
     import pytest
 except ImportError as error:
-    raise ImportError("erasable.testing needs pytest: pip install 'erasable[testing]'") from error
+    raise ImportError(f"erasable.testing needs pytest: {install_command('testing')}") from error
 
 # Before they are imported, so that an assertion that fails shows its values.
 pytest.register_assert_rewrite(
