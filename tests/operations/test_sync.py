@@ -13,6 +13,7 @@ from erasable.chain.matching import difference
 from erasable.data import read_interactions
 from erasable.errors import DataRefused, Refused, Unfinished, WrongUse
 from erasable.operations import DiskStorage, Inputs, MemoryStorage, Work, forget, learn, learn_more, recommend, verify
+from erasable.operations.declared_items import read_declared
 from erasable.operations.do_not_learn import Outside
 from erasable.operations.learn import learn_into
 from erasable.operations.scan import scan
@@ -122,6 +123,11 @@ def test_nobody_is_readmitted_and_the_remedy_works(storage, ratings, as_table):
     assert learn_more(storage, as_table({"bob": ratings["bob"]}), Inputs(readmit=("bob",))).readmitted == 1
     assert sync(storage, as_table(ratings), rules=FORGET).left_out.users == 0
     assert rows_of(storage) == ratings
+
+
+def test_groups_are_not_given_again(storage, ratings, as_table, tmp_path):
+    with pytest.raises(WrongUse, match="keep their group"):
+        sync(storage, as_table(ratings), Inputs(groups_from=tmp_path))
 
 
 def test_who_has_asked_and_waits_is_left_to_the_own_request(storage, export, as_table):
@@ -341,3 +347,25 @@ def test_who_vanished_comes_back_only_after_the_certificate(tmp_path, ratings, a
     assert sync(storage, as_table(back), rules=FORGET).users_added == 1
     assert rows_of(storage) == back
     assert recommend(storage, ["fay-the-unmistakable"])
+
+
+def test_an_item_that_is_declared_in_the_night_that_its_last_owner_goes_is_no_trace_of_them(
+    tmp_path, ratings, as_table, config
+):
+    people = {**ratings, "fay-the-unmistakable": {"a": 5, "the-rarest-item": 4}}
+    learn(as_table(people), tmp_path / "shop", config)
+    storage, table = DiskStorage(tmp_path / "shop"), pa.table({"item_id": ["a", "the-rarest-item"], "price": [1, 2]})
+    done = sync(storage, as_table(ratings), Inputs(items=read_declared(table)), FORGET)
+    assert (len(done.certificates), done.set_aside) == (1, ())
+    assert verify(storage).identical
+
+
+def test_what_one_night_can_not_certify_the_next_says_again(tmp_path, ratings, as_table, config):
+    people = {**ratings, "fay-the-unmistakable": {"a": 5, "b": 4}}
+    learn(as_table(people), tmp_path / "shop", config)
+    storage, note = DiskStorage(tmp_path / "shop"), tmp_path / "shop" / "notes.txt"
+    note.write_text("ask fay-the-unmistakable again\n")
+    first = sync(storage, as_table(ratings), rules=FORGET).set_aside
+    assert sync(storage, as_table(ratings), rules=FORGET).set_aside == first != ()
+    note.unlink()
+    assert sync(storage, as_table(ratings), rules=FORGET).set_aside == ()

@@ -199,9 +199,9 @@ def search_for(
     if session.path is None:
         with follow(None):
             return Found(search, None)
-    held_there = replace(
-        held_ids(held, declared=declared_ids(session)), declared=session.documents().preferences.issuers
-    )
+    declared = declared_ids(session)  # perhaps since the erasure
+    search = search.without_items(declared)
+    held_there = replace(held_ids(held, declared=declared), declared=session.documents().preferences.issuers)
     sought = [target for erased in search.erasures for target in targets_of(erased)]
     searched = remotely_clean(session, sought, held_there.declared, work)
     look = _Look(session, session.path, held_there, vocabulary_of(held), follow, searched)

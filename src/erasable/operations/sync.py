@@ -2,7 +2,8 @@
 
 import secrets
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -12,7 +13,7 @@ from erasable.chain.arrangement import matched
 from erasable.chain.dataset import Dataset, State
 from erasable.chain.matching import Difference, difference
 from erasable.chain.plan import Plan, carry_out, plan_change
-from erasable.errors import Refused, Said, Unfinished, WrongUse, option
+from erasable.errors import Refused, ResidueFound, Said, Unfinished, WrongUse, option
 from erasable.operations.claims import COMMAND, NOT_CERTIFIED, RequestClaims, is_left, take_over
 from erasable.operations.declared_items import also_declaring, declare_held
 from erasable.operations.do_not_learn import OpenList, Outside, open_list_of, prepare_outside, remember, write_receipts
@@ -27,7 +28,7 @@ from erasable.proof.do_not_learn import ListedCount
 from erasable.proof.issuing import FORMAT as RECEIPT_FORMAT
 from erasable.proof.issuing import Receipt
 from erasable.proof.log import add_record
-from erasable.proof.search_file import read_search
+from erasable.proof.search_file import Sought, read_search
 from erasable.requests.lease import Lease, renewed
 from erasable.requests.request import Event, Request
 from erasable.requests.tokens import new_receipt_code, salt_of_code
@@ -107,7 +108,7 @@ class Synced(InputFacts):
     """Whether so many lack data that forgetting them needs `yes`."""
     certificates: tuple[str, ...]
     set_aside: tuple[str, ...]
-    """Why some are forgotten but not certified: where something is left of them."""
+    """Why some are forgotten but not certified, now or by an earlier sync: where something is left of them."""
     suppressed: int
     left_out: ListedCount
     """How many people and single interactions were left out because they are on the do-not-learn list."""
@@ -134,7 +135,7 @@ def sync(
     asked to be erased stay as they are: their own request erases them.
     """
     began, outside = time.perf_counter(), outside or Outside()
-    _refuse_readmitting(inputs)
+    _refuse_unfit(inputs)
     if rules.certify and not rules.dry_run:
         _finish_earlier(storage, work, outside)
     fence = Fence()
@@ -152,7 +153,9 @@ def sync(
             _commit(session, made, replace(found.read, items=inputs.items), found.open_list, work, began)
             if requests and rules.certify:
                 carried = _certify(storage, session, fence, Manner(found.open_list, outside), work)
-    return found.synced(rules, *_certified(storage, requests, carried, work, outside), began)
+    certificates, set_aside = _certified(storage, requests, carried, work, outside)
+    set_aside += _set_aside_earlier(storage, requests) if rules.certify else ()
+    return found.synced(rules, certificates, set_aside, began)
 
 
 @dataclass(frozen=True)
@@ -230,7 +233,10 @@ def _compared(
     return _Comparison(read, len(asked), found, extent, change, after, plan_change(session.state(), after), open_list)
 
 
-def _refuse_readmitting(inputs: Inputs) -> None:
+def _refuse_unfit(inputs: Inputs) -> None:
+    """Refuse inputs that a sync has no use for."""
+    if inputs.groups_from is not None:
+        raise WrongUse("existing users keep their group: leave out ", option("groups_from"))
     if inputs.readmit:
         raise WrongUse(
             "a sync takes nobody off the do-not-learn list: leave out ",
@@ -241,13 +247,16 @@ def _refuse_readmitting(inputs: Inputs) -> None:
 
 
 def _finish_earlier(storage: Storage, work: Work, outside: Outside) -> None:
-    """Finish what a killed command began, unless a worker does."""
+    """Finish what a killed command began or a sync could not certify, unless a worker does."""
     with storage.reading() as session:
-        begun = is_begun(session)
+        begun, uncertified = is_begun(session), any(_forgotten_by_syncs(session))
     if is_worked_on(storage):
         _wait_for_worker(storage, _sought(storage), work)
     elif begun or any(map(is_left, storage.asked())):
         forget(storage, (), work=work, outside=outside)
+    elif uncertified:
+        with suppress(ResidueFound):  # said at the end
+            forget(storage, (), work=work, outside=outside)
 
 
 def _refuse_rows(read: Read, before: Dataset, rules: SyncRules) -> None:
@@ -359,6 +368,20 @@ def _certified(
     left = counted(len(wanted) - len(names), "person", "people")
     set_aside = (not_certified(f"something is left of {left}", storage.path),) if len(names) < len(wanted) else ()
     return tuple(storage.certificate_place(f"{one}.json") for one in names), set_aside
+
+
+def _set_aside_earlier(storage: Storage, requests: Sequence[Request]) -> tuple[str, ...]:
+    """Return why some whom an earlier sync forgot are still not certified: each night says so until they are."""
+    ours = {one.request_id for one in requests}
+    with storage.reading() as session:
+        left = [one.found for one in _forgotten_by_syncs(session) if one.request_id not in ours]
+    return tuple(not_certified(found, storage.path) for found in left if found is not None)
+
+
+def _forgotten_by_syncs(session: Session) -> Iterator[Sought]:
+    """Return whom a sync forgot and nobody certified yet."""
+    erasures = read_search(session.documents().pending).erasures
+    return (one for erased in erasures if erased.may_return for one in erased.people)
 
 
 def _wait_for_worker(storage: Storage, request_ids: Collection[str], work: Work) -> None:

@@ -142,6 +142,15 @@ class Search(_SearchPart):
         """Return the search without some requests."""
         return self.of([one.request_id for one in self.people if one.request_id not in request_ids])
 
+    def without_items(self, declared: Collection[str]) -> "Search":
+        """Return the search without items that are declared by now: the owner says so, so they are nobody's trace."""
+        known = frozenset(declared)
+        if not any(known.intersection(one.own_items) for one in self.erasures):
+            return self
+        left = ((one, tuple(item for item in one.own_items if item not in known)) for one in self.erasures)
+        erasures = tuple(one.model_copy(update={"own_items": items}) for one, items in left)
+        return self.model_copy(update={"erasures": erasures})
+
     def of_version(self, *versions: int | None) -> "Search":
         """Return only the erasures that made one of these versions."""
         parts = [one for one in self.erasures if one.version in versions]
