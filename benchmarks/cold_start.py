@@ -107,7 +107,7 @@ def _shown(value: object) -> str:
 def _options() -> argparse.Namespace:
     parser = documented_parser(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="the folder with ml-1m/ratings.csv")
-    parser.add_argument("--repeats", type=int, default=9, help="of the cold processes")
+    parser.add_argument("--repeats", type=int, default=21, help="of the cold processes")
     parser.add_argument("--repeats-of-all", type=int, default=3, help="of recommending to everyone")
     return parser.parse_args()
 

@@ -214,19 +214,21 @@ CASES = {
     ),
     "the order of independent groups": Case(
         f"{LEARN} --model nmf --groups 2 --grouping independent --order easy",
-        "leave out --order",
-        f"{LEARN} --model nmf --groups 2 --grouping independent",
+        "give --order number",
+        f"{LEARN} --model nmf --groups 2 --grouping independent --order number",
     ),
     "an aggregate without sisa": Case(
         f"{LEARN} --model nmf --groups 2 --aggregate own",
         "give --strategy sisa, or leave it out",
         f"{LEARN} --model nmf --groups 2",
     ),
-    "stage rows of als": Case(f"{LEARN} --model als --rows stage", "leave out --rows stage", f"{LEARN} --model als"),
+    "stage rows of als": Case(
+        f"{LEARN} --model als --rows stage", "give --rows solved", f"{LEARN} --model als --rows solved"
+    ),
     "solved rows under sisa": Case(
         f"{LEARN} --model nmf --groups 2 --strategy sisa --anchors 0.5",
-        "leave out --rows and --anchors",
-        f"{LEARN} --model nmf --groups 2 --strategy sisa",
+        "give --rows stage and --anchors 1",
+        f"{LEARN} --model nmf --groups 2 --strategy sisa --rows stage --anchors 1",
     ),
     "laser with als": Case(
         f"{LEARN} --model als --strategy laser", "leave out --strategy laser", f"{LEARN} --model als"
@@ -243,8 +245,8 @@ CASES = {
     ),
     "risk with stage rows of ease": Case(
         f"{LEARN} --rows stage --risk-column rating --risk-threshold 4",
-        "leave out --rows stage",
-        f"{LEARN} --risk-column rating --risk-threshold 4",
+        "give --rows solved",
+        f"{LEARN} --rows solved --risk-column rating --risk-threshold 4",
     ),
     "factors without als": Case(f"{LEARN} --factors 4", "give --model als", f"{LEARN} --factors 4 --model als"),
     "groups without nmf": Case(f"{LEARN} --groups 2", "give --model nmf", f"{LEARN} --groups 2 --model nmf"),
@@ -260,8 +262,8 @@ CASES = {
     ),
     "risk and regroup": Case(
         f"{LEARN} --model nmf --groups 2 --policy regroup --risk-column rating --risk-threshold 4",
-        "leave out --policy regroup",
-        f"{LEARN} --model nmf --groups 2 --risk-column rating --risk-threshold 4",
+        "give --policy fixed",
+        f"{LEARN} --model nmf --groups 2 --policy fixed --risk-column rating --risk-threshold 4",
     ),
     "too little regularisation": Case(
         f"{LEARN} --model ease --neighbours all --regularisation 1e-300",

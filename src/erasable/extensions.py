@@ -5,8 +5,7 @@ import shlex
 from collections.abc import Collection
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 from erasable.errors import WrongSetting
 
@@ -63,7 +62,7 @@ def install_command(extra: str) -> str:
         found = {}
     url = str(found.get("url", ""))
     if url.startswith("file:"):
-        place = shlex.quote(f"{url2pathname(urlsplit(url).path)}[{extra}]")
+        place = shlex.quote(f"{unquote(urlsplit(url).path)}[{extra}]")
         editable = "-e " if found.get("dir_info", {}).get("editable") else ""
         return f"pip install {editable}{place}"
     if url:

@@ -13,14 +13,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
-
-from rich.console import Console
 
 from erasable.errors import ErasableWarning
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress as RichProgress
 
 Advance = Callable[[int], None]
@@ -113,21 +113,28 @@ def retelling(reporter: Reporter, label: str) -> Iterator[Retold]:
 class Bars:
     """Shows progress on standard error, with a bar that vanishes at the end."""
 
-    def __init__(self, shown: bool = True, console: Console | None = None, after: float = 0.0) -> None:
+    def __init__(self, shown: bool = True, console: "Console | None" = None, after: float = 0.0) -> None:
         self._shown = shown
-        self._console = console or Console(stderr=True, highlight=False, soft_wrap=True)
+        self._given = console
         self._after = after  # seconds: shorter work is not worth a bar
+
+    @cached_property
+    def console(self) -> "Console":
+        """Where bars are shown, so that what is printed meanwhile stands above them."""
+        from rich.console import Console
+
+        return self._given or Console(stderr=True, highlight=False, soft_wrap=True)
 
     @contextmanager
     def track(self, label: str, total: int | None = None) -> Iterator[Advance]:
         """Show a bar, with the time left if the size is known; only one thread at a time shows a bar."""
-        if not (self._shown and _can_show(self._console) and _BAR.acquire(blocking=False)):
+        if not (self._shown and _can_show(self.console) and _BAR.acquire(blocking=False)):
             yield ignore
             return
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        progress = Progress(*columns, console=self._console, transient=True)
+        progress = Progress(*columns, console=self.console, transient=True)
         task = progress.add_task(label, total=total)
         try:
             with _begun_after(self._after, progress):
@@ -167,7 +174,7 @@ def _begun_after(seconds: float, progress: "RichProgress") -> Iterator[None]:
             progress.stop()
 
 
-def _can_show(console: Console) -> bool:
+def _can_show(console: "Console") -> bool:
     """Whether standard error is a terminal, or a notebook that can show bars."""
     if console.is_jupyter:
         return find_spec("ipywidgets") is not None

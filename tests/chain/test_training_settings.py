@@ -210,6 +210,55 @@ def test_some_settings_can_be_changed():
     assert config.seed == 0
 
 
+@pytest.mark.parametrize(
+    ("before", "change", "after"),
+    [
+        ({}, {"anchors": 0.5}, {"rows": "solved"}),
+        ({"anchors": 0.5}, {"anchors": 1}, {"rows": "stage"}),
+        ({"model": "nmf"}, {"strategy": "sisa"}, {"rows": "stage"}),
+        ({"model": "nmf", "groups": 3}, {"strategy": "sisa"}, {"groups": 3, "aggregate": "mean"}),
+        ({"model": "nmf"}, {"grouping": "cbkm"}, {"order": "easy", "vectors": "erasable"}),
+        ({"model": "nmf", "grouping": "cbkm"}, {"grouping": "random"}, {"order": "number", "vectors": None}),
+        ({"model": "nmf"}, {"grouping": "independent"}, {"policy": "independent"}),
+        ({"model": "nmf", "grouping": "independent"}, {"grouping": "random"}, {"policy": "fixed"}),
+        ({"model": "nmf", "grouping": "cbkm", "order": "hard"}, {"grouping": "bkm"}, {"order": "hard"}),
+        ({"model": "nmf", "rows": "solved"}, {"seed": 1}, {"rows": "solved"}),
+    ],
+)
+def test_what_followed_from_a_setting_follows_when_it_is_changed_and_what_was_chosen_stays(before, change, after):
+    held = Config(**before)
+    from_file = Config(**held.flat())  # a workspace holds every setting, also those that nobody gave
+    for config in (held, from_file):
+        changed = config.changed(**change).flat()
+        assert changed == Config(**{**before, **change}).flat()
+        assert {name: changed[name] for name in after} == after
+
+
+def test_of_a_strategy_what_the_new_one_lacks_goes():
+    config = Config(model="nmf", groups=3, policy="regroup").changed(strategy="retrain")
+    assert (config.strategy, config.groups, config.policy) == ("retrain", 1, "regroup")
+    assert Config(model="nmf", groups=3).changed(strategy=Sisa(aggregate="own")).groups == 8
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "remedy"),
+    [
+        ({"order": "count"}, {"grouping": "independent"}, {"order": "number"}),
+        ({"policy": "regroup"}, {"grouping": "given"}, {"policy": "fixed"}),
+        ({"rows": "solved"}, {"strategy": "sisa"}, {"rows": "stage", "anchors": 1}),
+        ({"anchors": 0.5}, {"strategy": "sisa"}, {"rows": "stage", "anchors": 1}),
+        ({"anchors": 0.5}, {"rows": "stage"}, {"rows": "solved"}),
+    ],
+)
+def test_what_contradicts_a_setting_that_was_chosen_is_refused_with_what_to_give(before, change, remedy):
+    config = Config(model="nmf", **before)
+    with pytest.raises(WrongSetting) as refused:
+        config.changed(**change)
+    for name, value in remedy.items():
+        assert f'`{name}="{value}"`' in str(refused.value) or f"`{name}={value}`" in str(refused.value)
+    config.changed(**{**change, **remedy})
+
+
 def test_a_config_can_t_be_changed_in_place():
     with pytest.raises(AttributeError):
         Config().seed = 4
@@ -225,7 +274,7 @@ def test_who_is_no_anchor_has_a_solved_row():
 
 def test_of_a_model_without_rows_who_is_at_risk_shapes_nothing():
     assert Config(risk_threshold=0.5).rows == "solved"
-    with pytest.raises(WrongSetting, match='leave out `rows="stage"`'):
+    with pytest.raises(WrongSetting, match='give `rows="solved"`'):
         Config(risk_threshold=0.5, rows="stage")
     with pytest.raises(WrongSetting, match='give `anchors` below 1, or `strategy="laser"`'):
         Config(model="nmf", strategy="retrain", risk_threshold=0.5)

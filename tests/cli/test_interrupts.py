@@ -254,7 +254,7 @@ def test_the_entry_point_loads_nothing_but_the_guard():
     assert not {"numpy", "pyarrow", "typer", "rich", "numba"} & set(loaded)
 
 
-@pytest.mark.parametrize(("module", "words"), [("rich", ["status", "."]), ("uvicorn", ["serve", "{shop}"])])
+@pytest.mark.parametrize(("module", "words"), [("pydantic", ["status", "."]), ("uvicorn", ["serve", "{shop}"])])
 @pytest.mark.parametrize("everyone", some([True, False], 1))
 def test_ctrl_c_while_the_command_is_loaded_is_one_line(start, shop, tmp_path, module, words, everyone):
     (tmp_path / "slow").mkdir()

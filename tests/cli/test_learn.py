@@ -290,13 +290,13 @@ class TestRefusedInput:
         [
             (("--model", "ease", "--strategy", "laser"), "leave out --strategy laser, or choose --model nmf"),
             (("--model", "als", "--strategy", "sisa"), "leave out --strategy sisa, or choose --model nmf"),
-            (("--model", "als", "--rows", "stage"), "leave out --rows stage"),
-            (("--rows", "solved", "--strategy", "sisa"), "leave out --rows and --anchors, or --strategy"),
+            (("--model", "als", "--rows", "stage"), "give --rows solved"),
+            (("--rows", "solved", "--strategy", "sisa"), "give --rows stage and --anchors 1, or another --strategy"),
             (("--anchors", "0"), "--anchors"),
-            (("--anchors", "0.5", "--rows", "stage"), "leave out --rows stage"),
+            (("--anchors", "0.5", "--rows", "stage"), "give --rows solved"),
             (("--risk-threshold", "0.5"), "--risk-column and --risk-threshold need each other"),
             (("--risk-column", "rating"), "--risk-column and --risk-threshold need each other"),
-            (("--risk-threshold", "0.5", "--policy", "regroup"), "leave out --policy regroup"),
+            (("--risk-threshold", "0.5", "--policy", "regroup"), "give --policy fixed"),
             (
                 ("--model", "nmf", "--risk-threshold", "0.5", "--strategy", "retrain"),
                 "give --anchors below 1, or --strategy laser",

@@ -141,3 +141,21 @@ def test_a_preset_changes_its_own_settings_alone(ratings, as_table):
 def test_a_preset_that_sets_nothing_for_the_model_is_refused(storage):
     with pytest.raises(WrongUse, match="changes nothing for nmf"):
         learn_again(storage, settings={"preset": "sparse"})
+
+
+def test_where_nobody_is_held_it_asks_for_data(storage, ratings, as_table):
+    forget(storage, [Request(user) for user in ratings])
+    for source in (None, as_table(ratings)):  # whoever was erased stays out
+        with pytest.raises(Refused, match="nobody is held.*give data of people who are not erased"):
+            learn_again(storage, source)
+    learn_again(storage, as_table(ZOE | {"kim": {"a": 1}, "lea": {"a": 2, "new": 3}}))
+    assert verify(storage).identical
+
+
+def test_what_followed_from_a_setting_follows_when_it_is_changed(ratings, as_table):
+    storage = learned(as_table(ratings), Config(model="ease"))
+    for given, rows in (({"anchors": 0.5}, "solved"), ({"anchors": 1}, "stage")):
+        learn_again(storage, settings=given)
+        with storage.reading() as session:
+            assert session.state().dataset.config.rows == rows
+        assert verify(storage).identical

@@ -175,6 +175,13 @@ class TestRefusals:
         with pytest.raises(Refused, match="there are only 19 users, too few to tell people apart: learn from 20"):
             attack(storage_with(made_up(19), epochs=1), work=Work(1))
 
+    def test_nor_can_nobody(self):
+        few = made_up(4)
+        storage = storage_with(few, epochs=1)
+        forget(storage, [Request(user) for user in set(few["user_id"].to_pylist())])
+        with pytest.raises(Refused, match="there are only 0 users, too few"):
+            attack(storage, work=Work(1))
+
     @pytest.mark.parametrize("users", [-1, 4, 26])
     def test_half_of_the_people_must_stay(self, shop, users):
         with pytest.raises(WrongUse, match=f"users={users} of 100 can't be probed: give a number from 5 to 25"):

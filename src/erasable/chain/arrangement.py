@@ -90,6 +90,15 @@ def _given_grouping(training: Interactions, given: Positions, groups: int) -> Gr
     return Grouping(positions, (None,) * max(groups, 1 + int(np.max(positions, initial=-1))))
 
 
+def refuse_after_filter(dataset: Dataset) -> None:
+    """Refuse more rows where a filter chose those that are held."""
+    if dataset.config.min_interactions:
+        raise Refused(
+            "a filter was applied when this was learned and can't be applied to more: learn from all data into a new "
+            "folder"
+        )
+
+
 def grown(dataset: Dataset, coming: Interactions, effort: GroupingEffort, risky: Collection[str] = ()) -> Dataset:
     """Return the dataset with more interactions; a declared catalogue must hold their items.
 
@@ -98,8 +107,7 @@ def grown(dataset: Dataset, coming: Interactions, effort: GroupingEffort, risky:
     where learning from scratch would put them; if they are risky, that is after all groups. Of two rows of one pair the
     later is kept, or their weights add up, as in one table.
     """
-    if dataset.config.min_interactions:
-        raise Refused("a filter was applied when this was learned and can't be applied to more: learn again from all")
+    refuse_after_filter(dataset)
     wider = dataset.over(_items(dataset, coming))
     positions = _positions(wider, coming, risky)
     held = wider.data_held_of(coming.users)
@@ -117,8 +125,7 @@ def matched(
     Existing users keep their group, and new ones get theirs as in `grown`. What the difference does not call missing or
     vanished stays, and so do the times of rows if the export has none.
     """
-    if dataset.config.min_interactions:
-        raise Refused("a filter was applied when this was learned and can't be applied to more: learn again from all")
+    refuse_after_filter(dataset)
     coming = export.of_users(found.touched)
     wider = dataset.over(_items(dataset, coming))
     gone = [(user, item) for user, items in found.vanished.items() for item in items]

@@ -32,6 +32,8 @@ _USUAL_WEIGHT = 3
 RowsFrom = Literal["stage", "solved"]
 SPLITTING = frozenset({"holdout", "split", "split_time"})
 """The settings that say what is held out."""
+_IMPLIED = ("rows", "policy", "order", "vectors")
+"""The settings that follow from others where they are not given."""
 
 
 class OwnSettings(SplitSettings, Settings):
@@ -140,15 +142,23 @@ class Config:
         return config
 
     def changed(self, **settings: Any) -> "Config":  # noqa: ANN401 - settings of many types
-        """Return the configuration with some settings changed, by their flat names."""
+        """Return the configuration with some settings changed, by their flat names; what follows from them follows."""
         own = {"model": type(self.learner), "strategy": type(self.learning), **self.own.model_dump()}
-        own |= {} if "model" in settings else _set_in(self.learner)
-        own |= {} if "strategy" in settings else _set_in(self.learning)
+        own |= {**_set_in(self.learner), **_set_in(self.learning)}
+        left = {name for name in _IMPLIED if name in own and self._implies(name, own)}
+        left |= _set_in(self.learner).keys() if "model" in settings else set()
+        left |= _set_in(self.learning).keys() - _shared_with(settings["strategy"]) if "strategy" in settings else set()
         if not settings.keys().isdisjoint(SPLITTING):  # one way to hold out takes the place of another
-            own = {name: value for name, value in own.items() if name not in SPLITTING}
-        other = Config(**{**own, **in_our_words(settings)})
+            left |= SPLITTING
+        kept = {name: value for name, value in own.items() if name not in left}
+        other = Config(**{**kept, **in_our_words(settings)})
         written = replace(self.written, unnamed=self.written.unnamed - settings.keys())
         return Config.joined(other.learner, other.learning, other.own, written)
+
+    def _implies(self, name: str, own: Mapping[str, Any]) -> bool:
+        """Whether a setting has the value that it gets by itself, with the others as they are."""
+        others = {one: value for one, value in own.items() if one != name}
+        return bool(Config(**others).flat()[name] == self.flat()[name])
 
     def of_this_revision(self) -> "Config":
         """Return the configuration with the installed revision of the model, whatever made its checkpoints."""
@@ -401,6 +411,11 @@ def _with_own(given: Any, class_of: Any) -> tuple[Any, dict[str, Any]]:  # noqa:
     return kind, _set_in(given)
 
 
+def _shared_with(strategy: Any) -> set[str]:  # noqa: ANN401 - a name, a class or an object
+    """Return the settings that stay with another strategy; none with an object, which has its own."""
+    return {*_strategy_class(strategy).settings_class.model_fields} if isinstance(strategy, str | type) else set()
+
+
 def _set_in(given: Any) -> dict[str, Any]:  # noqa: ANN401 - a model, a strategy or anything else
     """Return the settings that an object was given."""
     found = getattr(given, "settings", None)
@@ -447,11 +462,12 @@ def _rows(own: OwnSettings, learner: Model, learning: Strategy) -> RowsFrom:
     rows: RowsFrom = own.rows or ("solved" if needed else "stage")
     if rows == "stage" and needed:
         raise WrongSetting(
-            'users who shape nothing, and those of a model such as als, have solved rows: leave out `rows="stage"`'
+            'users who shape nothing, and those of a model such as als, have solved rows: give `rows="solved"`'
         )
     if rows == "solved" and learning.name == "sisa":
         raise WrongSetting(
-            "sisa has several models and rows are solved for one: leave out `rows` and `anchors`, or `strategy`"
+            'sisa has several models and rows are solved for one: give `rows="stage"` and `anchors=1`, or '
+            "another `strategy`"
         )
     if own.risk_threshold is not None:
         _refuse_going_last(rows, learner, learning)
@@ -464,7 +480,7 @@ def _refuse_going_last(rows: RowsFrom, learner: Model, learning: Strategy) -> No
         laser = ', or `strategy="laser"`' if "laser" in learner.strategies else ""
         raise WrongSetting(f"all are trained at once, so nobody can go last: give `anchors` below 1{laser}")
     if learning.policy == "regroup":
-        raise WrongSetting('risk is not kept, so groups by it can\'t be computed again: leave out `policy="regroup"`')
+        raise WrongSetting('risk is not kept, so groups by it can\'t be computed again: give `policy="fixed"`')
 
 
 def _no_such_strategy(name: str, kind: type[Model], shown: str) -> WrongSetting:

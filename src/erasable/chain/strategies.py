@@ -29,13 +29,14 @@ class LaserSettings(GroupingSettings, Settings):
         if self.grouping == "independent" and self.policy == "fixed":
             object.__setattr__(self, "policy", "independent")
         if self.grouping == "given" and self.policy == "regroup":
-            raise ValueError('given groups can\'t be computed again: leave out `policy="regroup"`')
+            raise ValueError('given groups can\'t be computed again: give `policy="fixed"`')
         if self.policy == "independent" and self.grouping != "independent":
             raise ValueError(
-                'the policy independent needs the grouping independent: give `grouping="independent"`, or leave it out'
+                'the policy independent needs the grouping independent: give `grouping="independent"` or '
+                '`policy="fixed"`'
             )
         if self.grouping == "independent" and self.order != "number":
-            raise ValueError("groups that are independent have the order number: leave out `order`")
+            raise ValueError('groups that are independent have the order number: give `order="number"`')
         return self
 
 

@@ -109,4 +109,4 @@ def _tell_proof(storage: DiskStorage, user: str, work: Work) -> None:
 
 def _heading(number: int, text: str) -> None:
     print_line("")
-    print_line(f"{number}. {text}", style="bold")
+    print_line(f"{number}. {text}", bold=True)

@@ -421,14 +421,16 @@ def _panel(owners: Sequence[str]) -> str:
 if TYPE_CHECKING:
     CONFIG_OPTIONS: dict[str, inspect.Parameter]
     """The options of the built-in models; another model is imported only if it is named."""
+    COLUMN_OPTIONS: dict[str, inspect.Parameter]
 
 
 def __getattr__(name: str) -> object:
-    """Make the options of all built-in models on first use: most commands need none of them."""
-    if name != "CONFIG_OPTIONS":
+    """Make options on first use: some commands need none of these, and their sentences are read from source files."""
+    if name == "CONFIG_OPTIONS":
+        found = config_options()
+    elif name == "COLUMN_OPTIONS":
+        found = parameters_of(ColumnNames, suffix="_column")
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = config_options()
+    globals()[name] = found
     return found
-
-
-COLUMN_OPTIONS = parameters_of(ColumnNames, suffix="_column")

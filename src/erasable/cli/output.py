@@ -1,6 +1,7 @@
 """What a command prints: results on standard output, progress and notes on standard error; exit codes of verdicts."""
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -11,23 +12,25 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.cells import cell_len
-from rich.console import Console
 
 from erasable.errors import ErasableError, exit_code, of_command
 from erasable.progress import Bars
 from erasable.wording import counted
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
 _REFUSED, _NO_VERDICT = 1, 2
 _LINES_AT_ONCE = 1000
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
+class _Results:
+    """Whether results are printed."""
+
+    quiet = False
+
+
 def be_quiet(quiet: bool) -> bool:
     """Print nothing but JSON on standard output from now on, if `quiet`."""
-    out.quiet = quiet
+    _Results.quiet = quiet
     return quiet
 
 
@@ -45,17 +48,20 @@ class TerminalReporter(Bars):
     """Shows notes and progress bars on standard error; silent when that is no terminal."""
 
     def __init__(self, quiet: bool = False) -> None:
-        super().__init__(shows_progress() and not quiet, err)
+        super().__init__(shows_progress() and not quiet)
 
     def note(self, text: str) -> None:
         """Show a note."""
         if self._shown:
-            err.print(shown(of_command(text)), style="dim", markup=False, emoji=False)
+            self._print(text, "dim")
 
     def doubt(self, text: str) -> None:
         """Show a doubt."""
         if self._shown:
-            err.print(shown(of_command(text)), style="yellow", markup=False, emoji=False)
+            self._print(text, "yellow")
+
+    def _print(self, text: str, style: str) -> None:
+        self.console.print(shown(of_command(text)), style=style, markup=False, emoji=False)
 
 
 def of_newcomers(items: int, folder: Path) -> str:
@@ -83,18 +89,19 @@ def _in_commands_words(value: Any) -> Any:  # noqa: ANN401 - whatever JSON has
     return of_command(value) if isinstance(value, str) else value
 
 
-def print_line(text: str, style: str = "") -> None:
-    """Print a line of the result, as it is: an id may look like rich's own notation ([red], :smile:)."""
-    out.print(shown(of_command(text)), style=style, markup=False, emoji=False)
+def print_line(text: str, bold: bool = False) -> None:
+    """Print a line of the result."""
+    if not _Results.quiet:
+        _write(of_command(text), {"bold": True} if bold else {})
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a small table with numbers right-aligned; no id is cut or wrapped, as rich's own table would."""
+    """Print a small table with numbers right-aligned; no id is cut or wrapped."""
     columns = [_column(heading, [row[place] for row in rows]) for place, heading in enumerate(headings)]
     first, *others = ("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
-    print_line(first, style="bold")
+    print_line(first, bold=True)
     for start in range(0, len(others), _LINES_AT_ONCE):  # one by one, 60,000 lines take two seconds
-        out.out(shown("\n".join(others[start : start + _LINES_AT_ONCE])), highlight=False)
+        print_line("\n".join(others[start : start + _LINES_AT_ONCE]))
 
 
 def print_facts(facts: Mapping[str, object]) -> None:
@@ -106,7 +113,13 @@ def print_facts(facts: Mapping[str, object]) -> None:
 
 def print_error(text: str) -> None:
     """Say on standard error why a command ends."""
-    err.print(f"erasable: {shown(text)}", style="red", markup=False, emoji=False)
+    _write(f"erasable: {text}", {"fg": "red"}, err=True)
+
+
+def _write(text: str, style: Mapping[str, Any], err: bool = False) -> None:
+    """Write lines, as they are: typer leaves out the style where nobody sees it."""
+    plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    typer.echo(shown(text) if plain else typer.style(shown(text), **style), err=err)
 
 
 def shown(text: str) -> str:
@@ -120,10 +133,19 @@ def shown(text: str) -> str:
 
 def _column(heading: str, values: Sequence[object]) -> list[str]:
     cells = [heading, *map(_cell, values)]
-    widths = [len(cell) if cell.isascii() and cell.isprintable() else cell_len(cell) for cell in cells]
+    widths = [_width(cell) for cell in cells]
     width, numeric = max(widths), bool(values) and all(isinstance(value, int | float) for value in values)
     gaps = (" " * (width - own) for own in widths)
     return [gap + cell if numeric else cell + gap for cell, gap in zip(cells, gaps, strict=True)]
+
+
+def _width(cell: str) -> int:
+    """Return how many places a terminal needs: two for a Chinese letter."""
+    if cell.isascii() and cell.isprintable():
+        return len(cell)
+    from rich.cells import cell_len
+
+    return cell_len(cell)
 
 
 def _cell(value: object) -> str:

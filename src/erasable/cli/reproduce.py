@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import ValidationError
+from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
@@ -21,7 +22,7 @@ from erasable.cli.options import (
     read_config,
     settings_options,
 )
-from erasable.cli.output import err, print_json, print_line, print_table, shows_progress
+from erasable.cli.output import print_json, print_line, print_table, shows_progress
 from erasable.errors import WrongUse
 from erasable.operations.work import available_cores
 from erasable.paper import EXPERIMENTS, DataSource, ExperimentSettings, RunProgress, Watcher, Workforce, reproduce
@@ -97,7 +98,7 @@ def _live_table(wanted: bool) -> Iterator[Watcher]:
     if not (wanted and shows_progress()):
         yield lambda progress: None
         return
-    with Live(console=err, transient=True, refresh_per_second=2) as live:
+    with Live(console=Console(stderr=True), transient=True, refresh_per_second=2) as live:
         yield lambda progress: live.update(progress_table(progress))
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import typer
 
 from erasable.cli.options import option
-from erasable.cli.output import TerminalReporter, err, shown
+from erasable.cli.output import TerminalReporter
 from erasable.data.item_lists import read_item_list
-from erasable.errors import of_command
 from erasable.operations.selection import Selection
 
 _ITEMS = typer.Option(
@@ -52,7 +51,7 @@ class TellingDoubts(TerminalReporter):
 
     def doubt(self, text: str) -> None:
         """Show a doubt."""
-        err.print(shown(of_command(text)), style="yellow", markup=False, emoji=False)
+        self._print(text, "yellow")
 
 
 def selection_from(given: Mapping[str, Any]) -> Selection:

@@ -22,6 +22,7 @@ from erasable.wording import listed
 Expression: TypeAlias = Any  # Arrow's own
 _LONGEST = 10_000
 _DEEPEST = 100
+_SHOWN = 60
 _TOKEN = re.compile(
     r"""\s*(?:(?P<number>-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?!\w)|(?P<text>'(?:[^']|'')*'|"(?:[^"]|"")*")"""
     r"|(?P<quoted>`[^`]+`)|(?P<name>[^\W\d]\w*)|(?P<sign>==|!=|<=|>=|<|>|=|\(|\)|,))"
@@ -97,7 +98,7 @@ class _Parser:
             raise self._unexpected(text)
 
     def _unexpected(self, expected: str) -> WrongUse:
-        there = repr(self._token.text) if self._token.kind != "end" else "the end"
+        there = _shown(self._token.text) if self._token.kind != "end" else "the end"
         return WrongUse(f"where: {there} stands where {expected} is expected: {_EXAMPLE}")
 
     def _condition(self) -> Expression:
@@ -162,7 +163,7 @@ class _Parser:
         self._next += 1
         name = token.text.strip("`")
         if name not in self._schema.names:
-            raise WrongUse(f"where: there is no column {name!r}: the items have {listed(self._schema.names)}")
+            raise WrongUse(f"where: there is no column {_shown(name)}: the items have {listed(self._schema.names)}")
         return self._schema.field(name)
 
     def _value(self, column: pa.Field) -> Any:  # noqa: ANN401 - Arrow's own
@@ -197,7 +198,7 @@ def _as_kind(value: object, column: pa.Field) -> Any:  # noqa: ANN401 - Arrow's 
             return given if is_number else _as_time(given, kind) if pa.types.is_temporal(kind) else given.cast(kind)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         pass
-    raise DataRefused(f"where: the column {column.name} holds {expected}; {value!r} is none")
+    raise DataRefused(f"where: the column {column.name} holds {expected}; {_shown(value)} is none")
 
 
 def _as_time(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
@@ -206,3 +207,9 @@ def _as_time(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar:
         return text.cast(kind)
     except pa.ArrowInvalid:
         return text.cast(pa.timestamp("us", "UTC")).cast(kind)
+
+
+def _shown(value: object) -> str:
+    """Return a value as it is written in code, shortened if it is long."""
+    written = repr(value)
+    return written if len(written) <= _SHOWN else f"{written[:_SHOWN]}…"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from erasable.chain.arrangement import joined_rows
+from erasable.chain.arrangement import joined_rows, refuse_after_filter
 from erasable.chain.chain import made_elsewhere
 from erasable.chain.dataset import Dataset
 from erasable.chain.plan import carry_out, plan_change
@@ -74,6 +74,8 @@ def learn_again(
         read = None
         if source is not None:
             read = read_further(source, inputs, before, session, open_list, work)
+        if not before.users and (read is None or not len(read.interactions)):
+            raise Refused("nobody is held, so there is nothing to learn from: give data of people who are not erased")
         chosen = _chosen(before.config, dict(settings or {}))
         after = prepare_again(before, _everything(before, read), chosen, inputs, work)
         planned = plan_change(state, after)
@@ -148,6 +150,5 @@ def _everything(before: Dataset, read: Read | None) -> Interactions:
     held = Interactions.merge([*before.groups, before.held_out])
     if read is None or not len(read.interactions):
         return held.with_items(held.items.sorted()) if before.catalogue is None else held
-    if before.config.min_interactions:
-        raise Refused("a filter was applied when this was learned and can't be applied to more: learn again from all")
+    refuse_after_filter(before)
     return joined_rows([held, read.interactions], before.config.max_weight)

@@ -88,6 +88,7 @@ def attack(storage: Storage, users: int | None = None, seeds: int = USUAL_SEEDS,
 
 def _trial(dataset: Dataset, users: int | None) -> "Trial":
     """Return a trial on people drawn by hash."""
+    _refuse_too_few(dataset.users)
     everyone = training_rows(dataset)
     count = _how_many(everyone.users, users)
     drawn = _drawn(everyone, 2 * count)
@@ -125,6 +126,7 @@ def attack_erased(
 
 def _trial_of_erased(dataset: Dataset, data: Interactions, people: Sequence[str]) -> "Trial":
     """Return a trial on people who were erased, with their rows."""
+    _refuse_too_few(dataset.users)
     rows = _rows_of_erased(data, people, dataset)
     left = training_rows(dataset)
     others = _drawn(left, max(_how_many(left.users, None), min(len(rows.users), left.users)))
@@ -321,10 +323,13 @@ def _joined(dataset: Dataset, rows: Interactions) -> Dataset:
     return dataset.with_groups(tuple(groups))
 
 
-def _how_many(users: int, wanted: int | None) -> int:
-    """Return how many people to attack: a twentieth, so that most of the data stays, unless a number is given."""
+def _refuse_too_few(users: int) -> None:
     if users < FEWEST_USERS:
         raise Refused(f"there are only {users} users, too few to tell people apart: learn from {FEWEST_USERS} or more")
+
+
+def _how_many(users: int, wanted: int | None) -> int:
+    """Return how many people to attack: a twentieth, so that most of the data stays, unless a number is given."""
     if wanted is None:
         return min(_MOST_PEOPLE, max(_FEWEST_PEOPLE, users // 20))
     if not _FEWEST_PEOPLE <= wanted <= users // 4:

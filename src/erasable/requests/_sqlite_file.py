@@ -295,7 +295,8 @@ def create_file(path: Path) -> None:
             f"{path} can't be made ({error.strerror}): put the workspace on a disk with links"
         ) from error
     finally:
-        whole.unlink(missing_ok=True)
+        with suppress(OSError):  # a disk that can't be written to, of which the error above tells
+            whole.unlink(missing_ok=True)
     flush_folder(path.parent)
 
 
@@ -316,6 +317,8 @@ def explained(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if "full" in str(error) or _is_full(path):
             raise DiskFull(f"the disk is full at {path}: free some space and try again") from error
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_READONLY:
+            raise WorkspaceError(f"{path} can't be written to: check the disk, and that you may write there") from error
         raise WorkspaceBusy(f"{path} can't be used just now ({error}): try again") from error
     except (sqlite3.DatabaseError, json.JSONDecodeError) as error:
         if isinstance(error, sqlite3.IntegrityError):

@@ -7,10 +7,11 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi import Request as HttpRequest
 from fastapi.concurrency import run_in_threadpool
 
+from erasable.chain.arrangement import refuse_after_filter
 from erasable.chain.dataset import Dataset
 from erasable.data.columns import ANY_COLUMNS
 from erasable.data.readers import read_interactions
-from erasable.errors import DataRefused, Refused, WrongUse
+from erasable.errors import DataRefused, WrongUse
 from erasable.operations.inspect import certificate_file
 from erasable.operations.people import can_serve_without
 from erasable.operations.planning import plan
@@ -283,8 +284,7 @@ def _waiting(dataset: Dataset, coming: list[NewInteraction]) -> list[WaitingInte
 def _refuse_what_can_not_be_learned(service: Service, rows: list[WaitingInteraction]) -> None:
     """Refuse now what learning would refuse later, together with everything that came in since."""
     dataset = service.live.dataset
-    if dataset.config.min_interactions:
-        raise Refused("a filter was applied when this was learned, so it can't learn more: learn again from all data")
+    refuse_after_filter(dataset)
     items = dataset.items if dataset.catalogue and dataset.catalogue.declared else None
     for place, row in enumerate(rows):
         if items is not None and row.item not in items:
