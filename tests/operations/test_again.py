@@ -146,7 +146,7 @@ def test_a_preset_that_sets_nothing_for_the_model_is_refused(storage):
 def test_where_nobody_is_held_it_asks_for_data(storage, ratings, as_table):
     forget(storage, [Request(user) for user in ratings])
     for source in (None, as_table(ratings)):  # whoever was erased stays out
-        with pytest.raises(Refused, match="nobody is held.*give data of people who are not erased"):
+        with pytest.raises(Refused, match=r"nobody is held.*give data of people who are not erased"):
             learn_again(storage, source)
     learn_again(storage, as_table(ZOE | {"kim": {"a": 1}, "lea": {"a": 2, "new": 3}}))
     assert verify(storage).identical
