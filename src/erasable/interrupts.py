@@ -133,7 +133,7 @@ def _end_in_time(heard: int) -> None:
 
 def _end(code: int, line: str | None) -> None:
     """End the process from the main thread, without waiting for other threads, which might never end."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # there is none if it was closed before
         try:
             stream.flush()
         except (OSError, ValueError):

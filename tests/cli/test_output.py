@@ -140,3 +140,33 @@ class TestProgress:
         code, out, shown = with_a_terminal(*words)
         assert (code, shown) == (0, "")
         assert out == "" if option == "--quiet" else out.startswith("{")
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "said"),
+    [(">/dev/full", 2, "the result can't be printed (No space left on device)"), (">&-", 0, ""), ("2>&-", 0, "")],
+)
+def test_a_stream_that_can_t_be_written_is_no_bug(ratings_file, tmp_path, place, code, said):
+    ran = subprocess.run(
+        ["sh", "-c", f'"$0" learn "$1" --into "$2" {place}', COMMAND, ratings_file, tmp_path / "shop"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, "Traceback" in ran.stderr) == (code, False)
+    assert said in ran.stderr
+    assert (tmp_path / "shop").is_dir()
+
+
+@pytest.mark.parametrize(("environment", "escapes"), [({}, 4), ({"NO_COLOR": "1"}, 0), ({"TERM": "dumb"}, 0)])
+def test_only_what_has_a_style_is_styled(monkeypatch, capsys, environment, escapes):
+    monkeypatch.setattr("typer.echo", lambda text, err: print(text))  # a terminal keeps what typer would leave out
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    print_table(["user", "score"], [["ann", 1.0]])
+    print_error("no")
+    heading, row, error = capsys.readouterr().out.splitlines()
+    assert (heading + error).count("\x1b[") == escapes
+    assert row == "ann     1.0000"

@@ -1,5 +1,6 @@
 """What a command prints: results on standard output, progress and notes on standard error; exit codes of verdicts."""
 
+import errno
 import json
 import os
 import re
@@ -13,7 +14,7 @@ from typing import Any
 
 import typer
 
-from erasable.errors import ErasableError, exit_code, of_command
+from erasable.errors import ErasableError, WrongUse, exit_code, of_command
 from erasable.progress import Bars
 from erasable.wording import counted
 
@@ -36,12 +37,12 @@ def be_quiet(quiet: bool) -> bool:
 
 def shows_progress() -> bool:
     """Whether standard error is a terminal, where progress is worth showing."""
-    return sys.stderr.isatty()
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def can_ask() -> bool:
     """Whether somebody at a terminal can be asked."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    return sys.stdin is not None and sys.stdin.isatty() and shows_progress()
 
 
 class TerminalReporter(Bars):
@@ -89,10 +90,10 @@ def _in_commands_words(value: Any) -> Any:  # noqa: ANN401 - whatever JSON has
     return of_command(value) if isinstance(value, str) else value
 
 
-def print_line(text: str, bold: bool = False) -> None:
+def print_line(text: str, **style: Any) -> None:  # noqa: ANN401 - what typer takes
     """Print a line of the result."""
     if not _Results.quiet:
-        _write(of_command(text), {"bold": True} if bold else {})
+        _write(of_command(text), **style)
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -113,13 +114,18 @@ def print_facts(facts: Mapping[str, object]) -> None:
 
 def print_error(text: str) -> None:
     """Say on standard error why a command ends."""
-    _write(f"erasable: {text}", {"fg": "red"}, err=True)
+    _write(f"erasable: {text}", err=True, fg="red")
 
 
-def _write(text: str, style: Mapping[str, Any], err: bool = False) -> None:
+def _write(text: str, err: bool = False, **style: Any) -> None:  # noqa: ANN401 - what typer takes
     """Write lines, as they are: typer leaves out the style where nobody sees it."""
-    plain = "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
-    typer.echo(shown(text) if plain else typer.style(shown(text), **style), err=err)
+    plain = not style or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    try:
+        typer.echo(shown(text) if plain else typer.style(shown(text), **style), err=err)
+    except OSError as error:
+        if err or error.errno == errno.EPIPE:  # whoever reads has seen enough
+            raise
+        raise WrongUse(f"the result can't be printed ({error.strerror}): send it to another place") from error
 
 
 def shown(text: str) -> str:
