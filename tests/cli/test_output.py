@@ -169,4 +169,4 @@ def test_only_what_has_a_style_is_styled(monkeypatch, capsys, environment, escap
     print_error("no")
     heading, row, error = capsys.readouterr().out.splitlines()
     assert (heading + error).count("\x1b[") == escapes
-    assert row == "ann     1.0000"
+    assert row == "ann   1.0000"
