@@ -6,6 +6,8 @@ import pytest
 from pydantic import Field
 
 from erasable.chain import Config, Laser, Retrain, Sisa
+from erasable.chain.settings import PRESETS
+from erasable.chain.strategies import LaserSettings
 from erasable.errors import WrongSetting, WrongUse
 from erasable.models import ALS, EASE, NMF
 from erasable.models._nmf import NMFSettings
@@ -223,15 +225,24 @@ def test_some_settings_can_be_changed():
         ({"model": "nmf", "grouping": "independent"}, {"grouping": "random"}, {"policy": "fixed"}),
         ({"model": "nmf", "grouping": "cbkm", "order": "hard"}, {"grouping": "bkm"}, {"order": "hard"}),
         ({"model": "nmf", "rows": "solved"}, {"seed": 1}, {"rows": "solved"}),
+        ({"model": "nmf", "strategy": "retrain", "risk_threshold": 0.5, "rows": "solved"}, {"seed": 1}, {}),
+        ({"model": "nmf", "epochs": 5}, {"model": "nmf", "groups": 3}, {"epochs": 5}),
+        ({"model": "nmf", "groups": 3}, {"strategy": "laser", "seed": 1}, {"groups": 3}),
     ],
 )
-def test_what_followed_from_a_setting_follows_when_it_is_changed_and_what_was_chosen_stays(before, change, after):
+def test_what_followed_from_a_setting_follows_when_it_is_changed_and_the_others_stay(before, change, after):
     held = Config(**before)
     from_file = Config(**held.flat())  # a workspace holds every setting, also those that nobody gave
     for config in (held, from_file):
         changed = config.changed(**change).flat()
         assert changed == Config(**{**before, **change}).flat()
         assert {name: changed[name] for name in after} == after
+
+
+def test_the_documents_setting_replaces_every_setting_of_its_strategy():
+    other = Config(model="nmf", policy="regroup", epoch_budget="full", grouping="cbkm", reach=8, vectors="gensim")
+    assert other.changed(**PRESETS["paper"]).flat() == Config(**PRESETS["paper"]).flat()
+    assert {*LaserSettings.model_fields} <= {*PRESETS["paper"]}
 
 
 def test_of_a_strategy_what_the_new_one_lacks_goes():
@@ -248,6 +259,7 @@ def test_of_a_strategy_what_the_new_one_lacks_goes():
         ({"rows": "solved"}, {"strategy": "sisa"}, {"rows": "stage", "anchors": 1}),
         ({"anchors": 0.5}, {"strategy": "sisa"}, {"rows": "stage", "anchors": 1}),
         ({"anchors": 0.5}, {"rows": "stage"}, {"rows": "solved"}),
+        ({"anchors": 0.5}, {"rows": "stage", "strategy": "sisa"}, {"rows": "stage", "anchors": 1}),
     ],
 )
 def test_what_contradicts_a_setting_that_was_chosen_is_refused_with_what_to_give(before, change, remedy):

@@ -142,23 +142,44 @@ class TestProgress:
         assert out == "" if option == "--quiet" else out.startswith("{")
 
 
+@pytest.fixture(scope="module")
+def run_in_shell(tmp_path_factory):
+    """Run a line of a shell in a folder with a workspace; `erasable` is the command."""
+    folder = tmp_path_factory.mktemp("shell")
+    (folder / "few.csv").write_text("user,item\nann,a\nann,b\nbob,a\nbob,c\n")
+    path = f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"
+
+    def run(line):
+        words = ["bash", "-c", f"{line}"]
+        return subprocess.run(
+            words, cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "PATH": path}
+        )
+
+    assert run("erasable learn few.csv --into shop").returncode == 0
+    return run
+
+
+FULL = "the result can't be printed (No space left on device), and what it tells of is done"
+
+
+@pytest.mark.parametrize("option", some(["", "--json"], 2))
+@pytest.mark.parametrize(("place", "code", "said"), [(">/dev/full", 1, FULL), (">&-", 0, ""), ("2>&-", 0, "")])
+def test_a_stream_that_can_t_be_written_is_no_bug(run_in_shell, option, place, code, said):
+    ran = run_in_shell(f"erasable status shop {option} {place}")
+    assert (ran.returncode, said in ran.stderr, "Traceback" in ran.stderr) == (code, True, False)
+
+
 @pytest.mark.parametrize(
-    ("place", "code", "said"),
-    [(">/dev/full", 2, "the result can't be printed (No space left on device)"), (">&-", 0, ""), ("2>&-", 0, "")],
+    ("words", "code"), [("status shop", 1), ("status shop --json", 1), ("verify shop", 2), ("verify shop --json", 2)]
 )
-def test_a_stream_that_can_t_be_written_is_no_bug(ratings_file, tmp_path, place, code, said):
-    ran = subprocess.run(
-        ["sh", "-c", f'"$0" learn "$1" --into "$2" {place}', COMMAND, ratings_file, tmp_path / "shop"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ran.returncode, "Traceback" in ran.stderr) == (code, False)
-    assert said in ran.stderr
-    assert (tmp_path / "shop").is_dir()
+def test_whoever_has_read_enough_hears_no_more(run_in_shell, words, code):
+    ran = run_in_shell(f"(erasable {words}; echo $? >&2) | true")
+    assert ran.stderr == f"{code}\n"
 
 
-@pytest.mark.parametrize(("environment", "escapes"), [({}, 4), ({"NO_COLOR": "1"}, 0), ({"TERM": "dumb"}, 0)])
+@pytest.mark.parametrize(
+    ("environment", "escapes"), [({}, 4), ({"NO_COLOR": ""}, 4), ({"NO_COLOR": "1"}, 0), ({"TERM": "dumb"}, 0)]
+)
 def test_only_what_has_a_style_is_styled(monkeypatch, capsys, environment, escapes):
     monkeypatch.setattr("typer.echo", lambda text, err: print(text))  # a terminal keeps what typer would leave out
     monkeypatch.delenv("NO_COLOR", raising=False)

@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from erasable.errors import SuppressionUnknown, WorkspaceBusy, WorkspaceDamaged, WorkspaceError
 from erasable.requests import database as database_module
-from erasable.requests._sqlite_file import people_in_file
+from erasable.requests._sqlite_file import create_file, explained, people_in_file
 from erasable.requests.queue import Queue
 from erasable.requests.request import KeptTerms
 from erasable.requests.schema import FORMAT
@@ -317,3 +318,14 @@ class TestAnotherUser:
             (shop / f"{QUEUE_FILE}{end}").chmod(0o600)
         assert self.asked(shop).startswith("unknown")
         opened.close()
+
+
+def test_an_error_of_sqlite_says_what_to_do(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    create_file(path)
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+        remedy = "can't be written to: check the disk, and that you may write there"
+        with pytest.raises(WorkspaceError, match=remedy), explained(path):
+            connection.execute("CREATE TABLE other (one)")
+        with pytest.raises(WorkspaceBusy, match="try again"), explained(path):  # one that Python makes has no code
+            connection.execute("SELECT CAST(x'ff' AS TEXT)").fetchall()

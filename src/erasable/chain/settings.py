@@ -18,7 +18,18 @@ from erasable.wording import listed
 
 PresetName = Literal["paper", "sparse"]
 PRESETS: Mapping[PresetName, Mapping[str, Any]] = {
-    "paper": {"model": "nmf", "strategy": "laser", "grouping": "cbkm", "groups": 8, "order": "easy", "rows": "stage"},
+    "paper": {
+        "model": "nmf",
+        "strategy": "laser",
+        "grouping": "cbkm",
+        "groups": 8,
+        "order": "easy",
+        "reach": 4,
+        "vectors": "erasable",
+        "epoch_budget": "shared",
+        "policy": "fixed",
+        "rows": "stage",
+    },
     "sparse": {},
 }
 """Sets of settings: `paper` is LASER as it was published."""
@@ -142,11 +153,14 @@ class Config:
         return config
 
     def changed(self, **settings: Any) -> "Config":  # noqa: ANN401 - settings of many types
-        """Return the configuration with some settings changed, by their flat names; what follows from them follows."""
+        """Return the configuration with some settings changed, by their flat names.
+
+        The others stay. But what has the value that follows from others, given or not, follows from the new ones.
+        """
         own = {"model": type(self.learner), "strategy": type(self.learning), **self.own.model_dump()}
         own |= {**_set_in(self.learner), **_set_in(self.learning)}
         left = {name for name in _IMPLIED if name in own and self._implies(name, own)}
-        left |= _set_in(self.learner).keys() if "model" in settings else set()
+        left |= set() if settings.get("model", self.model) == self.model else _set_in(self.learner).keys()
         left |= _set_in(self.learning).keys() - _shared_with(settings["strategy"]) if "strategy" in settings else set()
         if not settings.keys().isdisjoint(SPLITTING):  # one way to hold out takes the place of another
             left |= SPLITTING
@@ -157,8 +171,11 @@ class Config:
 
     def _implies(self, name: str, own: Mapping[str, Any]) -> bool:
         """Whether a setting has the value that it gets by itself, with the others as they are."""
-        others = {one: value for one, value in own.items() if one != name}
-        return bool(Config(**others).flat()[name] == self.flat()[name])
+        try:
+            without = Config(**{one: value for one, value in own.items() if one != name})
+        except WrongSetting:  # it is needed
+            return False
+        return bool(without.flat()[name] == self.flat()[name])
 
     def of_this_revision(self) -> "Config":
         """Return the configuration with the installed revision of the model, whatever made its checkpoints."""
@@ -460,14 +477,14 @@ def _rows(own: OwnSettings, learner: Model, learning: Strategy) -> RowsFrom:
     at_risk = own.risk_threshold is not None and not learner.has_rows  # users at risk then shape nothing
     needed = own.anchors < 1 or at_risk or not learner.trains_rows
     rows: RowsFrom = own.rows or ("solved" if needed else "stage")
+    if learning.name == "sisa" and (rows == "solved" or needed):
+        raise WrongSetting(
+            'sisa has several models and rows are solved for one: give `rows="stage"` and `anchors=1`, or another '
+            "`strategy`"
+        )
     if rows == "stage" and needed:
         raise WrongSetting(
             'users who shape nothing, and those of a model such as als, have solved rows: give `rows="solved"`'
-        )
-    if rows == "solved" and learning.name == "sisa":
-        raise WrongSetting(
-            'sisa has several models and rows are solved for one: give `rows="stage"` and `anchors=1`, or '
-            "another `strategy`"
         )
     if own.risk_threshold is not None:
         _refuse_going_last(rows, learner, learning)

@@ -1,6 +1,5 @@
 """What a command prints: results on standard output, progress and notes on standard error; exit codes of verdicts."""
 
-import errno
 import json
 import os
 import re
@@ -14,7 +13,7 @@ from typing import Any
 
 import typer
 
-from erasable.errors import ErasableError, WrongUse, exit_code, of_command
+from erasable.errors import ErasableError, exit_code, of_command
 from erasable.progress import Bars
 from erasable.wording import counted
 
@@ -78,7 +77,7 @@ def of_newcomers(items: int, folder: Path) -> str:
 
 def print_json(value: dict[str, Any]) -> None:
     """Print one JSON object."""
-    sys.stdout.write(json.dumps(_in_commands_words(value), ensure_ascii=False, indent=2) + "\n")
+    _write(json.dumps(_in_commands_words(value), ensure_ascii=False, indent=2))
 
 
 def _in_commands_words(value: Any) -> Any:  # noqa: ANN401 - whatever JSON has
@@ -93,7 +92,7 @@ def _in_commands_words(value: Any) -> Any:  # noqa: ANN401 - whatever JSON has
 def print_line(text: str, **style: Any) -> None:  # noqa: ANN401 - what typer takes
     """Print a line of the result."""
     if not _Results.quiet:
-        _write(of_command(text), **style)
+        _write(shown(of_command(text)), **style)
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -114,18 +113,22 @@ def print_facts(facts: Mapping[str, object]) -> None:
 
 def print_error(text: str) -> None:
     """Say on standard error why a command ends."""
-    _write(f"erasable: {text}", err=True, fg="red")
+    _write(f"erasable: {shown(text)}", err=True, fg="red")
 
 
 def _write(text: str, err: bool = False, **style: Any) -> None:  # noqa: ANN401 - what typer takes
     """Write lines, as they are: typer leaves out the style where nobody sees it."""
-    plain = not style or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    plain = not style or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     try:
-        typer.echo(shown(text) if plain else typer.style(shown(text), **style), err=err)
+        typer.echo(text if plain else typer.style(text, **style), err=err)
+    except BrokenPipeError:  # whoever reads has seen enough
+        raise
     except OSError as error:
-        if err or error.errno == errno.EPIPE:  # whoever reads has seen enough
+        if err:
             raise
-        raise WrongUse(f"the result can't be printed ({error.strerror}): send it to another place") from error
+        raise ErasableError(
+            f"the result can't be printed ({error.strerror}), and what it tells of is done: send it to another place"
+        ) from error
 
 
 def shown(text: str) -> str:
@@ -173,6 +176,9 @@ def with_verdict(command: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(_NO_VERDICT if code == _REFUSED else code) from None
         except (typer.Exit, typer.Abort):
             raise
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python does not try again
+            raise typer.Exit(_NO_VERDICT) from None
         except Exception:
             # Python would end with 1, which would read as a verdict.
             traceback.print_exc()
