@@ -30,9 +30,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from erasable.chain.settings import USUAL_FEATURE_WEIGHT
 from erasable.data import Interactions, RatingScale, k_core, read_interactions, split_holdout
 from erasable.data.item_attributes import read_attributes
-from erasable.data.item_features import USUAL_WEIGHT, ItemFeatures
+from erasable.data.item_features import ItemFeatures
 from erasable.evaluation.metrics import ndcg, recall
 from erasable.models import ALS, EASE, Change, Effort, ItemKNN, Model, Stage
 from erasable.models.base import Amends, Arrays, prepared_by
@@ -85,14 +86,15 @@ def _measure(names: list[str], options: argparse.Namespace) -> None:
     learned, found = _without_items(rows, cold), _with_items(rows, cold)
     warm = split_holdout(rows, SHARE, 0)
     beside = _popularity(learned, found, cold, warm)
-    facts = {"items": len(rows.items), "cold_items": int(cold.sum()), "rows": len(rows), "weight": USUAL_WEIGHT}
+    facts = {"items": len(rows.items), "cold_items": int(cold.sum()), "rows": len(rows), "weight": USUAL_FEATURE_WEIGHT}
     for name in names:
         kind = MODELS[name]
         chosen = _validated(kind, features, learned, validating, warm[0]) if options.validate else {}
         tested = {
-            weight: _tested(kind, features.get(weight), (learned, found), cold, warm) for weight in (0, USUAL_WEIGHT)
+            weight: _tested(kind, features.get(weight), (learned, found), cold, warm)
+            for weight in (0, USUAL_FEATURE_WEIGHT)
         }
-        line = {"model": name, "validation": chosen, "without": tested[0], "with": tested[USUAL_WEIGHT]}
+        line = {"model": name, "validation": chosen, "without": tested[0], "with": tested[USUAL_FEATURE_WEIGHT]}
         print(f"written to {save(f'item_features/{name}', {**facts, 'popularity': beside, **line})}", flush=True)
 
 

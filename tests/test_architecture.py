@@ -26,7 +26,7 @@ LOADED_LATE = {"gensim", "matplotlib", "jinja2", "ray", "numba", "llvmlite", "sc
 # The command takes Ctrl-C before it loads anything else; there is no other exception.
 LOADED_BY_THE_ENTRY_POINT = {
     "__init__.py": {"importlib"},
-    "__main__.py": {"erasable.interrupts", "erasable.cli.main", "erasable.without_pandas"},
+    "__main__.py": {"gc", "erasable.interrupts", "erasable.cli.main", "erasable.without_pandas"},
 }
 LOADING_BY_NAME = {
     *("__init__.py", "cli/main.py", "extensions.py", "front_door.py", "grouping/registry.py", "models/__init__.py"),

@@ -1,6 +1,5 @@
 """The entry point of the command, also as `python -m erasable`: it handles Ctrl-C before anything else is loaded."""
 
-import gc
 import os
 
 
@@ -16,6 +15,8 @@ def main() -> None:
 
 
 def _command() -> None:
+    import gc
+
     # What is imported stays to the end: looking through it for garbage takes a tenth of a short command's time.
     gc.disable()
     from erasable.without_pandas import keep_pandas_out

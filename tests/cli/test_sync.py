@@ -84,7 +84,9 @@ def test_a_new_item_is_refused_where_items_were_declared_and_the_remedy_works(ru
 
 def test_what_is_missing_stays_unless_it_is_to_be_forgotten(run, shop, write, tonight):
     done = run("sync", write(tonight), "--into", shop)
-    assert "lacks 1 person and 1 interaction of others, which stay: to forget them give --forget-missing" in done.out
+    assert (
+        "lacks 1 person and 1 interaction of others: nothing of that is forgotten without --forget-missing" in done.out
+    )
     assert "bob" in users_of(shop)
 
 

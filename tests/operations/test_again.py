@@ -128,6 +128,30 @@ def test_a_weaker_filter_is_refused(ratings, as_table, given):
     assert learn_again(storage, settings={"min_interactions": 2}).stages_rerun == 0
 
 
+@pytest.mark.parametrize(
+    ("before", "given", "after"),
+    [
+        ({"model": "als", "anchors": 0.5}, {"model": "nmf", "groups": 2}, {"anchors": 0.5, "rows": "solved"}),
+        ({"model": "nmf", "groups": 3, "epochs": 5}, {"model": "dmf"}, {"groups": 3, "rows": "stage", "epochs": 20}),
+        ({"model": "nmf", "groups": 3}, {"model": "ease"}, {"strategy": "retrain", "groups": 1}),
+        ({"model": "nmf", "strategy": "sisa", "groups": 3}, {"model": "dmf"}, {"strategy": "sisa", "groups": 3}),
+        ({"model": "nmf", "strategy": "retrain"}, {"model": "dmf"}, {"strategy": "retrain"}),
+        ({"model": "ease", "chosen_on": "data"}, {"model": "als"}, {"chosen_on": None}),
+        ({"model": "ease", "chosen_on": "data"}, {"regularisation": 5.0}, {"chosen_on": "data"}),
+        ({"model": "ease"}, {"preset": "paper", "groups": 2}, {"model": "nmf", "grouping": "cbkm", "rows": "stage"}),
+    ],
+)
+def test_another_model_has_its_own_settings_and_the_others_stay(ratings, as_table, before, given, after):
+    storage = learned(as_table(ratings), Config(**before))
+    learn_again(storage, settings=given)
+    with storage.reading() as session:
+        config = session.state().dataset.config
+        assert {name: getattr(config, name) for name in after} == after
+    assert verify(storage).identical
+    forget(storage, [Request("bob")])
+    assert verify(storage).identical
+
+
 def test_a_preset_changes_its_own_settings_alone(ratings, as_table):
     given = {"regularisation": 5.0, "holdout": 0.3, "seed": 7}
     storage = learned(as_table(ratings), Config(**fitting({"model": "ease", **given})))

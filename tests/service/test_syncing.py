@@ -7,8 +7,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
+from erasable.chain import Config
 from erasable.errors import Refused
-from erasable.operations import DiskStorage, recommend, verify
+from erasable.operations import DiskStorage, Inputs, Work, learn, recommend, verify
 from erasable.operations.scan import scan
 from erasable.requests import Request
 from erasable.requests.database import WaitingInteraction
@@ -328,3 +329,47 @@ def test_the_real_service_does_it_while_it_answers(folder, export, clock):
         assert not any(user in service.log for user in ("fay-the-unmistakable", "zoe"))
     assert recommend(storage, ["zoe"])
     assert verify(storage).identical
+
+
+class TestItems:
+    @pytest.fixture
+    def items(self, tmp_path):
+        file = tmp_path / "items.csv"
+        file.write_text("item_id,kind\na,book\nb,film\n")
+        return file
+
+    @pytest.fixture
+    def settings(self, settings, items):
+        return settings.model_copy(update={"sync_items": str(items)})
+
+    def test_attributes_of_items_come_each_night_too(self, night, shop, worker, items):
+        night.now += timedelta(minutes=1)
+        for kind in ("book", "game"):
+            items.write_text(f"item_id,kind\na,{kind}\nb,film\n")
+            work(worker)
+            night.now += timedelta(days=1)
+            with shop.storage.reading() as session:
+                assert session.declared_items()["kind"].to_pylist() == [kind, "film"]
+        assert told(shop) == ["sync begun", "synced"] * 2
+
+    def test_a_file_of_items_that_is_missing_is_a_sync_that_failed(self, night, shop, worker, items, settings):
+        items.unlink()
+        night.now += timedelta(minutes=1)
+        work(worker)
+        assert state_of(shop, settings).outcome == "failed"
+        assert "bob" in users_of(shop)
+
+
+def test_new_items_of_a_declared_catalogue_come_each_night_too(night, swift_path, ratings, tonight, tmp_path):
+    folder, catalogue = swift_path / "declared", tmp_path / "catalogue.txt"
+    catalogue.write_text("\n".join("abcdef"))
+    learn(write(tmp_path / "first.csv", ratings), folder, Config(), Inputs(catalogue=catalogue), Work(1))
+    export = write(tmp_path / "export.csv", tonight | {"yan": {"new": 5, "a": 4}})
+    catalogue.write_text("\n".join([*"abcdef", "new"]))
+    settings = ServiceSettings(sync=str(export), sync_catalogue=str(catalogue), sync_at="03:00")
+    worker = Worker(WorkerOptions(folder, settings, threads=1, clock=night))
+    night.now += timedelta(minutes=1)
+    work(worker)
+    worker.database.close()
+    with DiskStorage(folder).reading() as session:
+        assert "new" in session.state().dataset.items

@@ -38,8 +38,8 @@ SPARSE: Mapping[str, Mapping[str, Any]] = {"ease": {"neighbours": 300}}
 SPARSE_BELOW = 0.005
 """The share of all pairs of user and item, below which `learn` recommends the preset `sparse`."""
 USUAL_MODEL = "ease"
-_USUAL_WEIGHT = 3
-"""Of a feature; chosen on validation rows of book-crossing: benchmarks/item_features.py."""
+USUAL_FEATURE_WEIGHT = 3
+"""What a feature weighs; chosen on validation rows of book-crossing: benchmarks/item_features.py."""
 RowsFrom = Literal["stage", "solved"]
 SPLITTING = frozenset({"holdout", "split", "split_time"})
 """The settings that say what is held out."""
@@ -166,7 +166,8 @@ class Config:
             left |= SPLITTING
         kept = {name: value for name, value in own.items() if name not in left}
         other = Config(**{**kept, **in_our_words(settings)})
-        written = replace(self.written, unnamed=self.written.unnamed - settings.keys())
+        same = other.model == self.model
+        written = replace(self.written, unnamed=self.written.unnamed - settings.keys()) if same else other.written
         return Config.joined(other.learner, other.learning, other.own, written)
 
     def _implies(self, name: str, own: Mapping[str, Any]) -> bool:
@@ -464,7 +465,7 @@ def _features_named(given: str | Sequence[str] | Mapping[str, int]) -> dict[str,
 def _feature_weighed(part: str) -> tuple[str, int]:
     name, sign, weight = part.rpartition("=")
     if not sign:
-        return part, _USUAL_WEIGHT
+        return part, USUAL_FEATURE_WEIGHT
     return name.strip(), int(weight) if weight.strip().isdigit() else 0
 
 

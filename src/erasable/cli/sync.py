@@ -152,7 +152,7 @@ def _what_was_missing(done: Synced) -> Iterator[str]:
     if not lacking:
         return
     if not done.forgotten:
-        yield f"the export lacks {listed(lacking)}, which stay: to forget them give --forget-missing"
+        yield f"the export lacks {listed(lacking)}: nothing of that is forgotten without --forget-missing"
     elif done.dry_run:
         data = f"data of {Extent(done.users_lacking, done.users_before)}"
         yield f"would forget {listed(lacking)}{f', {data}: so many need --yes' if done.needs_yes else ''}"

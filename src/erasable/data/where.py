@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from erasable.errors import DataRefused, WrongUse
+from erasable.errors import WrongUse
 from erasable.wording import listed
 
 Expression: TypeAlias = Any  # Arrow's own
@@ -198,7 +198,7 @@ def _as_kind(value: object, column: pa.Field) -> Any:  # noqa: ANN401 - Arrow's 
             return given if is_number else _as_time(given, kind) if pa.types.is_temporal(kind) else given.cast(kind)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError):
         pass
-    raise DataRefused(f"where: the column {column.name} holds {expected}; {_shown(value)} is none")
+    raise WrongUse(f"where: the column {column.name} holds {expected}; {_shown(value)} is none")
 
 
 def _as_time(text: pa.Scalar, kind: pa.DataType) -> pa.Scalar:

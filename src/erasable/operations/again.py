@@ -9,9 +9,11 @@ from erasable.chain.arrangement import joined_rows, refuse_after_filter
 from erasable.chain.chain import made_elsewhere
 from erasable.chain.dataset import Dataset
 from erasable.chain.plan import carry_out, plan_change
-from erasable.chain.settings import SPLITTING, Config, in_preset
+from erasable.chain.settings import Config, in_preset
 from erasable.data.interactions import Interactions
 from erasable.errors import Refused, Said, WrongUse, option
+from erasable.grouping.registry import check_grouping
+from erasable.models.registry import refuse_without_torch
 from erasable.operations.declared_items import also_declaring
 from erasable.operations.do_not_learn import open_list_of, readmitting
 from erasable.operations.learn import notices_of, read_further, refuse_unready
@@ -23,8 +25,6 @@ from erasable.proof.do_not_learn import NONE_LISTED, ListedCount
 from erasable.proof.log import add_record
 from erasable.proof.search_file import read_search
 from erasable.workspace.manifest import Stamp
-
-_ABOUT_DATA = {"seed", "min_interactions", "rating_scale", "max_weight", "event_weights", "features"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ def learn_again(
     """Learn anew from what is held, and from new data if some is given; key, log, certificates and queue stay.
 
     Groups are chosen again, and people who came later are in them. Settings stay, unless some, or a preset, are given
-    to change. If anything fails nothing changes. What would get the same bytes is not trained again.
+    to change; another model has its own, and its usual strategy. If anything fails nothing changes. What would get the
+    same bytes is not trained again.
     """
     began = time.perf_counter()
     if source is None and inputs.readmit:
@@ -110,17 +111,23 @@ def learn_again(
 
 
 def _chosen(before: Config, given: dict[str, Any]) -> Config:
-    """Return the settings to learn with; of another model only what is about the data, and the seed, stay."""
+    """Return the settings to learn with: those before, with what is given changed."""
     model = given.get("model", before.model)
     given = {**in_preset(given.pop("preset", None), model), **given}
-    if given.get("model", before.model) == before.model:
-        chosen = before.changed(**given).of_this_revision()
-    else:
-        split = () if SPLITTING & given.keys() else SPLITTING  # one way to hold out takes the place of another
-        chosen = Config.of({**before.own.model_dump(include={*_ABOUT_DATA, *split}, exclude_none=True), **given})
+    model = given.get("model", before.model)
+    other = {} if model == before.model else _with_another_model(before, Config(model=model))
+    chosen = before.changed(**{**other, **given}).of_this_revision()
+    refuse_without_torch(chosen.learner)
+    check_grouping(chosen.dividing)
     _refuse_other_weights(before, chosen)
     _refuse_weaker_filter(before, chosen)
     return chosen
+
+
+def _with_another_model(before: Config, other: Config) -> dict[str, Any]:
+    """Return what changes with the model: its usual strategy, unless another was chosen that it has too."""
+    chosen = before.strategy != before.learner.strategies[0] and before.strategy in other.learner.strategies
+    return {"strategy": before.strategy if chosen else other.strategy, "chosen_on": None}
 
 
 def _refuse_other_weights(before: Config, chosen: Config) -> None:

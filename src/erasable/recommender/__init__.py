@@ -334,8 +334,8 @@ class Recommender(Estimator):
         items : table or path, optional
             New attributes of items; the setting `features` names those to learn from.
         **settings
-            The settings to change, or a `preset`; the others stay. With another model what is about the data stays: the
-            split, the filter, the rating scale, weights and features; and the seed.
+            The settings to change, or a `preset`; the others stay. Another model has its own settings, and its usual
+            strategy unless another one was chosen that it has too.
 
         Returns
         -------

@@ -317,7 +317,8 @@ def explained(path: Path) -> Iterator[None]:
     except sqlite3.OperationalError as error:
         if "full" in str(error) or _is_full(path):
             raise DiskFull(f"the disk is full at {path}: free some space and try again") from error
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+        is_read_only = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY
+        if is_read_only or not os.access(path.parent, os.W_OK):
             raise WorkspaceError(f"{path} can't be written to: check the disk, and that you may write there") from error
         raise WorkspaceBusy(f"{path} can't be used just now ({error}): try again") from error
     except (sqlite3.DatabaseError, json.JSONDecodeError) as error:

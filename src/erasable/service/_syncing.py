@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Literal
 
 from erasable.errors import DataRefused, ErasableError, LeaseLost, Refused, WorkspaceBusy, WrongUse
+from erasable.operations.declared_items import read_declared
 from erasable.operations.prepare import Inputs
 from erasable.operations.storage import Storage
 from erasable.operations.sync import ExportDoubted, Synced, SyncRules, sync
@@ -153,7 +155,12 @@ class Syncer:
             expect_rows=asked.get("expect_rows"),
             certify=False,
         )
-        inputs = Inputs(do_not_learn=self.do_not_learn)
+        items, catalogue = self.settings.sync_items, self.settings.sync_catalogue
+        inputs = Inputs(
+            catalogue=None if catalogue is None else Path(catalogue),
+            do_not_learn=self.do_not_learn,
+            items=None if items is None else read_declared(items),
+        )
         return sync(self.storage, self.settings.sync, inputs, rules, Work(self.threads, reporter))
 
     def _end(self, name: str, facts: Mapping[str, object]) -> None:
@@ -180,6 +187,6 @@ def _facts(done: Synced) -> dict[str, int]:
 def _in_words(error: Exception) -> str:
     """Return a reason without the error's message, which may quote rows."""
     if isinstance(error, (DataRefused, WrongUse)):
-        return "the export can't be used: run erasable sync EXPORT --into DIR --dry-run there, which says why"
+        return "the export, or a file beside it, can't be used: the same erasable sync there with --dry-run says why"
     known = in_words(error).get("reason")
     return known or f"it could not be done ({type(error).__name__}): look at the service's output (standard error)"

@@ -57,6 +57,10 @@ class ServiceSettings(BaseModel):
     """At what time of day that begins, in universal time; if the service was down then, when it is back that day."""
     sync_forget_missing: bool = False
     """Whether people and interactions that the export lacks are forgotten, with certificates."""
+    sync_items: str | None = Field(default=None, min_length=1)
+    """A file with new attributes of items, which each sync reads; where features are learned, it learns from these."""
+    sync_catalogue: str | None = Field(default=None, min_length=1)
+    """Where items were declared: a file with further ones, which each sync reads."""
     largest_body: int = Field(default=1_000_000, ge=1_000)
     """How many bytes the body of an HTTP request may have."""
     slowest_body: float = Field(default=10, gt=0)
