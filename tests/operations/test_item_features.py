@@ -130,6 +130,9 @@ def test_learning_again_and_sync_give_them_too(way, shop, tmp_path):
     assert again.stages_rerun == 1
     learn(whole, tmp_path / "d", config(way).changed(features="maker"), given(20))
     assert arrays(tmp_path / "a") == arrays(tmp_path / "d")
+    learn_again(storage, settings={"features": "none"})
+    learn(whole, tmp_path / "e", config(way).changed(features=None))
+    assert arrays(tmp_path / "a") == arrays(tmp_path / "e")
 
 
 def test_forgetting_keeps_declared_items_and_drops_what_else_only_they_had(shop, tmp_path):

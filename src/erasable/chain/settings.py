@@ -64,7 +64,7 @@ class OwnSettings(SplitSettings, Settings):
 
     features: str | list[str] | dict[str, int] | None = None
     """With --items: columns to learn from, such as author,publisher, or with weights author=5,publisher=1; 3 if not
-    given."""
+    given; '' for none."""
 
     chosen_on: Literal["data", "declared"] | None = None
     """Say data if settings were tried on data, as tune does: certificates then say so; declared if they were not."""
@@ -72,7 +72,7 @@ class OwnSettings(SplitSettings, Settings):
     @field_validator("features")
     @classmethod
     def _names_columns(cls, value: str | list[str] | dict[str, int] | None) -> dict[str, int] | None:
-        return None if value is None else _features_named(value)
+        return None if value in (None, "none") else _features_named(value)
 
     def written(self) -> dict[str, Any]:
         """Return the settings as workspaces and certificates hold them: some only where they are used."""
