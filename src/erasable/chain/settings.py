@@ -63,8 +63,7 @@ class OwnSettings(SplitSettings, Settings):
     """The seed of everything random."""
 
     features: str | list[str] | dict[str, int] | None = None
-    """With --items: columns to learn from, such as author,publisher, or with weights author=5,publisher=1; 3 if not
-    given; '' for none."""
+    """Columns of --items to learn from: author,publisher, or weighed: author=5,publisher=1 (3 if not given), or none."""
 
     chosen_on: Literal["data", "declared"] | None = None
     """Say data if settings were tried on data, as tune does: certificates then say so; declared if they were not."""
