@@ -63,7 +63,7 @@ class OwnSettings(SplitSettings, Settings):
     """The seed of everything random."""
 
     features: str | list[str] | dict[str, int] | None = None
-    """Columns of --items to learn from: author,publisher, or weighed: author=5,publisher=1 (3 if not given), or none."""
+    """Columns of --items to learn from: author,publisher, or weighed: author=5,publisher=1 (usual: 3), or none."""
 
     chosen_on: Literal["data", "declared"] | None = None
     """Say data if settings were tried on data, as tune does: certificates then say so; declared if they were not."""
