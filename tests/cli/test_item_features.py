@@ -23,6 +23,8 @@ def test_from_learning_to_verifying(run, files):
     a, b, sales = files / "a", files / "b", files / "sales.csv"
     given = ["--items", files / "books.csv", "--features", "author", "--json"]
     assert run("learn", sales, "--into", a, *given).json["items"] == 8
+    assert run("status", a, "--json").json["features"] == ["author=3"]
+    assert "features      author=3\n" in run("status", a).out
     answer = run("recommend", a, "--user", "u1", "-k", "8", "--json").json
     assert {one["item_id"] for one in answer["recommendations"][0]["items"]} >= {"b7"}
     assert "b7" in run("similar", a, "--item", "b1").out

@@ -17,6 +17,7 @@ def test_json_after_learning(run, shop):
         "policy": "fixed",
         "groups": 3,
         "rating_scale": "1–5",
+        "features": [],
         "erasures": 0,
         "version": 1,
         "pending": 0,

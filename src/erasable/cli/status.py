@@ -23,6 +23,7 @@ def command(folder: Folder, json_output: Json = False) -> None:
         unsaid = {*_ONLY_OF_GROUPS, *(["rows"] if found["rows"] == "stage" else [])} if found["groups"] == 1 else set()
         shown = {name: value for name, value in found.items() if value != [] and name not in unsaid}
         shown |= {"anchors": percentage(found["anchors"]), "do_not_learn": listed}
+        shown |= {"features": ", ".join(found["features"])} if found["features"] else {}
         print_facts(shown | ({} if fault is None else {"suppressed": "not known"}))
         if fault is not None:
             print_line(of_command(fault))

@@ -240,6 +240,7 @@ def status(storage: Storage, known: LoadedVersion | None = None) -> dict[str, An
             "policy": config.policy,
             "groups": dataset.group_count,
             "rating_scale": str(dataset.scale),
+            "features": [f"{name}={weight}" for name, weight in (config.features or {}).items()],
             "erasures": session.erasures,
             "version": session.stamp.version,
             "pending": len(read_search(documents.pending).users if known else _left_to_finish(storage, session)),
