@@ -57,7 +57,7 @@ class End:
             return "lost by Python itself while it was starting" if lost else "HUNG"
         if self.early:
             return "was done already"
-        if self.code == 0 and not self.err:
+        if not self.err and (self.code == 0 or (self.code == 1 and self.out)):  # 1 is a verdict if nothing was refused
             return "was done by then"
         if "Traceback" in self.err:
             ours = any(f"{os.sep}erasable{os.sep}" in line for line in self.err.splitlines() if "File " in line)
