@@ -18,6 +18,9 @@ def test_every_setting_has_a_sentence(name):
         {"batch_window": 29},
         {"alarm_day": 20, "limit_day": 10},
         {"batch_window": 9, "limit_day": 8, "alarm_day": 3},
+        {"sync_forget_missing": True},
+        {"sync_items": "books.csv"},
+        {"sync_catalogue": "items.txt"},
     ],
 )
 def test_what_makes_no_sense_is_refused(given):

@@ -112,8 +112,7 @@ def learn_again(
 
 def _chosen(before: Config, given: dict[str, Any]) -> Config:
     """Return the settings to learn with: those before, with what is given changed."""
-    model = given.get("model", before.model)
-    given = {**in_preset(given.pop("preset", None), model), **given}
+    given = {**in_preset(given.pop("preset", None), given.get("model", before.model)), **given}
     model = given.get("model", before.model)
     other = {} if model == before.model else _with_another_model(before, Config(model=model))
     chosen = before.changed(**{**other, **given}).of_this_revision()

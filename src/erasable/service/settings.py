@@ -93,6 +93,12 @@ class ServiceSettings(BaseModel):
             raise ValueError("the alarm and the batch window come before the limit: give a smaller one")
         return self
 
+    @model_validator(mode="after")
+    def _files_are_for_a_sync(self) -> Self:
+        if self.sync is None and (self.sync_items or self.sync_catalogue or self.sync_forget_missing):
+            raise ValueError("without an export nothing is synced: give `sync` too, or leave out what belongs to it")
+        return self
+
     def daily_limit(self, people: int) -> int:
         """Return how many people one token may ask to be erased in a day, without an officer.
 
